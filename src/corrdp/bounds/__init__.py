@@ -1,0 +1,1 @@
+"""From a guarantee to a leakage: one file per family of bounds."""

@@ -1,0 +1,175 @@
+"""What a mechanism promises before correlation is taken into account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corrdp.errors import InputError
+
+
+def _non_negative(name: str, value: float, *, allow_zero: bool) -> float:
+    number = float(value)
+    if not np.isfinite(number) or number < 0 or (number == 0 and not allow_zero):
+        raise InputError(
+            f"{name} must be a finite number {'>= 0' if allow_zero else '> 0'}, got {number!r}"
+        )
+    return number
+
+
+@dataclass(frozen=True, eq=False)
+class Pure:
+    """epsilon-DP: changing one record changes every log probability by at most epsilon.
+
+    Parameters
+    ----------
+    epsilon : float or sequence of float
+        One number for every record, or one per record (zeros allowed, for records that the
+        mechanism does not read; at least one entry must be positive).
+
+    Examples
+    --------
+    >>> Pure(1.0).epsilon
+    1.0
+    >>> Pure([1, 0, .5]).largest
+    1.0
+    """
+
+    epsilon: Any
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.epsilon) == 0:
+            object.__setattr__(
+                self, "epsilon", _non_negative("epsilon", self.epsilon, allow_zero=False)
+            )
+            return
+        try:
+            vector = np.array(self.epsilon, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"epsilon must be numbers, one per record: {error}") from None
+        if vector.ndim != 1 or vector.size == 0:
+            raise InputError(
+                f"epsilon must be one number or one per record, got shape {vector.shape}"
+            )
+        bad = np.flatnonzero(~np.isfinite(vector) | (vector < 0))
+        if bad.size:
+            raise InputError(
+                f"epsilon[{bad[0]}] = {vector[bad[0]]} must be a finite number >= 0"
+            )
+        if not vector.any():
+            raise InputError("epsilon is 0 for every record: the mechanism reads nothing")
+        vector.setflags(write=False)
+        object.__setattr__(self, "epsilon", vector)
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether epsilon differs from record to record."""
+        return isinstance(self.epsilon, np.ndarray)
+
+    @property
+    def largest(self) -> float:
+        """The plain DP level: the largest entry."""
+        return float(np.max(self.epsilon))
+
+    def vector(self, n: int) -> np.ndarray:
+        """Epsilon of each of ``n`` records."""
+        if not self.is_vector:
+            return np.full(n, self.epsilon)
+        if len(self.epsilon) != n:
+            raise InputError(
+                f"epsilon has {len(self.epsilon)} entries and the model {n} records; "
+                "give one number, or one entry per record"
+            )
+        return np.asarray(self.epsilon)
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """(epsilon, delta)-DP.
+
+    Examples
+    --------
+    >>> Approximate(1.0, 1e-6).delta
+    1e-06
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "epsilon", _non_negative("epsilon", self.epsilon, allow_zero=True)
+        )
+        object.__setattr__(self, "delta", _non_negative("delta", self.delta, allow_zero=True))
+        if self.delta > 1:
+            raise InputError(f"delta must lie in [0, 1], got {self.delta}")
+
+
+@dataclass(frozen=True)
+class L1:
+    """Metric privacy on real records: log probabilities move by at most ``rate * |x - x'|``.
+
+    Examples
+    --------
+    >>> L1(.1).rate
+    0.1
+    """
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", _non_negative("rate", self.rate, allow_zero=False))
+
+
+@dataclass(frozen=True)
+class GDP:
+    """mu-Gaussian DP.
+
+    Examples
+    --------
+    >>> GDP(.5).mu
+    0.5
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", _non_negative("mu", self.mu, allow_zero=False))
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """f-DP: ``curve(alpha)`` bounds the type II error of any test of level alpha from below.
+
+    Examples
+    --------
+    >>> Tradeoff(lambda alpha: 1 - alpha).curve(.25)
+    0.75
+    """
+
+    curve: Callable[[float], float]
+
+    def __post_init__(self) -> None:
+        if not callable(self.curve):
+            raise InputError("curve must be a function of alpha in [0, 1]")
+
+
+Guarantee = Pure | Approximate | L1 | GDP | Tradeoff
+
+
+def as_guarantee(value: Guarantee | float | Sequence[float] | np.ndarray) -> Guarantee:
+    """Read a bare number (or one per record) as :class:`Pure`.
+
+    Examples
+    --------
+    >>> as_guarantee(1)
+    Pure(epsilon=1.0)
+    """
+    if isinstance(value, Pure | Approximate | L1 | GDP | Tradeoff):
+        return value
+    if isinstance(value, str | bytes | bool) or value is None:
+        raise InputError(f"epsilon must be a number or a guarantee, got {value!r}")
+    return Pure(value)

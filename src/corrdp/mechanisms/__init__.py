@@ -1,0 +1,1 @@
+"""Mechanisms: a law, a sampler and a guarantee each."""

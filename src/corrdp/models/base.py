@@ -1,0 +1,74 @@
+"""What every dependence model offers to the bounds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from corrdp.errors import ModelError
+from corrdp.results import SCHEMA, encode
+
+
+class Model(ABC):
+    """A law of dependence between records."""
+
+    kind: ClassVar[str]
+    states: tuple[Any, ...] | None = None
+    length: int | None = None
+
+    @property
+    def records(self) -> int | None:
+        """Number of records in the data set, when the model fixes it."""
+        return self.length
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the model itself takes for granted, in words."""
+        return ()
+
+    @abstractmethod
+    def describe(self) -> str:
+        """One line for people."""
+
+    @abstractmethod
+    def fields(self) -> dict[str, Any]:
+        """The model's own keys in its file."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Fingerprint of the model: SHA-256 of its canonical JSON."""
+        body = {"corrdp": SCHEMA, "model": self.kind, **encode(self.fields())}
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The model file as plain JSON."""
+        return {
+            "corrdp": SCHEMA,
+            "model": self.kind,
+            **encode(self.fields()),
+            "digest": self.digest,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the model file; a crash leaves the old file or the new one, never half of it."""
+        target = Path(path)
+        partial = target.with_name(target.name + ".part")
+        partial.write_text(json.dumps(self.to_dict(), indent=1) + "\n")
+        partial.replace(target)
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+
+def check_length(length: Any) -> int | None:
+    """A positive whole number, or None for any length."""
+    if length is None:
+        return None
+    if isinstance(length, bool) or int(length) != length or length < 1:
+        raise ModelError(f"length must be a positive whole number or None, got {length!r}")
+    return int(length)

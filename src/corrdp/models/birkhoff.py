@@ -1,0 +1,70 @@
+"""How much a kernel can tell apart: Birkhoff's diameter and the column ratio.
+
+For rows p, q of a non-negative matrix, Hilbert's projective distance is
+``d(p, q) = max_{y,y'} ln[p_y q_y' / (q_y p_y')]``; it ignores any common reweighting of the
+columns, which is what conditioning on later records does to a Markov kernel.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def row_log_ratio_spread(kernel: np.ndarray) -> np.ndarray:
+    """Hilbert's distance between every pair of rows, as an s x s matrix. O(s^3).
+
+    Columns that are zero in both rows are dropped; a column that is zero in one of them only
+    makes the distance infinite.
+
+    Examples
+    --------
+    >>> row_log_ratio_spread(np.array([[.9, .1], [.2, .8]]))[0, 1].round(6)
+    np.float64(3.583519)
+    """
+    positive = kernel > 0
+    with np.errstate(divide="ignore"):
+        logs = np.where(positive, np.log(kernel), 0.0)
+    difference = logs[:, None, :] - logs[None, :, :]
+    both = positive[:, None, :] & positive[None, :, :]
+    one = positive[:, None, :] ^ positive[None, :, :]
+    top = np.where(both, difference, -np.inf).max(axis=2)
+    bottom = np.where(both, difference, np.inf).min(axis=2)
+    with np.errstate(invalid="ignore"):
+        spread = np.where(both.any(axis=2), top - bottom, 0.0)
+    return np.where(one.any(axis=2), np.inf, spread)
+
+
+def diameter(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:
+    """Birkhoff diameter ``D(P) = max over row pairs of d(P(a,.), P(b,.))``.
+
+    Parameters
+    ----------
+    kernel : (s, s) array
+    rows : boolean mask, optional
+        Rows of states that can occur; the others are left out.
+
+    Examples
+    --------
+    >>> round(diameter(np.array([[.9, .1], [.2, .8]])), 6)
+    3.583519
+    >>> diameter(np.array([[.7, .3], [1, 0]]))
+    inf
+    """
+    used = kernel if rows is None else kernel[rows]
+    return float(row_log_ratio_spread(used).max()) if len(used) else 0.0
+
+
+def column_ratio(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:
+    """omega: the largest ratio of two entries of one column; inf when zeros and non-zeros mix.
+
+    Examples
+    --------
+    >>> round(column_ratio(np.array([[.9, .1], [.2, .8]])), 9)
+    8.0
+    """
+    used = kernel if rows is None else kernel[rows]
+    columns = used[:, (used > 0).any(axis=0)]
+    if not columns.size:
+        return 1.0
+    with np.errstate(divide="ignore"):
+        return float((columns.max(axis=0) / columns.min(axis=0)).max())

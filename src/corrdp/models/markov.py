@@ -1,0 +1,334 @@
+"""Finite Markov chains: time series whose next record depends on the present one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from corrdp.errors import InputError, ModelError
+from corrdp.models.base import Model, check_length
+from corrdp.models.birkhoff import column_ratio, diameter
+
+if TYPE_CHECKING:
+    from corrdp.models.fitting import ChainFit
+
+_ROW_TOLERANCE = 1e-9
+
+
+def _check_law(name: str, values: np.ndarray) -> None:
+    """Rows must be probabilities; the message names the row and how far off it is."""
+    if not np.all(np.isfinite(values)):
+        raise ModelError(f"{name} holds NaN or inf")
+    if (values < 0).any():
+        where = tuple(int(k) for k in np.argwhere(values < 0)[0])
+        raise ModelError(f"{name}{list(where)} = {values[where]} is negative")
+    sums = values.sum(axis=-1)
+    off = np.abs(sums - 1)
+    if off.max() > _ROW_TOLERANCE:
+        worst = np.unravel_index(np.argmax(off), off.shape)
+        row = f"row {', '.join(str(int(k)) for k in worst)} of " if worst else ""
+        raise ModelError(
+            f"{row}{name} sums to {float(sums[worst]):.12g}, not 1 "
+            f"(off by {float(sums[worst] - 1):.3g}); divide by the row total"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarkovChain(Model):
+    """A Markov chain over finitely many states.
+
+    Parameters
+    ----------
+    transition : (s, s) array or sequence of them
+        ``P[x, y] = Pr[next = y | present = x]``; a sequence of n - 1 kernels for a law that
+        changes with time. Zeros are allowed.
+    length : int, optional
+        Number of records n; None means that results must hold for every length.
+    initial : (s,) array, optional
+        Law of the first record; None means the stationary law.
+    states : sequence, optional
+        Labels of the states; 0..s-1 when left out.
+
+    Examples
+    --------
+    >>> chain = MarkovChain([[.9, .1], [.2, .8]], length=10)
+    >>> chain.stationary.round(4).tolist()
+    [0.6667, 0.3333]
+    >>> round(chain.diameter, 6), round(chain.gamma, 6), round(chain.omega, 6)
+    (3.583519, 9.0, 8.0)
+    """
+
+    kind: ClassVar[str] = "markov"
+    transition: Any
+    length: int | None = None
+    initial: Any = None
+    states: Any = None
+    fitted: ChainFit | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        try:
+            kernel = np.array(self.transition, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"transition must be numbers in a square matrix: {error}") from None
+        if kernel.ndim not in (2, 3) or kernel.shape[-1] != kernel.shape[-2] or not kernel.size:
+            raise ModelError(
+                f"transition must be s x s, or a sequence of such kernels; got {kernel.shape}"
+            )
+        _check_law("transition", kernel)
+        length = check_length(self.length)
+        if kernel.ndim == 3:
+            if length not in (None, len(kernel) + 1):
+                raise ModelError(
+                    f"{len(kernel)} kernels make {len(kernel) + 1} records, but length={length}"
+                )
+            length = len(kernel) + 1
+        s = kernel.shape[-1]
+        states = tuple(range(s)) if self.states is None else tuple(self.states)
+        if len(states) != s or len(set(states)) != s:
+            raise ModelError(f"need {s} distinct states for a {s} x {s} kernel, got {states!r}")
+        if self.initial is not None:
+            initial = np.array(self.initial, dtype=float)
+            if initial.shape != (s,):
+                raise ModelError(f"initial must have {s} entries, got shape {initial.shape}")
+            _check_law("initial", initial)
+            initial.setflags(write=False)
+            object.__setattr__(self, "initial", initial)
+        elif kernel.ndim == 3:
+            raise ModelError("kernels that change with time have no stationary law: give initial=")
+        kernel.setflags(write=False)
+        object.__setattr__(self, "transition", kernel)
+        object.__setattr__(self, "length", length)
+        object.__setattr__(self, "states", states)
+        if self.initial is None:
+            _ = self.stationary  # raises when it is not unique
+
+    # -- the law -----------------------------------------------------------------------------
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether one kernel serves every step."""
+        return self.transition.ndim == 2
+
+    @property
+    def kernels(self) -> np.ndarray:
+        """The kernel of each step, shape (n - 1, s, s); needs a length. No copy is made."""
+        if not self.homogeneous:
+            return self.transition
+        if self.length is None:
+            raise ModelError("this chain has no length; give MarkovChain(..., length=n)")
+        s = len(self.states)
+        return np.broadcast_to(self.transition, (self.length - 1, s, s))
+
+    @cached_property
+    def stationary(self) -> np.ndarray:
+        """The stationary law; an error when it is not unique. O(s^3).
+
+        Grassmann-Taksar-Heyman elimination on the recurrent states: no subtraction, so small
+        probabilities keep all their digits.
+        """
+        if not self.homogeneous:
+            raise ModelError("kernels that change with time have no stationary law")
+        kernel = self.transition
+        s = len(kernel)
+        reach = np.linalg.matrix_power((np.eye(s) + (kernel > 0)) > 0, max(s - 1, 1)) > 0
+        recurrent = np.array([all(reach[y, x] for y in np.flatnonzero(reach[x])) for x in range(s)])
+        closed = np.flatnonzero(recurrent)
+        if not reach[closed[0], closed].all():
+            raise ModelError(
+                "the chain has more than one closed class, so its stationary law is not unique: "
+                "give initial="
+            )
+        work = kernel[np.ix_(closed, closed)].copy()
+        m = len(closed)
+        for k in range(m - 1, 0, -1):
+            work[:k, k] /= work[k, :k].sum()
+            work[:k, :k] += np.outer(work[:k, k], work[k, :k])
+        weights = np.zeros(m)
+        weights[0] = 1.0
+        for k in range(1, m):
+            weights[k] = weights[:k] @ work[:k, k]
+        law = np.zeros(s)
+        law[closed] = weights / weights.sum()
+        law.setflags(write=False)
+        return law
+
+    @property
+    def start(self) -> np.ndarray:
+        """The law of the first record: ``initial``, or the stationary law."""
+        return self.stationary if self.initial is None else self.initial
+
+    @cached_property
+    def occurring(self) -> np.ndarray:
+        """Which states can occur at all, as a mask (for a homogeneous chain: at any time)."""
+        if not self.homogeneous:
+            return (self.marginals > 0).any(axis=0)
+        seen = self.start > 0
+        for _ in range(len(seen)):
+            seen = seen | (self.transition[seen] > 0).any(axis=0)
+        return seen
+
+    @cached_property
+    def marginals(self) -> np.ndarray:
+        """The law of each record, shape (n, s). O(n s^2)."""
+        kernels = self.kernels
+        laws = np.empty((len(kernels) + 1, len(self.states)))
+        laws[0] = self.start
+        for t, kernel in enumerate(kernels):
+            laws[t + 1] = laws[t] @ kernel
+        return laws
+
+    # -- what the bounds need ----------------------------------------------------------------
+
+    @cached_property
+    def diameter(self) -> float:
+        """Birkhoff diameter, the largest over time; rows of impossible states are left out."""
+        if self.homogeneous:
+            return diameter(self.transition, self.occurring)
+        pairs = zip(self.transition, self.marginals, strict=False)
+        return max((diameter(kernel, law > 0) for kernel, law in pairs), default=0.0)
+
+    @property
+    def gamma(self) -> float:
+        """Largest over smallest entry of the kernels; inf when an entry is zero."""
+        smallest = self.transition.min()
+        return float(self.transition.max() / smallest) if smallest > 0 else float("inf")
+
+    @cached_property
+    def omega(self) -> float:
+        """Largest ratio of two entries of one column, the largest over time."""
+        if self.homogeneous:
+            return column_ratio(self.transition, self.occurring)
+        pairs = zip(self.transition, self.marginals, strict=False)
+        return max((column_ratio(kernel, law > 0) for kernel, law in pairs), default=1.0)
+
+    # -- other laws made from this one -------------------------------------------------------
+
+    def sample(self, rng: np.random.Generator, length: int | None = None) -> np.ndarray:
+        """One sequence of state labels. O(length).
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        length : int, optional
+            Needed when the chain has none.
+        """
+        n = check_length(length) or self.length
+        if n is None or not (self.homogeneous or n <= len(self.transition) + 1):
+            raise InputError("give length= : the chain has none, or is shorter than asked")
+        cumulative = self.transition.cumsum(axis=-1)
+        uniform = rng.random(n)
+        path = np.empty(n, dtype=np.int64)
+        path[0] = np.searchsorted(np.cumsum(self.start), uniform[0], side="right")
+        top = len(self.states) - 1
+        for t in range(1, n):
+            row = cumulative[path[t - 1]] if self.homogeneous else cumulative[t - 1, path[t - 1]]
+            path[t] = min(row.searchsorted(uniform[t], side="right"), top)
+        return np.array(self.states)[path]
+
+    def condition(self, known: Mapping[int, Any]) -> MarkovChain:
+        """The law of all records given some of them: again a chain, with bridged kernels.
+
+        Parameters
+        ----------
+        known : mapping of record index (from 0) to state
+
+        Examples
+        --------
+        >>> chain = MarkovChain([[.9, .1], [.2, .8]], length=3)
+        >>> chain.condition({0: 0, 2: 0}).marginals[1].round(6).tolist()
+        [0.975904, 0.024096]
+        """
+        kernels = self.kernels
+        n, s = len(kernels) + 1, len(self.states)
+        allowed = np.ones((n, s))
+        for index, value in known.items():
+            if not 0 <= index < n:
+                raise InputError(f"record {index} is not among 0..{n - 1}")
+            allowed[index] = [float(state == value) for state in self.states]
+            if not allowed[index].any():
+                raise InputError(f"{value!r} is not one of the states {list(self.states)!r}")
+        weights = allowed.copy()
+        for t in range(n - 2, -1, -1):
+            weights[t] *= kernels[t] @ weights[t + 1]
+            weights[t] /= max(weights[t].max(), np.finfo(float).tiny)
+        first = self.start * weights[0]
+        if first.sum() <= 0:
+            raise InputError(f"the known values {dict(known)!r} have probability 0")
+        bridged = kernels * weights[1:, None, :]
+        totals = bridged.sum(axis=2, keepdims=True)
+        # rows that cannot occur keep their old values: they only need to be a law
+        bridged = np.where(totals > 0, bridged / np.where(totals > 0, totals, 1), kernels)
+        if n == 1:
+            return MarkovChain(self.transition, 1, first / first.sum(), self.states)
+        return MarkovChain(bridged, n, first / first.sum(), self.states)
+
+    def reversed(self) -> MarkovChain:
+        """The chain run backwards: ``Pr[X_{t-1} = y | X_t = x]``.
+
+        Homogeneous and stationary chains stay so; others need a length.
+        """
+        if self.homogeneous and self.initial is None:
+            law = self.stationary
+            joint = law[:, None] * self.transition
+            total = joint.sum(axis=0)
+            back = np.where(total[:, None] > 0, joint.T / np.where(total > 0, total, 1)[:, None], 0)
+            back[total == 0] = law
+            return MarkovChain(back, self.length, None, self.states)
+        laws = self.marginals
+        joint = laws[:-1, :, None] * self.kernels
+        total = laws[1:]
+        back = np.swapaxes(joint, 1, 2) / np.where(total > 0, total, 1)[:, :, None]
+        back = np.where(total[:, :, None] > 0, back, laws[:-1, None, :])
+        if len(laws) == 1:
+            return self
+        return MarkovChain(back[::-1], len(laws), laws[-1], self.states)
+
+    # -- learning ----------------------------------------------------------------------------
+
+    @classmethod
+    def fit(
+        cls,
+        data: Any,
+        *,
+        state: str | None = None,
+        order_by: str | Sequence[str] | None = None,
+        group: str | None = None,
+        missing: Iterable[str] | None = None,
+    ) -> MarkovChain:
+        """Estimate a homogeneous chain by transition counts. See :mod:`corrdp.models.fitting`."""
+        from corrdp.models.fitting import fit_chain
+
+        return fit_chain(data, state=state, order_by=order_by, group=group, missing=missing)
+
+    @property
+    def records(self) -> int | None:
+        return self.length if self.fitted is None else self.fitted.rows
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        law = "stationary" if self.initial is None else "started from the given law"
+        said = [
+            f"the records form a first-order Markov chain with this kernel, {law}",
+            "a record is one time step: a person's whole series is not one record",
+        ]
+        if self.fitted is not None:
+            said += self.fitted.assumptions
+        return tuple(said)
+
+    def describe(self) -> str:
+        n = "any length" if self.length is None else f"{self.length} records"
+        law = "" if self.homogeneous else ", time-varying"
+        return f"Markov chain, {len(self.states)} states, {n}{law}"
+
+    def fields(self) -> dict[str, Any]:
+        return {
+            "states": list(self.states),
+            "transition": self.transition,
+            "initial": self.initial,
+            "length": self.length,
+            "fit": None if self.fitted is None else self.fitted.to_dict(),
+        }

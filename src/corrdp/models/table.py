@@ -1,0 +1,81 @@
+"""A joint law written out in full, for small problems and for oracles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from corrdp.errors import InputError, ModelError
+from corrdp.models.base import Model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointTable(Model):
+    """The joint law of a few records, as ``{(x_1, .., x_n): probability}``.
+
+    Examples
+    --------
+    >>> pair = JointTable({(0, 0): .4, (1, 1): .4, (0, 1): .1, (1, 0): .1})
+    >>> pair.length, pair.states
+    (2, (0, 1))
+    """
+
+    kind: ClassVar[str] = "table"
+    law: Mapping[tuple[Any, ...], float]
+
+    def __post_init__(self) -> None:
+        law = {tuple(k): float(p) for k, p in dict(self.law).items()}
+        if not law:
+            raise ModelError("the table is empty: give {(x_1, .., x_n): probability}")
+        lengths = {len(k) for k in law}
+        if len(lengths) > 1 or 0 in lengths:
+            raise ModelError(f"tuples have different lengths: {sorted(lengths)}")
+        for values, p in law.items():
+            if not (np.isfinite(p) and p >= 0):
+                raise ModelError(f"probability of {values!r} is {p}, need a number >= 0")
+        total = sum(law.values())
+        if abs(total - 1) > 1e-9:
+            raise ModelError(f"probabilities sum to {total:.12g}, off by {total - 1:.3g}")
+        object.__setattr__(self, "law", {k: p for k, p in law.items() if p > 0})
+        object.__setattr__(self, "length", lengths.pop())
+        states = {x for k in law for x in k}
+        ordered = sorted(states, key=lambda x: (str(type(x)), x))
+        object.__setattr__(self, "states", tuple(ordered))
+
+    @cached_property
+    def outcomes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The support as state numbers (rows of records) and its probabilities."""
+        assert self.states is not None
+        number = {state: k for k, state in enumerate(self.states)}
+        rows = np.array([[number[x] for x in values] for values in self.law])
+        return rows, np.array(list(self.law.values()))
+
+    def sample(self, rng: np.random.Generator) -> list[Any]:
+        """One draw of all records."""
+        keys = list(self.law)
+        return list(keys[rng.choice(len(keys), p=np.array(list(self.law.values())))])
+
+    def condition(self, known: Mapping[int, Any]) -> JointTable:
+        """The law of all records given some of them.
+
+        Examples
+        --------
+        >>> pair = JointTable({(0, 0): .4, (1, 1): .4, (0, 1): .1, (1, 0): .1})
+        >>> pair.condition({0: 1}).law[(1, 1)]
+        0.8
+        """
+        kept = {k: p for k, p in self.law.items() if all(k[i] == v for i, v in known.items())}
+        total = sum(kept.values())
+        if total == 0:
+            raise InputError(f"the known values {dict(known)!r} have probability 0")
+        return JointTable({k: p / total for k, p in kept.items()})
+
+    def describe(self) -> str:
+        return f"joint table of {self.length} records, {len(self.law)} possible outcomes"
+
+    def fields(self) -> dict[str, Any]:
+        return {"table": [[list(k), p] for k, p in self.law.items()]}

@@ -1,0 +1,416 @@
+"""The questions corrdp answers: counts, clipped sums and means, histograms.
+
+A query knows what one changed record can do to its answer. Answers live on a public grid (whole
+numbers for counts, a power of two for sums), so that noise is drawn exactly on integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from corrdp.errors import DataError, QueryError
+
+Missing = Literal["raise", "skip"]
+MISSING_TEXT = ("", "NA", "NaN", "null")
+_GRID_BITS = 20  # a sum's grid is 2^-20 of its width: far below any noise worth adding
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for "not recorded": None, NaN, or one of "", "NA", "NaN", "null".
+
+    Examples
+    --------
+    >>> [is_missing(v) for v in (None, float("nan"), "NA", 0, False)]
+    [True, True, True, False, False]
+    """
+    if value is None or (isinstance(value, str) and value in MISSING_TEXT):
+        return True
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def _check_missing(missing: str) -> None:
+    if missing not in ("raise", "skip"):
+        raise QueryError(f'missing must be "raise" or "skip", got {missing!r}')
+
+
+def _assume_skip(missing: str) -> tuple[str, ...]:
+    if missing == "raise":
+        return ()
+    return ("which rows are missing is public; missing rows are left out of the answer",)
+
+
+def _check_bounds(lower: float, upper: float) -> tuple[float, float]:
+    low, high = float(lower), float(upper)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise QueryError(f"need finite lower < upper, got lower={lower}, upper={upper}")
+    return low, high
+
+
+class Query:
+    """What all queries share. Subclasses set ``kind`` and the properties below."""
+
+    kind: ClassVar[str]
+    missing: Missing
+    column: str | None = None
+
+    @property
+    def steps(self) -> int:
+        """l1 sensitivity of the answer to one changed record, in steps of the grid."""
+        raise NotImplementedError
+
+    @property
+    def grid(self) -> float:
+        """Step of the grid on which the answer lives, in units of the answer."""
+        return 1.0
+
+    @property
+    def cells(self) -> int:
+        """How many numbers the answer has."""
+        return 1
+
+    @property
+    def sensitivity(self) -> float:
+        """l1 sensitivity to one changed record, in units of the answer."""
+        return self.steps * self.grid
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the query takes for public or does to the data, in words."""
+        return _assume_skip(self.missing)
+
+    def on_grid(self, values: Sequence[Any]) -> list[int]:
+        """The exact answer on one sequence of records, in grid steps, one entry per cell."""
+        raise NotImplementedError
+
+    def scores(self, states: Sequence[Any]) -> np.ndarray | None:
+        """What each state adds to the answer, when the answer is a sum over records."""
+        return None
+
+    def pattern(self, n: int) -> np.ndarray | None:
+        """Which of ``n`` records the query reads, as 0/1; None when it reads them all."""
+        return None
+
+    def present(self, values: Sequence[Any]) -> list[Any]:
+        """The recorded values; raises on missing ones unless ``missing="skip"``."""
+        kept = [v for v in values if not is_missing(v)]
+        if len(kept) < len(values) and self.missing == "raise":
+            where = next(i for i, v in enumerate(values) if is_missing(v))
+            raise DataError(
+                f"{len(values) - len(kept)} of {len(values)} values are missing (the first at "
+                f'index {where}); use missing="skip" if which ones are missing is public'
+            )
+        return kept
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {"query": self.kind, **vars(self)}
+
+
+@dataclass(frozen=True)
+class Count(Query):
+    """How many records are in a state (or satisfy a condition on a table).
+
+    Sensitivity to one changed record: 1.
+
+    Parameters
+    ----------
+    state : value, optional
+        The state counted.
+    records : slice, optional
+        Count in this part of the sequence only; the rest is not read.
+    where : str, optional
+        On tables: an SQL condition instead of a state, such as ``"steps > 0"``.
+    missing : {"raise", "skip"}
+
+    Examples
+    --------
+    >>> Count(1).on_grid([0, 1, 1])
+    [2]
+    >>> Count(where="steps > 0").sensitivity
+    1.0
+    """
+
+    kind: ClassVar[str] = "count"
+    state: Any = None
+    records: slice | None = None
+    where: str | None = None
+    missing: Missing = "raise"
+
+    def __post_init__(self) -> None:
+        _check_missing(self.missing)
+        if (self.state is None) == (self.where is None):
+            raise QueryError("give Count either a state or where=..., not both or neither")
+        if self.records is not None and not isinstance(self.records, slice):
+            raise QueryError(f"records must be a slice, got {self.records!r}")
+        if self.records is not None and self.where is not None:
+            raise QueryError("records= needs a state; put the restriction into where= instead")
+
+    @property
+    def steps(self) -> int:
+        return 1
+
+    def on_grid(self, values: Sequence[Any]) -> list[int]:
+        if self.where is not None:
+            raise QueryError("Count(where=...) needs a table; use Count(state) on a sequence")
+        part = values if self.records is None else values[self.records]
+        return [sum(1 for v in self.present(part) if v == self.state)]
+
+    def scores(self, states: Sequence[Any]) -> np.ndarray | None:
+        return np.array([float(s == self.state) for s in states])
+
+    def pattern(self, n: int) -> np.ndarray | None:
+        if self.records is None:
+            return None
+        mask = np.zeros(n)
+        mask[self.records] = 1.0
+        if not mask.any():
+            raise QueryError(f"records={self.records} selects none of the {n} records")
+        return mask
+
+    def to_dict(self) -> dict[str, Any]:
+        data = super().to_dict()
+        r = self.records
+        data["records"] = None if r is None else [r.start, r.stop, r.step]
+        return data
+
+
+@dataclass(frozen=True)
+class Sum(Query):
+    """Sum of values clipped to [lower, upper] and rounded to a public grid.
+
+    Sensitivity to one changed record: upper - lower (on the grid).
+
+    Parameters
+    ----------
+    lower, upper : float
+        Public bounds; values outside are moved to the nearer one.
+    column : str, optional
+        On tables: the column or SQL expression summed.
+    missing : {"raise", "skip"}
+
+    Examples
+    --------
+    >>> q = Sum(0, 10)
+    >>> q.on_grid([-3, 5, 12])[0] * q.grid
+    15.0
+    >>> q.sensitivity
+    10.0
+    """
+
+    kind: ClassVar[str] = "sum"
+    lower: float
+    upper: float
+    column: str | None = None
+    missing: Missing = "raise"
+
+    def __post_init__(self) -> None:
+        _check_missing(self.missing)
+        low, high = _check_bounds(self.lower, self.upper)
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+        if max(abs(low), abs(high)) > 1e6 * (high - low):
+            raise QueryError(
+                f"[{low}, {high}] is narrow and far from zero; subtract a public constant first"
+            )
+
+    @property
+    def base_grid(self) -> float:
+        """Grid to which each clipped value is rounded: a power of two near width / 2^20."""
+        return 2.0 ** (math.floor(math.log2(self.upper - self.lower)) - _GRID_BITS)
+
+    @property
+    def grid(self) -> float:
+        return self.base_grid
+
+    @property
+    def grid_bounds(self) -> tuple[int, int]:
+        """lower and upper in grid steps (rounding is monotone, so values stay between them)."""
+        return round(self.lower / self.base_grid), round(self.upper / self.base_grid)
+
+    @property
+    def steps(self) -> int:
+        low, high = self.grid_bounds
+        return high - low
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            f"values are clipped to the public range [{self.lower:g}, {self.upper:g}] and rounded "
+            f"to multiples of {self.base_grid:.3g}; the answer is that of the clipped values",
+            *_assume_skip(self.missing),
+        )
+
+    def on_grid(self, values: Sequence[Any]) -> list[int]:
+        try:
+            numbers = np.array([float(v) for v in self.present(values)])
+        except (TypeError, ValueError):
+            raise DataError(f"{self.kind} needs numbers; the data hold other values") from None
+        clipped = np.clip(numbers, self.lower, self.upper)
+        return [int(np.rint(clipped / self.base_grid).astype(np.int64).sum())]
+
+    def scores(self, states: Sequence[Any]) -> np.ndarray | None:
+        try:
+            values = np.array([float(s) for s in states])
+        except (TypeError, ValueError):
+            raise QueryError(
+                f"{self.kind} needs numeric states; the model's are {list(states)!r}"
+            ) from None
+        return np.clip(values, self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class Mean(Sum):
+    """Mean of clipped values: the clipped sum divided by the public number of records.
+
+    Sensitivity to one changed record: (upper - lower) / n.
+
+    Parameters
+    ----------
+    lower, upper : float
+    column : str, optional
+    missing : {"raise", "skip"}
+    n : int, optional
+        Public number of records; taken from the model's length when left out.
+
+    Examples
+    --------
+    >>> Mean(0, 10, n=4).sensitivity
+    2.5
+    """
+
+    kind: ClassVar[str] = "mean"
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n is not None and not (isinstance(self.n, int) and self.n > 0):
+            raise QueryError(f"n must be a positive whole number, got {self.n!r}")
+
+    @property
+    def grid(self) -> float:
+        if self.n is None:
+            raise QueryError("Mean needs the public number of records: Mean(lower, upper, n=...)")
+        return self.base_grid / self.n
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (*super().assumptions, f"the number of records, {self.n}, is public")
+
+
+@dataclass(frozen=True)
+class Histogram(Query):
+    """How many records are in each of a public list of categories.
+
+    l1 sensitivity to one changed record: 2 (one cell loses it, another gains it).
+
+    Parameters
+    ----------
+    categories : sequence
+        Public list of the values that can occur; another value in the data is an error.
+    column : str, optional
+        On tables: the column or SQL expression counted.
+    missing : {"raise", "skip"}
+
+    Examples
+    --------
+    >>> Histogram(["a", "b"]).on_grid(["a", "b", "a"])
+    [2, 1]
+    """
+
+    kind: ClassVar[str] = "histogram"
+    categories: tuple[Any, ...]
+    column: str | None = None
+    missing: Missing = "raise"
+
+    def __post_init__(self) -> None:
+        _check_missing(self.missing)
+        categories = tuple(self.categories)
+        if len(categories) < 2 or len(set(categories)) < len(categories):
+            raise QueryError(f"need two or more distinct categories, got {list(categories)!r}")
+        object.__setattr__(self, "categories", categories)
+
+    @property
+    def steps(self) -> int:
+        return 2
+
+    @property
+    def cells(self) -> int:
+        return len(self.categories)
+
+    def on_grid(self, values: Sequence[Any]) -> list[int]:
+        counts = dict.fromkeys(self.categories, 0)
+        for v in self.present(values):
+            if v not in counts:
+                raise DataError(f"value {v!r} is not among the categories {self.categories!r}")
+            counts[v] += 1
+        return list(counts.values())
+
+
+def query_from_dict(data: dict[str, Any]) -> Query:
+    """Inverse of ``query.to_dict()``.
+
+    Examples
+    --------
+    >>> query_from_dict(Count(1).to_dict()) == Count(1)
+    True
+    """
+    kinds: dict[str, type[Query]] = {c.kind: c for c in (Count, Sum, Mean, Histogram)}
+    fields = dict(data)
+    kind = fields.pop("query", None)
+    if kind not in kinds:
+        raise QueryError(f"unknown query {kind!r}; use one of {', '.join(kinds)}")
+    if fields.get("records") is not None:
+        fields["records"] = slice(*fields["records"])
+    try:
+        return kinds[kind](**fields)
+    except TypeError as error:
+        raise QueryError(f"bad {kind} query: {error}") from None
+
+
+def parse_query(text: str, states: Sequence[Any] | None, missing: Missing = "raise") -> Query:
+    """Read a query as written on the command line.
+
+    ``count:STATE`` or ``count:CONDITION``, ``sum:LOWER:UPPER[:COLUMN]``,
+    ``mean:LOWER:UPPER[:COLUMN]``, ``histogram:A,B,C[:COLUMN]``.
+
+    Examples
+    --------
+    >>> parse_query("count:True", (False, True))
+    Count(state=True, records=None, where=None, missing='raise')
+    >>> parse_query("sum:0:10:steps", None).column
+    'steps'
+    """
+    kind, _, rest = text.partition(":")
+    labels = {str(s): s for s in states or ()}
+    if kind == "count" and rest:
+        if rest in labels:
+            return Count(labels[rest], missing=missing)
+        return Count(where=rest, missing=missing)
+    parts = rest.split(":", 2)
+    if kind in ("sum", "mean") and len(parts) >= 2:
+        try:
+            low, high = float(parts[0]), float(parts[1])
+        except ValueError:
+            raise QueryError(f"{text!r}: LOWER and UPPER must be numbers") from None
+        column = parts[2] if len(parts) == 3 else None
+        return (Sum if kind == "sum" else Mean)(low, high, column=column, missing=missing)
+    if kind == "histogram" and rest:
+        names, _, column = rest.partition(":")
+        categories = tuple(labels.get(name, name) for name in names.split(","))
+        return Histogram(categories, column=column or None, missing=missing)
+    raise QueryError(
+        f"cannot read query {text!r}; write count:STATE, count:CONDITION, sum:LOWER:UPPER[:COLUMN], "
+        "mean:LOWER:UPPER[:COLUMN] or histogram:A,B,C[:COLUMN]"
+    )
+
+
+def resolve(query: Query, length: int | None) -> Query:
+    """Fill in what a query takes from the model: the public number of records of a mean."""
+    if isinstance(query, Mean) and query.n is None and length is not None:
+        return replace(query, n=length)
+    return query

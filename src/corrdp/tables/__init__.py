@@ -1,0 +1,1 @@
+"""Reading data and counting in it."""
