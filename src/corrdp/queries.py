@@ -414,3 +414,36 @@ def resolve(query: Query, length: int | None) -> Query:
     if isinstance(query, Mean) and query.n is None and length is not None:
         return replace(query, n=length)
     return query
+
+
+def check_reads(model: Any, query: Query) -> None:
+    """Refuse a query that reads something the model says nothing about.
+
+    A model over states covers queries that are functions of the state. A condition or column
+    other than the one the model was fitted on could follow a different law of dependence.
+    """
+    states = getattr(model, "states", None)
+    if states is None:
+        return
+    fitted = getattr(model, "fitted", None)
+    spoken = None if fitted is None else fitted.state
+    read = query.where if isinstance(query, Count) else query.column
+    if isinstance(query, Count) and query.where is None:
+        if query.state not in states:
+            raise QueryError(
+                f"{query.state!r} is not a state of the model; its states are {list(states)!r}"
+            )
+        return
+    if read is not None and (spoken is None or "".join(read.split()) != "".join(spoken.split())):
+        about = "its own states" if spoken is None else f"`{spoken}`"
+        raise QueryError(
+            f"the model speaks about {about}, the query reads `{read}`: fit the model on a state "
+            "that determines the query"
+        )
+    if isinstance(query, Count) and set(states) != {False, True}:
+        raise QueryError(f"where= needs a model with true/false states, not {list(states)!r}")
+    if isinstance(query, Histogram):
+        unknown = [c for c in query.categories if c not in states]
+        if unknown:
+            raise QueryError(f"{unknown[0]!r} is not among the model's states {list(states)!r}")
+    query.scores(states)  # a sum over states that are not numbers says so

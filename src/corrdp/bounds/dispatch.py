@@ -1,0 +1,341 @@
+"""leakage: what a guarantee really means on a model. Tries every bound and keeps the smallest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corrdp.bounds.base import Bound
+from corrdp.errors import GuaranteeError, InputError, NotApplicableError
+from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
+from corrdp.mechanisms.base import FiniteMechanism, Mechanism
+from corrdp.models.base import Model
+from corrdp.models.groups import Groups
+from corrdp.models.independent import Independent
+from corrdp.models.markov import MarkovChain
+from corrdp.models.table import JointTable
+from corrdp.queries import Query, check_reads, resolve
+from corrdp.results import Candidate, Certificate, Leakage
+
+EVERY_MECHANISM = "every mechanism with this guarantee"
+METHODS = ("general", "lange", "zhao", "ratio", "contraction", "transfer", "exact")
+_WHOLE_DOMAIN = (
+    "the mechanism keeps its epsilon for one changed record on every combination of values, "
+    "impossible ones included"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """What a leakage is asked for: a guarantee, and where given the query or mechanism."""
+
+    text: str
+    guarantee: Pure
+    query: Query | None = None
+    local: FiniteMechanism | None = None
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the result must hold for every mechanism."""
+        return self.query is None and self.local is None
+
+
+Method = Callable[[Any, Scope], Bound]
+
+
+def _general(model: Model, scope: Scope) -> Bound:
+    from corrdp.bounds.general import general
+
+    return general(model, scope.guarantee)
+
+
+def _additive(name: str) -> Method:
+    def method(model: MarkovChain, scope: Scope) -> Bound:
+        from corrdp.bounds import ratios
+
+        return getattr(ratios, name)(model, scope.guarantee)
+
+    return method
+
+
+def _contraction(model: MarkovChain, scope: Scope) -> Bound:
+    from corrdp.bounds.contraction import contraction
+
+    return contraction(model, scope.guarantee)
+
+
+def _transfer(model: MarkovChain, scope: Scope) -> Bound:
+    from corrdp.bounds.transfer import step_matrices, transfer
+    from corrdp.mechanisms.base import steps
+
+    if scope.local is not None:
+        return transfer(model, steps(scope.local.channel())[None])
+    guarantee = scope.guarantee
+    if guarantee.is_vector:
+        if model.length is None:
+            raise InputError("one epsilon per record needs a chain with a length")
+        return transfer(model, step_matrices(model, guarantee.vector(model.length)))
+    return transfer(model, step_matrices(model, guarantee.epsilon))
+
+
+def _exact_chain(model: MarkovChain, scope: Scope) -> Bound:
+    from corrdp.bounds.counting import exact_sum
+    from corrdp.bounds.exact import table_of
+
+    if scope.query is not None:
+        query, states = scope.query, model.states
+        scores = query.scores(states)
+        whole = not scope.guarantee.is_vector
+        if scores is not None and whole and model.homogeneous:
+            return exact_sum(model, scores, scope.guarantee.largest, _spread(query, scores))
+        return _exact_table(table_of(model), scope)
+    if int(model.occurring.sum()) == 2:
+        # every output of randomized response is one orientation of the transfer bound
+        bound = _transfer(model, scope)
+        if bound.kind != "exact":
+            raise NotApplicableError("the chain mixes too slowly for an exact value; use transfer")
+        return bound
+    return _exact_table(table_of(model), scope)
+
+
+def _spread(query: Query, scores: np.ndarray) -> float:
+    """Sensitivity in the units of the scores (a mean is a sum up to a public factor)."""
+    return float(np.ptp(scores)) if query.kind == "count" else query.upper - query.lower  # type: ignore[attr-defined]
+
+
+def _exact_table(model: JointTable, scope: Scope) -> Bound:
+    from corrdp.bounds.exact import exact_every_mechanism, exact_local, exact_query
+
+    if scope.query is not None:
+        return exact_query(model, scope.query, scope.guarantee.largest)
+    if scope.local is not None:
+        return exact_local(model, scope.local.channel())
+    assert model.length is not None
+    return exact_every_mechanism(model, scope.guarantee.vector(model.length))
+
+
+_APPLICABLE: dict[type, dict[str, Method]] = {
+    Independent: {"general": _general},
+    Groups: {"general": _general},
+    JointTable: {"general": _general, "exact": _exact_table},
+    MarkovChain: {
+        "general": _general,
+        "lange": _additive("lange"),
+        "zhao": _additive("zhao"),
+        "ratio": _additive("ratio"),
+        "contraction": _contraction,
+        "transfer": _transfer,
+        "exact": _exact_chain,
+    },
+}
+
+
+def leakage(
+    model: Model,
+    epsilon: Guarantee | float | Sequence[float] | np.ndarray | None = None,
+    *,
+    query: Query | None = None,
+    mechanism: Mechanism | None = None,
+    method: str = "best",
+) -> Leakage:
+    """What a privacy parameter really means on dependent records.
+
+    ``leakage = sup ln Pr[Y in S | x_K, X_i = a] / Pr[Y in S | x_K, X_i = b]``
+
+    where
+
+    * Y is the output of the mechanism and S any set of outputs,
+    * i is any target record, K any set of other records that the adversary knows, x_K their values,
+    * a, b are any two values of the target that are possible given x_K.
+
+    Parameters
+    ----------
+    model : Model
+        How the records depend on each other.
+    epsilon : float, sequence of float, or guarantee
+        DP level before correlation; one number, or one per record. Left out with ``mechanism``.
+    query : Query, optional
+        Narrow the scope to this query with Laplace noise, which may leak less.
+    mechanism : Mechanism, optional
+        Narrow the scope to this mechanism.
+    method : str
+        "best" for the smallest applicable bound, or one of general, lange, zhao, ratio,
+        contraction, transfer, exact.
+
+    Returns
+    -------
+    Leakage
+
+    Raises
+    ------
+    GuaranteeError
+        For Gaussian or approximate guarantees: no theorem covers them on dependent records.
+    NotApplicableError
+        When the named method does not apply; the message says what would.
+
+    References
+    ----------
+    Bayesian differential privacy is the notion of Yang, Sato and Nakagawa (2015). The bounds are
+    listed in docs/theorems.md.
+
+    Examples
+    --------
+    >>> import corrdp as cdp
+    >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]], length=20)
+    >>> leak = cdp.leakage(chain, 1.0)
+    >>> round(leak.value, 6), leak.kind, leak.certificate.name
+    (4.322353, 'exact', 'transfer')
+    """
+    if type(model) not in _APPLICABLE:
+        raise InputError(f"model must be a dependence model such as MarkovChain, got {model!r}")
+    scope = _scope(model, epsilon, query, mechanism)
+    applicable = _APPLICABLE[type(model)]
+    if method == "best":
+        return _best(model, scope, applicable)
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; use best or one of {', '.join(METHODS)}")
+    if method not in applicable:
+        raise NotApplicableError(
+            f"{method} does not apply to {model.describe()}; use {' or '.join(applicable)}"
+        )
+    bound = applicable[method](model, scope)
+    return _result(model, scope, method, bound, (Candidate(method, bound.value),))
+
+
+def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
+    bounds: dict[str, Bound] = {}
+    candidates = []
+    for name, method in applicable.items():
+        if name == "exact" and scope.is_wide and "transfer" in bounds:
+            if bounds["transfer"].kind == "exact":
+                continue  # the same number again
+        try:
+            bounds[name] = method(model, scope)
+            candidates.append(Candidate(name, bounds[name].value))
+        except NotApplicableError as error:
+            candidates.append(Candidate(name, None, str(error)))
+    if not bounds:
+        reasons = "; ".join(f"{c.method}: {c.reason}" for c in candidates)
+        raise NotApplicableError(f"no bound applies: {reasons}")
+    least = min(bound.value for bound in bounds.values())
+    # among equals (to rounding) one that is attained says more
+    ties = {k: v for k, v in bounds.items() if v.value <= least * (1.0 + 1e-9)}
+    name = min(ties, key=lambda k: (ties[k].kind != "exact", ties[k].value))
+    return _result(model, scope, name, bounds[name], tuple(candidates), bounds)
+
+
+def _result(
+    model: Model,
+    scope: Scope,
+    method: str,
+    bound: Bound,
+    candidates: tuple[Candidate, ...],
+    others: dict[str, Bound] | None = None,
+) -> Leakage:
+    per_record = bound.per_record
+    if per_record is None and others:
+        # the value holds for every record; another bound may say less for some
+        known = [b.per_record for b in others.values() if b.per_record is not None]
+        if known:
+            per_record = np.minimum(np.minimum.reduce(known), bound.value)
+    narrow = method == "exact" or (method == "transfer" and scope.local is not None)
+    text = scope.text if narrow else EVERY_MECHANISM
+    assumptions = (*model.assumptions, *bound.certificate.assumptions)
+    if narrow and not scope.is_wide:
+        assumptions += (f"one release by {scope.text}; nothing else about these records is public",)
+    else:
+        assumptions += (_WHOLE_DOMAIN,)
+    certificate = Certificate(bound.certificate.name, bound.certificate.reference, assumptions)
+    return Leakage(
+        value=float(bound.value),
+        kind=bound.kind,
+        certificate=certificate,
+        scope=text,
+        epsilon=scope.guarantee.largest,
+        witness=bound.witness,
+        candidates=candidates,
+        per_record=per_record,
+        model=model.describe(),
+        digest=model.digest,
+    )
+
+
+def _scope(
+    model: Model,
+    epsilon: Guarantee | float | Sequence[float] | np.ndarray | None,
+    query: Query | None,
+    mechanism: Mechanism | None,
+) -> Scope:
+    if mechanism is not None:
+        if epsilon is not None or query is not None:
+            raise InputError("a mechanism brings its own epsilon and query; give it alone")
+        own = getattr(mechanism, "query", None)
+        if isinstance(own, Query):
+            level = pure(mechanism.guarantee)
+            return _query_scope(model, level, own, f"{type(mechanism).__name__} noise on {own}")
+        if isinstance(mechanism, FiniteMechanism):
+            inputs, states = len(mechanism.channel()), model.states
+            if states is not None and inputs != len(states):
+                raise InputError(
+                    f"the mechanism takes {inputs} values and the model has {len(states)} states"
+                )
+            return Scope(f"{mechanism} on each record", pure(mechanism.guarantee), local=mechanism)
+        raise InputError(
+            f"cannot use {mechanism!r}: expected Laplace, DiscreteLaplace, BinaryResponse or GRR"
+        )
+    if epsilon is None:
+        raise InputError("give epsilon (a number, one per record, or a guarantee) or mechanism=")
+    level = pure(as_guarantee(epsilon))
+    if query is None:
+        return Scope(EVERY_MECHANISM, level)
+    return _query_scope(model, level, query, f"Laplace noise on {query}")
+
+
+def _query_scope(model: Model, level: Pure, query: Query, text: str) -> Scope:
+    query = resolve(query, model.records)
+    check_reads(model, query)
+    if level.is_vector:
+        raise InputError("with a query, epsilon is the query's DP level: give one number")
+    return Scope(text, spread_over(model, query, level.largest), query)
+
+
+def spread_over(model: Model, query: Query, epsilon: float) -> Pure:
+    """The guarantee of one query: epsilon for the records that it reads, 0 for the others."""
+    if getattr(query, "records", None) is None:
+        return Pure(epsilon)
+    if model.length is None:
+        raise InputError("records= needs a model with a length")
+    pattern = query.pattern(model.length)
+    assert pattern is not None
+    return Pure(epsilon * pattern)
+
+
+def pure(guarantee: Guarantee) -> Pure:
+    """The guarantee as pure DP, or the reason why no theorem turns it into a leakage.
+
+    Examples
+    --------
+    >>> pure(Approximate(1.0, 0.0))
+    Pure(epsilon=1.0)
+    """
+    if isinstance(guarantee, Approximate) and guarantee.delta == 0:
+        guarantee = Pure(guarantee.epsilon)
+    if isinstance(guarantee, Pure):
+        if not math.isfinite(guarantee.largest):
+            raise GuaranteeError("an infinite epsilon promises nothing")
+        return guarantee
+    reasons = {
+        GDP: "Gaussian noise has unbounded likelihood ratios, and no theorem turns mu into a "
+        "leakage on dependent records; use Laplace noise, Pure(epsilon)",
+        Approximate: "with delta > 0 rare outputs may reveal anything, and dependence multiplies "
+        "them in a way no theorem bounds yet; use a mechanism with delta = 0, Pure(epsilon)",
+        L1: "an l1 rate needs real-valued records with a secret range; these models have finite "
+        "states, so give the DP level instead, Pure(rate * width)",
+        Tradeoff: "no theorem turns a trade-off curve into a leakage on dependent records; "
+        "use Pure(epsilon)",
+    }
+    raise GuaranteeError(reasons[type(guarantee)])

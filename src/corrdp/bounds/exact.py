@@ -1,0 +1,173 @@
+"""Exact leakage of small models by enumeration: the oracle behind the bounds.
+
+Every adversary (K, i), every value of the known records and every pair of values of the target is
+tried. What is compared depends on the scope:
+
+* every mechanism: ``sup E[F | a] / E[F | b]`` over all functions F that change by at most
+  e^{eps_t} with record t. F lives on the unknown records, so this is a mixture problem (T-1) with
+  ``A(x, x') = sum of eps_t over the records where x and x' differ``;
+* one query with Laplace noise (X-3): the supremum over outputs is attained at a value that the
+  query can take;
+* one local mechanism: every output sequence.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from corrdp.bounds.base import ROUNDING, Bound
+from corrdp.bounds.mixtures import lambda_pairs
+from corrdp.errors import NotApplicableError
+from corrdp.models.markov import MarkovChain
+from corrdp.models.table import JointTable
+from corrdp.queries import Histogram, Query
+from corrdp.results import Certificate, Witness
+
+REFERENCE = "enumeration of all adversaries, X-3 (docs/theorems.md#exact)"
+_POINTS = 64  # outcomes of the unknown records that the every-mechanism problem can take
+_OUTCOMES = 4096
+_CELLS = 2**24  # outcomes times outputs
+
+
+def table_of(chain: MarkovChain) -> JointTable:
+    """Write out the joint law of a short chain. O(s^n)."""
+    n, s = chain.length, int(chain.occurring.sum())
+    if n is None or s**n > _OUTCOMES:
+        raise NotApplicableError(
+            f"enumeration takes s^n outcomes, here {s}^{n or 'n'}, more than {_OUTCOMES}; "
+            "use transfer"
+        )
+    kernels = chain.kernels
+    law: dict[tuple, float] = {}
+    for path in itertools.product(np.flatnonzero(chain.occurring), repeat=n):
+        p = chain.start[path[0]]
+        for t, (x, y) in enumerate(itertools.pairwise(path)):
+            p = p * kernels[t, x, y]
+        if p > 0:
+            law[tuple(chain.states[x] for x in path)] = float(p)
+    return JointTable(law)
+
+
+Compare = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], float]
+
+
+def _adversaries(
+    table: JointTable,
+) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...], list[tuple[int, np.ndarray]]]]:
+    """Each adversary with one value of what it knows: target, known, values, and for each
+    possible value of the target the outcomes that have it."""
+    rows, _ = table.outcomes
+    n = rows.shape[1]
+    for i in range(n):
+        others = [j for j in range(n) if j != i]
+        for size in range(n):
+            for known in itertools.combinations(others, size):
+                keys, which = np.unique(rows[:, known], axis=0, return_inverse=True)
+                for k, key in enumerate(keys):
+                    members = np.flatnonzero(which.ravel() == k)
+                    split = [
+                        (int(value), members[rows[members, i] == value])
+                        for value in np.unique(rows[members, i])
+                    ]
+                    if len(split) > 1:
+                        yield i, known, tuple(int(x) for x in key), split
+
+
+def _search(table: JointTable, compare: Compare) -> Bound:
+    """Largest ``compare(outcomes_a, p_a, outcomes_b, p_b)`` over all adversaries."""
+    assert table.states is not None
+    _, probabilities = table.outcomes
+    per_record = np.zeros(table.length or 0)
+    best, witness = 0.0, None
+    for i, known, key, split in _adversaries(table):
+        for (a, rows_a), (b, rows_b) in itertools.permutations(split, 2):
+            p, q = probabilities[rows_a], probabilities[rows_b]
+            value = compare(rows_a, p / p.sum(), rows_b, q / q.sum())
+            per_record[i] = max(per_record[i], value)
+            if value > best:
+                best = value
+                facts = tuple(
+                    (j - i, table.states[x]) for j, x in zip(known, key, strict=True)
+                )
+                witness = Witness(i, (table.states[a], table.states[b]), facts)
+    return Bound(best, "exact", Certificate("exact", REFERENCE), per_record, witness)
+
+
+def exact_every_mechanism(table: JointTable, eps: np.ndarray) -> Bound:
+    """Worst leakage over all mechanisms that change by e^{eps_t} with record t.
+
+    O(2^n) adversaries, each a mixture problem on the outcomes of the unknown records.
+
+    Examples
+    --------
+    >>> pair = JointTable({(0, 0): .4, (1, 1): .4, (0, 1): .1, (1, 0): .1})
+    >>> round(exact_every_mechanism(pair, np.array([1.0, 1.0])).value, 6)
+    1.569445
+    """
+    rows, _ = table.outcomes
+    n = rows.shape[1]
+    if len(rows) > _POINTS or n > 8:
+        raise NotApplicableError(
+            f"the worst case over all mechanisms is computed for up to {_POINTS} possible "
+            f"outcomes of 8 records, not {len(rows)} of {n}; give a query, or use a bound"
+        )
+    bounds = (rows[:, None, :] != rows[None, :, :]) @ eps
+
+    def compare(rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray) -> float:
+        both = np.r_[rows_a, rows_b]
+        inner = np.ascontiguousarray(bounds[np.ix_(both, both)])
+        left, right = np.r_[p, np.zeros(len(q))], np.r_[np.zeros(len(p)), q]
+        return float(lambda_pairs(inner, left, right)) * (1.0 + ROUNDING)
+
+    return _search(table, compare)
+
+
+def exact_query(table: JointTable, query: Query, epsilon: float) -> Bound:
+    """Exact leakage of one query with Laplace noise of DP level epsilon (X-3).
+
+    Examples
+    --------
+    >>> from corrdp.queries import Count
+    >>> pair = JointTable({(0, 0): .4, (1, 1): .4, (0, 1): .1, (1, 0): .1})
+    >>> round(exact_query(pair, Count(1), 1.0).value, 6)
+    1.569445
+    """
+    if isinstance(query, Histogram):
+        raise NotApplicableError("exact handles one number, not a histogram; use method='best'")
+    answers = np.array([query.on_grid(list(values))[0] for values in table.law])
+    points, place = np.unique(answers, return_inverse=True)
+    rate = epsilon / query.steps
+    kernel = np.exp(-np.abs(points[:, None] - points[None, :]) * rate)
+
+    def compare(rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray) -> float:
+        density_a = np.bincount(place[rows_a], p, len(points)) @ kernel
+        density_b = np.bincount(place[rows_b], q, len(points)) @ kernel
+        seen = np.zeros(len(points), dtype=bool)
+        seen[place[rows_a]] = seen[place[rows_b]] = True
+        return float(np.log(density_a[seen] / density_b[seen]).max()) * (1.0 + ROUNDING)
+
+    return _search(table, compare)
+
+
+def exact_local(table: JointTable, channel: np.ndarray) -> Bound:
+    """Exact leakage when each record passes through the same channel. O(outcomes x outputs)."""
+    rows, _ = table.outcomes
+    outputs = channel.shape[1] ** rows.shape[1]
+    if len(rows) * outputs > _CELLS:
+        raise NotApplicableError(
+            f"{len(rows)} outcomes times {outputs} outputs are too many to enumerate; use transfer"
+        )
+    law = np.ones((len(rows), 1))
+    for t in range(rows.shape[1]):
+        law = (law[:, :, None] * channel[rows[:, t]][:, None, :]).reshape(len(rows), -1)
+
+    def compare(rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray) -> float:
+        density_a, density_b = p @ law[rows_a], q @ law[rows_b]
+        seen = density_a > 0
+        with np.errstate(divide="ignore"):
+            return float(np.log(density_a[seen] / density_b[seen]).max()) * (1.0 + ROUNDING)
+
+    return _search(table, compare)

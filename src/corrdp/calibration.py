@@ -1,0 +1,146 @@
+"""calibrate: the least noise that keeps a promise on dependent records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from corrdp.bounds.dispatch import leakage, spread_over
+from corrdp.errors import InfeasibleError, InputError
+from corrdp.guarantees import Pure
+from corrdp.models.base import Model
+from corrdp.queries import Query, check_reads, resolve
+from corrdp.results import Calibration, Leakage
+
+_PRECISION = 1e-10  # relative width of the bracket around epsilon
+_SMALLEST = 1e-9  # relative to the target: less noise than this is no answer
+
+
+def guarantee_of(model: Model, query: Query, epsilon: float) -> Pure:
+    """What a release of the query at DP level epsilon promises, record by record."""
+    return spread_over(model, query, epsilon)
+
+
+def calibrate(
+    model: Model,
+    target: float | None = None,
+    *,
+    query: Query,
+    epsilon: float | None = None,
+    method: str = "best",
+) -> Calibration:
+    """Largest epsilon, and so least noise, whose leakage on the model is at most the target.
+
+    ``epsilon = max { e : leakage(model, e) <= target }``, rounded down.
+
+    Parameters
+    ----------
+    model : Model
+    target : float
+        BDP level to promise.
+    query : Query
+        What will be released.
+    epsilon : float, optional
+        Instead of a target: the DP level of the release; the target is then what it leaks.
+    method : str
+        "best" (every mechanism with this epsilon keeps the target, so that the release may be
+        combined with others), one named bound, or "exact": the leakage of a single release of
+        this query, often with less noise, and good for nothing else.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    InfeasibleError
+        When the method cannot reach the target; the message gives the least feasible one.
+
+    Notes
+    -----
+    About ten evaluations of the leakage.
+
+    References
+    ----------
+    Inversion of the bounds in docs/theorems.md; the contraction bound in closed form.
+
+    Examples
+    --------
+    >>> import corrdp as cdp
+    >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]], length=100)
+    >>> cal = cdp.calibrate(chain, 1.0, query=cdp.Count(1))
+    >>> round(cal.epsilon, 4), cdp.leakage(chain, cal.epsilon).value <= 1.0
+    (0.1771, True)
+    """
+    if (target is None) == (epsilon is None):
+        raise InputError("give either a target (BDP level) or epsilon (DP level), not both")
+    if not isinstance(query, Query):
+        raise InputError(f"query must be Count, Sum, Mean or Histogram, got {query!r}")
+    query = resolve(query, model.records)
+    check_reads(model, query)
+
+    def measure(level: float) -> Leakage:
+        if method == "exact":
+            return leakage(model, level, query=query, method="exact")
+        return leakage(model, guarantee_of(model, query, level), method=method)
+
+    if epsilon is not None:
+        leak = measure(_positive("epsilon", epsilon))
+        return Calibration(leak.value, float(epsilon), leak, query, model)
+    goal = _positive("target", target)
+    level = _largest(lambda e: measure(e).value, goal, method)
+    leak = measure(level)
+    while leak.value > goal:  # rounding at the last step
+        level = math.nextafter(level * (1.0 - 1e-12), 0.0)
+        leak = measure(level)
+    return Calibration(goal, level, leak, query, model)
+
+
+def _positive(name: str, value: float | None) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number > 0, got {value!r}") from None
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{name} must be a finite number > 0, got {number}")
+    return number
+
+
+def _largest(value: Callable[[float], float], target: float, method: str) -> float:
+    """Largest epsilon <= target with value(epsilon) <= target, by the Illinois method on logs.
+
+    Leakage rises with epsilon and is at least epsilon wherever a record can be singled out, so
+    the target itself is the right end; never going past it keeps the release target-DP as well.
+    """
+    high, above = target, value(target)
+    if above <= target:
+        return target
+    low = target * _SMALLEST
+    below = value(low)
+    if below > target:
+        least = value(low * _SMALLEST)
+        raise InfeasibleError(
+            f"{method} proves no leakage below {least:.4f} on this model, however much noise is "
+            f"added; ask for a target above that, or use contraction or transfer (method='best')"
+        )
+    # ln value is close to linear in ln epsilon
+    goal = math.log(target)
+    x_low, y_low = math.log(low), math.log(below) - goal
+    x_high, y_high = math.log(high), math.log(above) - goal
+    side = 0
+    while x_high - x_low > _PRECISION:
+        x = (x_low * y_high - x_high * y_low) / (y_high - y_low)
+        # stay inside, and close in from both ends
+        x = min(max(x, x_low + _PRECISION / 4), x_high - _PRECISION / 4)
+        y = math.log(value(math.exp(x))) - goal
+        if y <= 0.0:
+            x_low, y_low = x, y
+            if side == -1:
+                y_high /= 2.0
+            side = -1
+        else:
+            x_high, y_high = x, y
+            if side == 1:
+                y_low /= 2.0
+            side = 1
+    return math.exp(x_low)
