@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from corrdp.answering import check_reads
 from corrdp.bounds.dispatch import leakage, spread_over
 from corrdp.errors import InfeasibleError, InputError
 from corrdp.guarantees import Pure
 from corrdp.models.base import Model
-from corrdp.queries import Query, check_reads, resolve
+from corrdp.queries import Query, resolve
 from corrdp.results import Calibration, Leakage
 
 _PRECISION = 1e-10  # relative width of the bracket around epsilon

@@ -83,6 +83,10 @@ class Query:
         """What the query takes for public or does to the data, in words."""
         return _assume_skip(self.missing)
 
+    def __str__(self) -> str:
+        """What is asked, in a few words."""
+        raise NotImplementedError
+
     def on_grid(self, values: Sequence[Any]) -> list[int]:
         """The exact answer on one sequence of records, in grid steps, one entry per cell."""
         raise NotImplementedError
@@ -153,6 +157,12 @@ class Count(Query):
     @property
     def steps(self) -> int:
         return 1
+
+    def __str__(self) -> str:
+        what = f"rows with {self.where}" if self.where is not None else f"records in state {self.state!r}"
+        r = self.records
+        part = "" if r is None else f" in [{r.start or 0}:{'' if r.stop is None else r.stop}]"
+        return f"count of {what}{part}"
 
     def on_grid(self, values: Sequence[Any]) -> list[int]:
         if self.where is not None:
@@ -244,6 +254,10 @@ class Sum(Query):
             f"to multiples of {self.base_grid:.3g}; the answer is that of the clipped values",
             *_assume_skip(self.missing),
         )
+
+    def __str__(self) -> str:
+        what = self.column if self.column is not None else "values"
+        return f"{self.kind} of {what} clipped to [{self.lower:g}, {self.upper:g}]"
 
     def on_grid(self, values: Sequence[Any]) -> list[int]:
         try:
@@ -342,6 +356,10 @@ class Histogram(Query):
     def cells(self) -> int:
         return len(self.categories)
 
+    def __str__(self) -> str:
+        what = "" if self.column is None else f" of {self.column}"
+        return f"histogram{what} over {self.cells} categories"
+
     def on_grid(self, values: Sequence[Any]) -> list[int]:
         counts = dict.fromkeys(self.categories, 0)
         for v in self.present(values):
@@ -415,35 +433,3 @@ def resolve(query: Query, length: int | None) -> Query:
         return replace(query, n=length)
     return query
 
-
-def check_reads(model: Any, query: Query) -> None:
-    """Refuse a query that reads something the model says nothing about.
-
-    A model over states covers queries that are functions of the state. A condition or column
-    other than the one the model was fitted on could follow a different law of dependence.
-    """
-    states = getattr(model, "states", None)
-    if states is None:
-        return
-    fitted = getattr(model, "fitted", None)
-    spoken = None if fitted is None else fitted.state
-    read = query.where if isinstance(query, Count) else query.column
-    if isinstance(query, Count) and query.where is None:
-        if query.state not in states:
-            raise QueryError(
-                f"{query.state!r} is not a state of the model; its states are {list(states)!r}"
-            )
-        return
-    if read is not None and (spoken is None or "".join(read.split()) != "".join(spoken.split())):
-        about = "its own states" if spoken is None else f"`{spoken}`"
-        raise QueryError(
-            f"the model speaks about {about}, the query reads `{read}`: fit the model on a state "
-            "that determines the query"
-        )
-    if isinstance(query, Count) and set(states) != {False, True}:
-        raise QueryError(f"where= needs a model with true/false states, not {list(states)!r}")
-    if isinstance(query, Histogram):
-        unknown = [c for c in query.categories if c not in states]
-        if unknown:
-            raise QueryError(f"{unknown[0]!r} is not among the model's states {list(states)!r}")
-    query.scores(states)  # a sum over states that are not numbers says so

@@ -252,6 +252,9 @@ def contraction(chain: MarkovChain, guarantee: Pure) -> Bound:
     per_record = (eps + right + left) * (1.0 + ROUNDING)
     # rounding must not lift the result above the sum of epsilons
     per_record = np.minimum(per_record, float(eps.sum()))
+    if chain.homogeneous:
+        longest = limit_with_skipping(guarantee.largest, diameters)[0]
+        per_record = np.minimum(per_record, longest)
     target = int(per_record.argmax())
     value = float(per_record[target])
     return Bound(value, "upper bound", _certificate(), per_record, Witness(target))

@@ -11,6 +11,7 @@ import numpy as np
 
 from corrdp.bounds.base import Bound
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
+from corrdp.answering import check_reads
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
 from corrdp.models.base import Model
@@ -18,7 +19,7 @@ from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
 from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
-from corrdp.queries import Query, check_reads, resolve
+from corrdp.queries import Query, resolve
 from corrdp.results import Candidate, Certificate, Leakage
 
 EVERY_MECHANISM = "every mechanism with this guarantee"
@@ -84,14 +85,24 @@ def _transfer(model: MarkovChain, scope: Scope) -> Bound:
 
 def _exact_chain(model: MarkovChain, scope: Scope) -> Bound:
     from corrdp.bounds.counting import exact_sum
-    from corrdp.bounds.exact import table_of
+    from corrdp.bounds.exact import is_short, table_of
 
     if scope.query is not None:
-        query, states = scope.query, model.states
-        scores = query.scores(states)
-        whole = not scope.guarantee.is_vector
-        if scores is not None and whole and model.homogeneous:
-            return exact_sum(model, scores, scope.guarantee.largest, _spread(query, scores))
+        scores = scope.query.scores(model.states)
+        if scores is not None and not scope.guarantee.is_vector and model.homogeneous:
+            try:
+                return exact_sum(
+                    model, scores, scope.guarantee.largest, _spread(scope.query, scores)
+                )
+            except NotApplicableError as error:
+                reason = error
+        else:
+            reason = NotApplicableError(
+                "exact on long chains needs one kernel and a count or sum over all records; "
+                "use transfer"
+            )
+        if not is_short(model):
+            raise reason
         return _exact_table(table_of(model), scope)
     if int(model.occurring.sum()) == 2:
         # every output of randomized response is one orientation of the transfer bound
@@ -222,9 +233,9 @@ def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
         reasons = "; ".join(f"{c.method}: {c.reason}" for c in candidates)
         raise NotApplicableError(f"no bound applies: {reasons}")
     least = min(bound.value for bound in bounds.values())
-    # among equals (to rounding) one that is attained says more
+    # among equals (to rounding) one that is attained says more, and one about the scope asked for
     ties = {k: v for k, v in bounds.items() if v.value <= least * (1.0 + 1e-9)}
-    name = min(ties, key=lambda k: (ties[k].kind != "exact", ties[k].value))
+    name = min(ties, key=lambda k: (ties[k].kind != "exact", k != "exact", ties[k].value))
     return _result(model, scope, name, bounds[name], tuple(candidates), bounds)
 
 
@@ -276,7 +287,7 @@ def _scope(
         own = getattr(mechanism, "query", None)
         if isinstance(own, Query):
             level = pure(mechanism.guarantee)
-            return _query_scope(model, level, own, f"{type(mechanism).__name__} noise on {own}")
+            return _query_scope(model, level, own, f"{type(mechanism).__name__} noise on the {own}")
         if isinstance(mechanism, FiniteMechanism):
             inputs, states = len(mechanism.channel()), model.states
             if states is not None and inputs != len(states):
@@ -292,7 +303,7 @@ def _scope(
     level = pure(as_guarantee(epsilon))
     if query is None:
         return Scope(EVERY_MECHANISM, level)
-    return _query_scope(model, level, query, f"Laplace noise on {query}")
+    return _query_scope(model, level, query, f"Laplace noise on the {query}")
 
 
 def _query_scope(model: Model, level: Pure, query: Query, text: str) -> Scope:

@@ -32,10 +32,15 @@ _OUTCOMES = 4096
 _CELLS = 2**24  # outcomes times outputs
 
 
+def is_short(chain: MarkovChain) -> bool:
+    """Whether the joint law of a chain is small enough to write out."""
+    return chain.length is not None and int(chain.occurring.sum()) ** chain.length <= _OUTCOMES
+
+
 def table_of(chain: MarkovChain) -> JointTable:
     """Write out the joint law of a short chain. O(s^n)."""
     n, s = chain.length, int(chain.occurring.sum())
-    if n is None or s**n > _OUTCOMES:
+    if n is None or not is_short(chain):
         raise NotApplicableError(
             f"enumeration takes s^n outcomes, here {s}^{n or 'n'}, more than {_OUTCOMES}; "
             "use transfer"

@@ -196,7 +196,11 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bo
         origin = choices.origin(int(k), int(a), int(b))
         if origin is not None:
             known.append((sign * origin[0], labels[origin[1]]))
-    target = None if n is None else int(np.flatnonzero(where == best)[0])
+    if n is None:
+        target = None
+    else:
+        same = np.flatnonzero(where == best)
+        target = int(same[len(same) // 2])
     witness = Witness(target, (labels[a], labels[b]), tuple(known))
     per_record = None if n is None else values[where]
     kind = "exact" if s == 2 and closed else "upper bound"

@@ -1,0 +1,95 @@
+"""The commands and their exit codes. Nothing here imports numpy: ``corrdp --help`` is quick."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from corrdp import __version__
+from corrdp.cli import learn, measure, publish
+from corrdp.errors import CorrdpError, InputError
+
+BAD_INPUT, REFUSED = 2, 3
+# errors advise in Python; on the command line the same advice reads
+_AS_OPTIONS = {
+    'missing="skip"': "--skip-missing",
+    "name it in missing=": "name it with --missing",
+    "method='best'": "--method best",
+    "Count(where=...)": "--query count:CONDITION",
+}
+
+
+def _fail(code: int, message: str) -> NoReturn:
+    for python, option in _AS_OPTIONS.items():
+        message = message.replace(python, option)
+    # one line, whatever the message holds: scripts read it
+    print("corrdp:", " ".join(message.split()), file=sys.stderr)
+    sys.exit(code)
+
+
+class OneLineErrors(TyperGroup):
+    """A command group whose errors are one line: exit 2 for bad input, 3 for a refusal."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command; typer's own usage errors are brought to one line as well."""
+        options["standalone_mode"] = False
+        try:
+            code = super().main(*args, **options)
+        except InputError as error:
+            _fail(BAD_INPUT, str(error))
+        except CorrdpError as error:
+            _fail(REFUSED, str(error))
+        except OSError as error:
+            _fail(BAD_INPUT, f"{error.filename or 'file'}: {error.strerror or error}")
+        except Exception as error:
+            # typer carries its own copy of click, or uses click, depending on its version: the
+            # classes differ, what they offer does not
+            if not (hasattr(error, "format_message") and hasattr(error, "exit_code")):
+                raise
+            command = getattr(getattr(error, "ctx", None), "command_path", "corrdp")
+            _fail(BAD_INPUT, f"{error.format_message()} See {command} --help")
+        sys.exit(code or 0)
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    add_completion=False,
+    # a pretty traceback prints local variables, and those may hold private data
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog="Example: corrdp fit steps.csv --state 'steps > 0' --order date,interval -o model.json",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"corrdp {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Differential privacy for data whose records depend on each other.
+
+    [bold]--epsilon[/bold] is always the plain DP level of the noise, [bold]--target[/bold]
+    always the BDP level: what an adversary who knows the dependence can learn about a record.
+
+    Exit codes: 0 done, 2 bad input, 3 refused (no bound applies, or no noise keeps the promise).
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help(), end="")
+
+
+app.command("fit", epilog=learn.EXAMPLE)(learn.fit)
+app.command("leakage", epilog=measure.LEAKAGE_EXAMPLE)(measure.leakage)
+app.command("calibrate", epilog=measure.CALIBRATE_EXAMPLE)(measure.calibrate)
+app.command("release", epilog=publish.EXAMPLE)(publish.release)

@@ -1,0 +1,109 @@
+"""Options that several commands share, and what their text means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corrdp.errors import InputError, ModelError
+
+if TYPE_CHECKING:
+    from corrdp.models.base import Model
+    from corrdp.queries import Query
+
+MODEL_HELP = "Model file made by [bold]corrdp fit[/bold], or independent[:N], or groups:M."
+METHODS = "best, general, lange, zhao, ratio, contraction, transfer, exact"
+
+Epsilon = Annotated[
+    float | None,
+    typer.Option(help="Plain DP level of the noise, before dependence is taken into account."),
+]
+Target = Annotated[
+    float | None,
+    typer.Option(help="BDP level to promise: what dependence may add is already in it."),
+]
+Method = Annotated[str, typer.Option(help=f"Bound to use: {METHODS}.")]
+QueryText = Annotated[
+    str,
+    typer.Option(
+        "--query",
+        help="count:STATE, count:CONDITION, sum:LOWER:UPPER[:COLUMN], "
+        "mean:LOWER:UPPER[:COLUMN] or histogram:A,B,C[:COLUMN].".replace("[", r"\["),
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(help="Further text that means missing; empty, NA, NaN and null always do."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+
+def read_model(text: str) -> Model:
+    """A model named by a file, or by a word for those that need none."""
+    kind, _, size = text.partition(":")
+    if kind == "independent":
+        from corrdp.models.independent import Independent
+
+        return Independent(_whole(text, size) if size else None)
+    if kind == "groups" and size:
+        from corrdp.models.groups import Groups
+
+        return Groups(_whole(text, size))
+    from corrdp.models.files import load_model
+
+    try:
+        return load_model(text)
+    except UnicodeDecodeError:
+        raise ModelError(f"{text} is not a model file: give the one made by corrdp fit") from None
+
+
+def _whole(text: str, number: str) -> int:
+    try:
+        return int(number)
+    except ValueError:
+        raise ModelError(f"{text!r}: {number!r} is not a whole number") from None
+
+
+def read_query(text: str, model: Model, *, skip_missing: bool = False) -> Query:
+    """A query as written on the command line, with the model's states for labels."""
+    from corrdp.queries import parse_query
+
+    return parse_query(text, model.states, "skip" if skip_missing else "raise")
+
+
+def one_of(target: float | None, epsilon: float | None) -> dict[str, Any]:
+    """The single level that was given, as arguments of ``calibrate``."""
+    if (target is None) == (epsilon is None):
+        raise InputError("give exactly one of --target (BDP level) and --epsilon (DP level)")
+    return {"target": target} if epsilon is None else {"epsilon": epsilon}
+
+
+def words(text: str) -> list[str]:
+    """A comma-separated list."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def missing_texts(further: list[str] | None) -> list[str]:
+    """The texts that mean missing: the usual ones and those of ``--missing``."""
+    from corrdp.queries import MISSING_TEXT
+
+    return [*MISSING_TEXT, *(word for text in further or () for word in words(text))]
+
+
+def check_outputs(*outputs: Path | None, inputs: tuple[str | Path, ...]) -> None:
+    """Refuse outputs that cannot be written, before any work is done or any noise is drawn."""
+    import os
+
+    given = [path for path in outputs if path is not None]
+    if len({path.absolute() for path in given}) < len(given):
+        raise InputError(f"two outputs go to the same file {given[0]}: name two files")
+    sources = {Path(path).resolve() for path in inputs}
+    for path in given:
+        if path.resolve() in sources:
+            raise InputError(f"{path} is an input of this command: write to another file")
+        if path.is_dir():
+            raise InputError(f"cannot write {path}: it is a directory")
+        if not os.access(path.parent, os.W_OK):
+            raise InputError(f"cannot write {path}: {path.parent} is not a writable directory")

@@ -1,0 +1,107 @@
+"""``corrdp release``: one private number from a file, with the papers to sign for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from corrdp.cli.options import (
+    MODEL_HELP,
+    Epsilon,
+    Json,
+    Method,
+    Missing,
+    QueryText,
+    Target,
+    check_outputs,
+    missing_texts,
+    one_of,
+    read_model,
+    read_query,
+)
+from corrdp.errors import InputError
+
+EXAMPLE = (
+    "Example: corrdp release steps.csv --model model.json --target 1 --query count:True "
+    "--report report.html"
+)
+
+
+def release(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="CSV or Parquet file with the private records.")
+    ],
+    model: Annotated[str, typer.Option(help=MODEL_HELP)],
+    query: QueryText,
+    target: Target = None,
+    epsilon: Epsilon = None,
+    method: Method = "best",
+    missing: Missing = None,
+    skip_missing: Annotated[
+        bool,
+        typer.Option("--skip-missing", help="Leave missing rows out; which ones is then public."),
+    ] = False,
+    nonnegative: Annotated[
+        bool, typer.Option("--nonnegative", help="Set a negative answer to 0 (costs nothing).")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show epsilon, noise and error; read and draw nothing."),
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Write an HTML report, for the steward.")
+    ] = None,
+    public: Annotated[
+        bool,
+        typer.Option("--public", help="Keep fitted numbers and digests out of the report."),
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the release as JSON.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Answer a query once, with noise that keeps the promise.
+
+    Give --target for the BDP level to keep, or --epsilon for a chosen DP level. Every run draws
+    new noise and costs privacy anew: look with --dry-run first.
+    """
+    level = one_of(target, epsilon)
+    if dry_run and output is not None:
+        raise InputError("--dry-run makes no release: leave out --output")
+    if public and report is None:
+        raise InputError("--public is about the report: add --report FILE")
+    check_outputs(report, output, inputs=(file, model))
+    from corrdp import calibrate
+    from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
+    from corrdp.report.writing import write_files
+    from corrdp.tables.source import open_table
+
+    law = read_model(model)
+    asked = read_query(query, law, skip_missing=skip_missing)
+    with working("finding the least noise"):
+        calibration = calibrate(law, **level, query=asked, method=method)
+    answer = None
+    if not dry_run:
+        with working(f"answering on {file}"):
+            table = open_table(file, missing_texts(missing))
+            answer = calibration.release(table, nonnegative=nonnegative)
+    result = calibration if answer is None else answer
+    texts: dict[Path, str] = {}
+    if report is not None:
+        from corrdp.report.page import render_report
+
+        with working("drawing the report"):
+            texts[report] = render_report(result, law, calibration=calibration, public=public)
+    if output is not None:
+        texts[output] = as_json(result) + "\n"
+    write_files(texts)
+    if json:
+        print(as_json(result))
+    elif answer is None:
+        show_calibration(calibration, dry_run=True)
+    else:
+        show_release(answer, calibration)
+    if not json:
+        show_files(texts)

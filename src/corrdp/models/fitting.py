@@ -1,0 +1,276 @@
+"""Learning a Markov chain from data by counting transitions.
+
+``P[x, y] = N[x, y] / sum_y N[x, y]``, the maximum-likelihood estimate, with standard errors
+``sqrt(P (1 - P) / row total)``.
+
+References
+----------
+P. Billingsley, "Statistical methods in Markov chains", Annals of Mathematical Statistics 32
+(1961), 12-40.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from corrdp.errors import DataError, ModelError
+from corrdp.models.markov import MarkovChain
+from corrdp.queries import MISSING_TEXT
+from corrdp.tables.tallies import TripleCounts
+
+
+@dataclass(frozen=True, eq=False)
+class ChainFit:
+    """Where a fitted chain comes from: its counts and how they were made.
+
+    Attributes
+    ----------
+    counts : (s, s) array of int
+        How often state y directly follows state x.
+    triples : (k, 4) array of int
+        Rows x, y, z, number, for the runs of three states that occur; indices of states.
+    rows, missing : int
+        Time steps with and without a recorded state.
+    sequences, longest : int
+        Number of sequences, time steps of the longest (missing ones included).
+    breaks : int
+        Time steps longer than the usual one, across which nothing was counted.
+    state, order_by, group : str, tuple of str, str
+        What was read from a table; None, () and None for sequences in memory.
+    Examples
+    --------
+    >>> fit = MarkovChain.fit([0, 0, 1, 1, 0, 1, 0, 0]).fitted
+    >>> fit.counts.tolist(), fit.rows
+    ([[2, 2], [2, 1]], 8)
+    >>> ChainFit.from_dict(fit.to_dict()).to_dict() == fit.to_dict()
+    True
+    """
+
+    counts: np.ndarray
+    triples: np.ndarray
+    rows: int
+    missing: int
+    sequences: int
+    longest: int
+    breaks: int
+    state: str | None = None
+    order_by: tuple[str, ...] = ()
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        counts = _whole_numbers("counts", self.counts)
+        if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
+            raise ModelError(f"counts must be s x s, got shape {counts.shape}")
+        triples = _whole_numbers("triples", self.triples).reshape(-1, 4)
+        if triples[:, :3].size and triples[:, :3].max() >= len(counts):
+            raise ModelError(f"triples name a state beyond the {len(counts)} of counts")
+        for name, array in (("counts", counts), ("triples", triples)):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        for name in ("rows", "missing", "sequences", "longest", "breaks"):
+            _whole_numbers(name, getattr(self, name))
+        object.__setattr__(self, "order_by", tuple(self.order_by))
+
+    @property
+    def transitions(self) -> int:
+        """Number of transitions counted."""
+        return int(self.counts.sum())
+
+    @property
+    def kernel(self) -> np.ndarray:
+        """The estimate: ``P[x, y] = counts[x, y] / counts[x].sum()``."""
+        return self.counts / self.counts.sum(axis=1, keepdims=True)
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """``sqrt(P[x, y] (1 - P[x, y]) / counts[x].sum())``; 0 where P is 0 or 1."""
+        kernel = self.kernel
+        return np.sqrt(kernel * (1 - kernel) / self.counts.sum(axis=1, keepdims=True))
+
+    @property
+    def triple_counts(self) -> np.ndarray:
+        """The triples as a dense (s, s, s) array."""
+        s = len(self.counts)
+        dense = np.zeros((s, s, s), dtype=np.int64)
+        dense[tuple(self.triples[:, :3].T)] = self.triples[:, 3]
+        return dense
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a user of the estimate takes for granted, in words."""
+        said = [
+            f"the kernel was estimated from {self.transitions:,} transitions and is taken as exact",
+            "fitting on the private data is itself a release of information, which is not "
+            "accounted for",
+        ]
+        if self.state is not None and not self.order_by:
+            said.append("time is the order of the rows in the file, where gaps cannot be seen")
+        if self.breaks:
+            said.append(
+                f"time has {self.breaks:,} gaps; nothing was counted across them, and the steps "
+                "that have no row are not part of the length"
+            )
+        if self.sequences > 1:
+            said.append(f"the {self.sequences:,} sequences are independent chains with one kernel")
+        return tuple(said)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, exact."""
+        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        data["counts"], data["triples"] = self.counts.tolist(), self.triples.tolist()
+        data["order_by"] = list(self.order_by)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Any) -> ChainFit:
+        """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(data, dict) or set(data) != names:
+            given = set(data) if isinstance(data, dict) else set()
+            raise ModelError(
+                f"fit has unknown keys {sorted(given - names)} and lacks {sorted(names - given)}"
+            )
+        return cls(**data)
+
+
+def _whole_numbers(name: str, values: Any) -> np.ndarray:
+    try:
+        array = np.array(values)
+    except ValueError:
+        array = np.array(None)
+    if array.size and (array.dtype.kind not in "iu" or (array < 0).any()):
+        raise ModelError(f"{name} of a fit must be whole numbers from 0, got {values!r}")
+    return array.astype(np.int64)
+
+
+def fit_chain(
+    data: Any,
+    *,
+    state: str | None = None,
+    order_by: str | Sequence[str] | None = None,
+    group: str | None = None,
+    missing: Iterable[str] | None = None,
+) -> MarkovChain:
+    """Estimate a homogeneous chain by transition counts.
+
+    A missing value breaks the chain, and so does a time step longer than the usual one (see
+    :func:`corrdp.tables.counting.count_triples`). Many sequences are independent chains with
+    one kernel; the chain's length is that of the longest, missing steps included.
+
+    Parameters
+    ----------
+    data : sequence, sequences, path or Table
+        One sequence of labels, many of them (a list, or the rows of a 2-D array), the path of a
+        CSV or Parquet file, or a :class:`corrdp.tables.source.Table`.
+    state : str
+        Tables only, and needed there: a column or an SQL expression such as ``"steps > 0"``.
+    order_by : str or sequence of str, optional
+        Tables only: what orders the rows; their order in the file when left out.
+    group : str, optional
+        Tables only: what tells the sequences apart.
+    missing : iterable of str, optional
+        Texts that mean "not recorded"; "", "NA", "NaN" and "null" when left out.
+
+    Returns
+    -------
+    MarkovChain
+        Stationary, with ``fitted`` set to a :class:`ChainFit`.
+
+    Examples
+    --------
+    >>> chain = fit_chain([["dry", "dry", "wet"], ["wet", "NA", "dry", "wet", "dry", "dry"]])
+    >>> chain.states, chain.transition.round(3).tolist(), chain.length
+    (('dry', 'wet'), [[0.5, 0.5], [1.0, 0.0]], 6)
+    """
+    from corrdp.tables.source import Table
+
+    orders = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
+    if isinstance(data, str | Path | Table):
+        found = _count_table(data, state, orders, group, missing)
+    elif state is not None or orders or group is not None:
+        raise DataError("state, order_by and group are for tables; give the path of a file")
+    else:
+        from corrdp.tables.sequences import count_sequences
+
+        found = count_sequences(data, MISSING_TEXT if missing is None else missing)
+    _check_counts(found)
+    fit = ChainFit(
+        counts=found.counts,
+        triples=found.triples,
+        rows=found.rows,
+        missing=found.missing,
+        sequences=found.sequences,
+        longest=found.longest,
+        breaks=found.breaks,
+        state=state,
+        order_by=orders,
+        group=group,
+    )
+    return MarkovChain(fit.kernel, found.longest, None, found.states, fitted=fit)
+
+
+def _count_table(
+    data: Any,
+    state: str | None,
+    orders: tuple[str, ...],
+    group: str | None,
+    missing: Iterable[str] | None,
+) -> TripleCounts:
+    from corrdp.tables.counting import count_triples
+    from corrdp.tables.source import Table, open_table
+
+    if state is None:
+        raise DataError('a table needs state=: a column, or an expression such as "steps > 0"')
+    if not isinstance(data, Table):
+        data = open_table(data, MISSING_TEXT if missing is None else missing)
+    elif missing is not None:
+        raise DataError("this table is open already; give missing to open_table instead")
+    return count_triples(data, state, orders, group)
+
+
+def _check_counts(found: TripleCounts) -> None:
+    """Refuse counts that do not determine one stationary chain."""
+    if found.rows == 1:
+        raise DataError("one recorded value only: a chain needs at least two in a row")
+    if len(found.states) == 1:
+        raise DataError(
+            f"every recorded value is {found.states[0]!r}: there is no dependence to learn; "
+            "check the state, or use Independent"
+        )
+    if not found.counts.any():
+        raise DataError(
+            f"no two of the {found.rows:,} recorded values follow each other directly; check what "
+            "orders and groups the rows, and the missing values"
+        )
+    if stuck := [x for x, row in zip(found.states, found.counts, strict=True) if not row.any()]:
+        raise DataError(
+            f"state {_named(stuck)} is never followed by a recorded value, so what comes after it "
+            "is unknown; merge it with another state or drop those records"
+        )
+    if len(classes := _closed_classes(found.counts)) > 1:
+        first, second = ([found.states[k] for k in group] for group in classes[:2])
+        raise DataError(
+            f"no path leads from state {_named(first)} to state {_named(second)} or back, so the "
+            "chain has no single long-run law; fit these data apart, or merge states"
+        )
+
+
+def _closed_classes(counts: np.ndarray) -> list[list[int]]:
+    """Sets of states that reach each other and that nothing leaves."""
+    reach = (counts > 0) | np.eye(len(counts), dtype=bool)
+    for _ in range(len(counts).bit_length()):
+        steps = reach.astype(np.float32)  # a product of floats is far faster than one of bools
+        reach = steps @ steps > 0
+    returns = ~(reach & ~reach.T).any(axis=1)
+    closed = {tuple(np.flatnonzero(row)) for row in reach[returns]}
+    return sorted([int(k) for k in group] for group in closed)
+
+
+def _named(states: list[Any], most: int = 5) -> str:
+    shown = ", ".join(repr(state) for state in states[:most])
+    return shown if len(states) <= most else f"{shown} and {len(states) - most} more"

@@ -1,0 +1,115 @@
+"""Sentences of the report: what was asked, what is promised, what is not."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from corrdp.queries import Count, Histogram, Mean, Query, Sum
+
+MODEL_KINDS = {
+    "independent": "records that do not depend on each other",
+    "groups": "blocks of records with any dependence inside and none between",
+    "markov": "a Markov chain: each record depends on the one before it",
+    "table": "a joint law of a few records, written out in full",
+}
+
+PROTECTS = (
+    "One record is one time step (one row). What the number gives away about any single one of "
+    "them is bounded, whatever else an adversary knows about the other records, as long as the "
+    "model of their dependence is true.",
+)
+DOES_NOT_PROTECT = (
+    "A person's whole series is not one record: habits that show over many time steps are "
+    "not hidden by this promise (user-level privacy is not covered).",
+    "Whether somebody is in the data at all: the number of records is taken as public (unbounded "
+    "neighbours are not covered).",
+    "A stream that goes on for ever: every further release costs anew, and costs are added up "
+    "on epsilon, never on the leakage.",
+    "Gaussian noise: no theorem turns its guarantee into a leakage on dependent records, "
+    "so none is used here.",
+    "A wrong model: the promise is proved for the model of dependence named here. "
+    "If records depend on each other more than it says, they leak more.",
+)
+PUBLIC_NOTE = (
+    "This is the public report: numbers of the model of dependence, its picture and "
+    "its fingerprint are left out. Epsilon, the BDP level and the scale of the noise are kept, "
+    "because the number cannot be used without them; where the model was learned from the "
+    "data, they reveal a little about it."
+)
+FIT_NOTE = (
+    "The model was learned from the private data. That is itself a leak which no epsilon in this "
+    "report accounts for: keep this report as private as the data, and hand out the public one "
+    "(--public)."
+)
+
+PUBLIC_FIT_ASSUMPTION = (
+    "the model was learned from the private data, a leak that is not accounted for, and is "
+    "taken as exact"
+)
+
+
+def in_words(query: Query) -> str:
+    """A query as a phrase.
+
+    Examples
+    --------
+    >>> in_words(Count(where="steps > 0"))
+    'number of records with steps > 0'
+    """
+    column = f" of {query.column}" if query.column else ""
+    if isinstance(query, Count):
+        which = "with " + query.where if query.where else f"in state {query.state}"
+        return f"number of records {which}{_part(query.records)}"
+    if isinstance(query, Histogram):
+        return f"number of records in each of {query.cells} categories{column}"
+    assert isinstance(query, Sum)
+    name = "mean" if isinstance(query, Mean) else "sum"
+    return f"{name}{column}, values clipped to [{query.lower:g}, {query.upper:g}]"
+
+
+def _part(records: slice | None) -> str:
+    """Which records are read, in Python's start:stop:step."""
+    if records is None:
+        return ""
+    ends = (records.start, records.stop, *([records.step] if records.step else []))
+    return ", among records " + ":".join("" if end is None else str(end) for end in ends)
+
+
+def promise(epsilon: float, target: float) -> str:
+    """What was promised, in one sentence.
+
+    Examples
+    --------
+    >>> promise(.25, 1.0).count("2.72")
+    1
+    """
+    factor = math.exp(min(target, 700))
+    return (
+        f"This release has DP level epsilon = {epsilon:.6g} and BDP level {target:.6g}: even "
+        "counting what records tell about each other, it changes the odds that anyone gives "
+        f"to two values of a single record by a factor of at most {factor:,.3g}."
+    )
+
+
+def number(value: float, scale: float, grid: float) -> str:
+    """A noisy value with the digits that its noise leaves meaningful (and two more).
+
+    Examples
+    --------
+    >>> number(4251, 4.0, 1.0), number(1234567.8912, 12.0, 2.0**-10)
+    ('4,251', '1,234,567.9')
+    """
+    digits = 0 if grid >= 1 else max(0, 2 - math.floor(math.log10(scale)))
+    return f"{value:,.{digits}f}"
+
+
+def moment(made: str) -> str:
+    """An ISO time in UTC, as people write it.
+
+    Examples
+    --------
+    >>> moment("2025-06-01T12:30:59.5+00:00")
+    '2025-06-01 12:30 UTC'
+    """
+    return f"{datetime.fromisoformat(made).astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,309 @@
+"""Counting in tables without loading them: transitions, conditions, sums on a grid, histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import numpy as np
+
+from corrdp.errors import DataError
+from corrdp.tables.ordering import placed
+from corrdp.tables.source import Table
+from corrdp.tables.tallies import (
+    Tally,
+    TripleCounts,
+    check_number_of_states,
+    sorted_states,
+)
+
+_GLANCE = 100_000  # rows in which a column shows whether it holds states or measurements
+_MAX_CELLS = 100_000
+
+
+def count_triples(
+    table: Table, state: str, order_by: Sequence[str] = (), group: str | None = None
+) -> TripleCounts:
+    """Count runs of three consecutive states in one window pass; pairs follow from them.
+
+    Rows are sorted by ``order_by`` within ``group``. A missing state and a time step longer than
+    the usual one break the chain: nothing is counted across them. The usual step is the median
+    step within a group, over the first 10,000 rows in order; longer means more than 1.5 times
+    that. With several order columns the first counts in its own usual steps and each further one
+    by its rank among its distinct values; a place that is passed over is a break.
+
+    Parameters
+    ----------
+    table : Table
+    state : str
+        Column or SQL expression.
+    order_by : sequence of str
+        Columns (or expressions) that order the rows; none means their order in the file.
+    group : str, optional
+        Column (or expression) that tells the sequences apart.
+
+    Returns
+    -------
+    TripleCounts
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from corrdp.tables.source import open_table
+    >>> path = Path(tempfile.mkdtemp()) / "walk.csv"
+    >>> _ = path.write_text("t,steps\\n1,0\\n2,12\\n3,7\\n4,NA\\n5,0\\n6,0\\n")
+    >>> found = count_triples(open_table(path), "steps > 0", ["t"])
+    >>> found.counts.tolist(), found.triples.tolist(), found.missing
+    ([[1, 1], [0, 1]], [[0, 1, 1, 1]], 1)
+    """
+    orders = {f"order_{k}": text for k, text in enumerate(order_by)}
+    groups = {} if group is None else {"series": group}
+    records = _with_plain_state(table, table.pick(state=state, **orders, **groups), state)
+    found = table.collect(_walk(table, records, list(orders), list(groups)))
+    _check_places(found, table, records, order_by, group)
+    return _counts(found)
+
+
+def _with_plain_state(table: Table, records: Any, text: str) -> Any:
+    """Make states booleans, numbers or text; refuse measurements before sorting all of them."""
+    records = records.mutate(state=_plain(records["state"], text))
+    head = records.select("state").limit(_GLANCE)
+    seen = table.collect(head.aggregate(n=head["state"].nunique()))
+    check_number_of_states(seen["n"][0].as_py())
+    return records
+
+
+def _plain(value: Any, text: str) -> Any:
+    kind = value.type()
+    if kind.is_decimal():
+        return value.cast("float64") if kind.scale else value.cast("int64")
+    if kind.is_boolean() or kind.is_integer() or kind.is_floating() or kind.is_string():
+        return value
+    raise DataError(
+        f"{text!r} is of type {kind}; a truth value, number or text is needed: "
+        f'write "CAST({text} AS VARCHAR)"'
+    )
+
+
+def _walk(table: Table, records: Any, orders: list[str], groups: list[str]) -> Any:
+    """One window pass and one aggregation: every triple with its number and its checks."""
+    import ibis
+
+    rows, pace = placed(table, records, orders, groups)
+    window = ibis.window(group_by=groups, order_by=pace.place)
+    lags = {
+        f"{name}_{back}": rows[name].lag(back).over(window)
+        for name in ("state", *pace.place)
+        for back in (1, 2)
+    }
+    walked = rows.mutate(number=ibis.row_number().over(window) + 1, **lags)
+    here = [walked[name] for name in pace.place]
+    before = [walked[f"{name}_1"] for name in pace.place]
+    earlier = [walked[f"{name}_2"] for name in pace.place]
+    broken = pace.too_long(here, before)
+    cut = walked.select(
+        # y is missing where the last step is too long; x need not say so again
+        x=ibis.cases((~pace.too_long(before, earlier), walked["state_2"])),
+        y=ibis.cases((~broken, walked["state_1"])),
+        z=walked["state"],
+        broken=broken,
+        repeated=reduce(and_, (now == then for now, then in zip(here, before, strict=True))),
+        **{name: walked[name] for name in ("number", *pace.place, *groups)},
+    )
+    return cut.group_by(["x", "y", "z"]).aggregate(
+        times=cut.count(),
+        longest=cut["number"].max(),
+        sequences=cut.count(where=cut["number"] == 1),
+        broken=cut.count(where=cut["broken"]),
+        repeated=cut.count(where=cut["repeated"]),
+        **{f"with_{name}": cut[name].count() for name in (*pace.place, *groups)},
+    )
+
+
+def _check_places(
+    found: Any, table: Table, records: Any, order_by: Sequence[str], group: str | None
+) -> None:
+    """Refuse tables in which it is not clear which row follows which."""
+    rows = _total(found, "times")
+    for name in found.column_names:
+        if name.startswith("with_") and (absent := rows - _total(found, name)):
+            what = group if name == "with_series" else " or ".join(order_by)
+            raise DataError(
+                f"{absent:,} rows of {table.path} have no {what}; fill it in or leave those "
+                "rows out"
+            )
+    if repeated := _total(found, "repeated"):
+        keys = [name for name in records.columns if name != "state"]
+        seen = records.group_by(keys).aggregate(n=records.count())
+        first = seen.filter(seen["n"] > 1).order_by(keys).limit(1).drop("n")
+        names = {f"order_{k}": text for k, text in enumerate(order_by)} | {"series": group}
+        values = table.collect(first).to_pylist()[0]
+        place = ", ".join(f"{names[key]} = {value}" for key, value in values.items())
+        raise DataError(
+            f"{repeated:,} rows of {table.path} repeat an order value, the first at {place}: each "
+            "time step may occur once per sequence; name the column that tells sequences apart "
+            "(group), or a further order column, or drop the repetitions"
+        )
+
+
+def _counts(found: Any) -> TripleCounts:
+    """Turn the aggregated triples into arrays."""
+    labels: dict[Any, int] = {}
+    codes = np.stack([_codes(found[name], labels) for name in ("x", "y", "z")], axis=1)
+    states = sorted_states(list(labels))
+    place = {state: k for k, state in enumerate(states)}
+    order = np.array([place[label] for label in labels] + [-1])
+    codes = order[codes]
+    times = found["times"].to_numpy().astype(np.int64)
+    recorded = codes >= 0
+    pairs = recorded[:, 1] & recorded[:, 2]
+    whole = pairs & recorded[:, 0]
+    counts = np.zeros((len(states), len(states)), dtype=np.int64)
+    np.add.at(counts, (codes[pairs, 1], codes[pairs, 2]), times[pairs])
+    triples = np.column_stack([codes[whole], times[whole]]).astype(np.int64)
+    return TripleCounts(
+        states=states,
+        counts=counts,
+        triples=triples[np.lexsort(triples[:, 2::-1].T)],
+        rows=int(times[recorded[:, 2]].sum()),
+        missing=int(times[~recorded[:, 2]].sum()),
+        sequences=_total(found, "sequences"),
+        longest=int(found["longest"].to_numpy().max()),
+        breaks=_total(found, "broken"),
+    )
+
+
+def _codes(column: Any, labels: dict[Any, int]) -> np.ndarray:
+    """Number a column's values by their place in ``labels``, which grows; -1 is missing."""
+    encoded = column.combine_chunks().dictionary_encode()
+    known = [labels.setdefault(value, len(labels)) for value in encoded.dictionary.to_pylist()]
+    return np.array([*known, -1])[encoded.indices.fill_null(-1).to_numpy()]
+
+
+def _total(found: Any, name: str) -> int:
+    return sum(value or 0 for value in found[name].to_pylist())
+
+
+def count_where(table: Table, condition: str) -> Tally[int]:
+    """Number of rows that satisfy an SQL condition.
+
+    Parameters
+    ----------
+    table : Table
+    condition : str
+        Such as ``"steps > 0"``; rows in which it has no value are counted as missing.
+
+    Returns
+    -------
+    Tally
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from corrdp.tables.source import open_table
+    >>> path = Path(tempfile.mkdtemp()) / "walk.csv"
+    >>> _ = path.write_text("steps\\n0\\n12\\nNA\\n")
+    >>> count_where(open_table(path), "steps > 0")
+    Tally(value=1, rows=3, missing=1)
+    """
+    picked = table.pick(holds=condition)
+    if not picked.schema()["holds"].is_boolean():
+        raise DataError(
+            f"{condition!r} is of type {picked.schema()['holds']}, not a condition; "
+            f'write for example "{condition} > 0"'
+        )
+    holds = picked["holds"]
+    return _tally(table, picked, holds, holds.sum())
+
+
+def grid_sum(table: Table, expression: str, lower: float, upper: float, grid: float) -> Tally[int]:
+    """Sum of clipped values in whole steps of a grid; the same integer on every run.
+
+    Each value v adds ``rint(clip(v, lower, upper) / grid)``, halves going to the even
+    neighbour, as :meth:`corrdp.queries.Sum.on_grid` does. Integers are added, since a floating
+    sum depends on the order in which threads meet.
+
+    Parameters
+    ----------
+    table : Table
+    expression : str
+        Numeric column or SQL expression.
+    lower, upper, grid : float
+
+    Returns
+    -------
+    Tally
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from corrdp.tables.source import open_table
+    >>> path = Path(tempfile.mkdtemp()) / "walk.csv"
+    >>> _ = path.write_text("steps\\n0.25\\n12\\nNA\\n")
+    >>> grid_sum(open_table(path), "steps", 0, 10, grid=0.5)
+    Tally(value=20, rows=3, missing=1)
+    """
+    picked = table.pick(value=expression)
+    kind = picked.schema()["value"]
+    if not (kind.is_numeric() or kind.is_boolean()):
+        raise DataError(f"{expression!r} is of type {kind}; a sum needs numbers")
+    numbers = picked["value"]
+    if kind.is_boolean():
+        numbers = numbers.cast("int64")
+    # Rounding is monotone, so clipping at the rounded bounds before or after it is the same;
+    # whole bounds reach the engine exactly, which 17-digit literals do not
+    low, high = round(lower / grid), round(upper / grid)
+    scaled = (numbers.cast("float64") / grid).clip(lower=low, upper=high)
+    below = scaled.floor().cast("int64")
+    rest = scaled - below
+    up = (rest > 0.5) | ((rest == 0.5) & (below % 2 != 0))
+    steps = below + up.cast("int64")
+    return _tally(table, picked, numbers, steps.sum().cast("decimal(38, 0)"))
+
+
+def histogram(table: Table, expression: str) -> Tally[dict[Any, int]]:
+    """How often each value of an expression occurs.
+
+    Parameters
+    ----------
+    table : Table
+    expression : str
+        Column or SQL expression with at most 100,000 distinct values.
+
+    Returns
+    -------
+    Tally
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from corrdp.tables.source import open_table
+    >>> path = Path(tempfile.mkdtemp()) / "walk.csv"
+    >>> _ = path.write_text("steps\\n0\\n12\\nNA\\n")
+    >>> histogram(open_table(path), "steps > 0")
+    Tally(value={False: 1, True: 1}, rows=3, missing=1)
+    """
+    picked = table.pick(value=expression)
+    values = picked.select(value=_plain(picked["value"], expression))
+    seen = values.group_by("value").aggregate(n=values.count())
+    found = table.collect(seen.order_by("value").limit(_MAX_CELLS + 2)).to_pydict()
+    cells = dict(zip(found["value"], found["n"], strict=True))
+    missing = cells.pop(None, 0)
+    if len(cells) > _MAX_CELLS:
+        raise DataError(
+            f"{expression!r} has more than {_MAX_CELLS:,} distinct values; merge them with an "
+            f'expression such as "floor({expression} / 10)"'
+        )
+    return Tally(cells, missing + sum(cells.values()), missing)
+
+
+def _tally(table: Table, picked: Any, value: Any, answer: Any) -> Tally[int]:
+    asked = picked.aggregate(answer=answer, rows=picked.count(), recorded=value.count())
+    (found,) = table.collect(asked).to_pylist()
+    return Tally(int(found["answer"] or 0), found["rows"], found["rows"] - found["recorded"])

@@ -1,0 +1,40 @@
+"""Which texts and numbers stand for "not recorded"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from corrdp.errors import DataError
+
+
+def missing_texts(missing: Iterable[str]) -> tuple[str, ...]:
+    """The texts that stand for a missing value, the empty one always among them.
+
+    Examples
+    --------
+    >>> missing_texts(["-999"])
+    ('', '-999')
+    """
+    texts = [missing] if isinstance(missing, str) else list(missing)
+    for text in texts:
+        if not isinstance(text, str):
+            raise DataError(f"missing must list texts, got {text!r}; write it as {str(text)!r}")
+    return tuple(dict.fromkeys(["", *texts]))
+
+
+def missing_numbers(texts: Iterable[str]) -> tuple[float, ...]:
+    """The numbers among the texts that stand for a missing value.
+
+    Examples
+    --------
+    >>> missing_numbers(("", "NA", "-999"))
+    (-999.0,)
+    """
+    numbers = []
+    for text in texts:
+        try:
+            numbers.append(float(text))
+        except ValueError:
+            continue
+    return tuple(number for number in numbers if math.isfinite(number))

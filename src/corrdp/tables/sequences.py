@@ -1,0 +1,145 @@
+"""Counting transitions in sequences that are already in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from corrdp.errors import DataError
+from corrdp.queries import MISSING_TEXT, is_missing
+from corrdp.tables.missing import missing_numbers, missing_texts
+from corrdp.tables.tallies import TripleCounts, sorted_states
+
+_KINDS = {"b": "truth", "i": "number", "u": "number", "f": "number", "U": "text"}
+
+
+def count_sequences(data: Any, missing: Iterable[str] = MISSING_TEXT) -> TripleCounts:
+    """Count transitions and triples in one sequence of labels or in many.
+
+    Parameters
+    ----------
+    data : sequence of labels, sequence of such sequences, or 1-D or 2-D array
+        The rows of a 2-D array are sequences. Arrays of numbers or text are counted without a
+        Python loop over their elements.
+    missing : iterable of str
+        As in :func:`corrdp.tables.source.open_table`; None and NaN are missing in any case.
+
+    Returns
+    -------
+    TripleCounts
+
+    Examples
+    --------
+    >>> found = count_sequences([["a", "b", "b"], ["b", None, "a", "b"]])
+    >>> found.states, found.counts.tolist(), found.triples.tolist()
+    (('a', 'b'), [[0, 2], [0, 1]], [[0, 1, 1, 1]])
+    """
+    sequences = _split(data)
+    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+    if not lengths.sum():
+        raise DataError("the data are empty: there is nothing to count")
+    states, codes = _encode(sequences, missing_texts(missing))
+    s = len(states)
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    recorded = codes >= 0
+    linked = recorded[1:] & recorded[:-1] & (owner[1:] == owner[:-1])
+    pairs = codes[:-1][linked] * s + codes[1:][linked]
+    whole = linked[1:] & linked[:-1]
+    runs = (codes[:-2][whole] * s + codes[1:-1][whole]) * s + codes[2:][whole]
+    kinds, times = np.unique(runs, return_counts=True)
+    return TripleCounts(
+        states=states,
+        counts=np.bincount(pairs, minlength=s * s).reshape(s, s),
+        triples=np.column_stack([*np.unravel_index(kinds, (s, s, s)), times]),
+        rows=int(recorded.sum()),
+        missing=int((~recorded).sum()),
+        sequences=len(sequences),
+        longest=int(lengths.max()),
+        breaks=0,
+    )
+
+
+def _split(data: Any) -> list[Any]:
+    """A list of sequences, whichever way they were given."""
+    data = _as_sequence(data)
+    if data is None:
+        raise DataError(
+            "expected a sequence of labels, many such sequences, or a file; "
+            "turn a data frame into one of them: a column's values, or a Parquet file"
+        )
+    if isinstance(data, np.ndarray) and data.dtype.kind != "O":
+        if data.ndim > 2:
+            raise DataError(f"an array of {data.ndim} dimensions is not a set of sequences")
+        return list(data) if data.ndim == 2 else [data]
+    parts = [_as_sequence(item) for item in data]
+    nested = sum(part is not None for part in parts)
+    if not nested:
+        return [data]
+    if nested < len(parts):
+        raise DataError(
+            f"{nested} of {len(parts)} elements are sequences and the others are not; "
+            "give either one sequence of labels or a list of sequences"
+        )
+    return parts
+
+
+def _as_sequence(data: Any) -> Any:
+    """A list, tuple or array with elements, or None if this is no sequence."""
+    if isinstance(data, np.ma.MaskedArray):
+        return data.tolist()  # masked elements become None
+    if isinstance(data, list | tuple):
+        return data
+    if isinstance(data, np.generic) or hasattr(data, "columns"):
+        return None
+    array = np.asarray(data) if hasattr(data, "__array__") else None
+    return None if array is None or array.ndim == 0 else array
+
+
+def _encode(sequences: list[Any], texts: tuple[str, ...]) -> tuple[tuple[Any, ...], np.ndarray]:
+    """The sorted states, and all time steps as numbers of states, -1 where missing."""
+    kinds = {_KINDS.get(getattr(part, "dtype", np.dtype("O")).kind) for part in sequences}
+    if len(kinds) == 1 and None not in kinds:
+        flat = np.concatenate(sequences)
+        recorded = ~_absent(flat, texts)
+        values, inverse = np.unique(flat[recorded], return_inverse=True)
+        codes = np.full(len(flat), -1, dtype=np.int64)
+        codes[recorded] = inverse
+        return sorted_states(values.tolist()), codes
+    numbers: dict[Any, int] = {}
+    known: dict[Any, int] = {}
+    flat_codes = [_code(v, known, numbers, texts) for part in sequences for v in part]
+    states = sorted_states(list(numbers))
+    place = {state: k for k, state in enumerate(states)}
+    order = np.array([place[label] for label in numbers] + [-1])
+    return states, order[np.array(flat_codes)]
+
+
+def _absent(flat: np.ndarray, texts: tuple[str, ...]) -> np.ndarray:
+    if flat.dtype.kind == "U":
+        return np.isin(flat, texts)
+    absent = np.isnan(flat) if flat.dtype.kind == "f" else np.zeros(len(flat), dtype=bool)
+    numbers = missing_numbers(texts)
+    if numbers and flat.dtype.kind != "b":
+        absent |= np.isin(flat, numbers)
+    return absent
+
+
+def _code(value: Any, known: dict[Any, int], numbers: dict[Any, int], texts: Sequence[str]) -> int:
+    """Number of a label, -1 for a missing one; each distinct value is looked at once."""
+    try:
+        if value in known:
+            return known[value]
+    except TypeError:
+        raise DataError(
+            f"a state must be a truth value, a number or a text, got {value!r}"
+        ) from None
+    label = value.item() if isinstance(value, np.generic) else value
+    if isinstance(label, str):
+        missing = label in texts
+    else:
+        number = isinstance(label, int | float) and not isinstance(label, bool)
+        missing = is_missing(label) or (number and label in missing_numbers(texts))
+    known[value] = -1 if missing else numbers.setdefault(label, len(numbers))
+    return known[value]

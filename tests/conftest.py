@@ -1,0 +1,63 @@
+"""Shared fixtures: the chains of the specification and random small chains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from corrdp.models.markov import MarkovChain
+
+# compiled functions make the first example slow, and these machines are noisy
+settings.register_profile("corrdp", deadline=None, max_examples=40, print_blob=True)
+settings.load_profile("corrdp")
+
+ACTIVITY_COUNTS = np.array([[9713, 1295], [1295, 2955]])
+
+
+@pytest.fixture(scope="session")
+def activity_kernel() -> np.ndarray:
+    return ACTIVITY_COUNTS / ACTIVITY_COUNTS.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="session")
+def activity(activity_kernel: np.ndarray) -> MarkovChain:
+    return MarkovChain(activity_kernel, 17_568, states=(False, True))
+
+
+@st.composite
+def laws(draw, size: int, zeros: bool = True) -> np.ndarray:
+    """A probability vector; entries may be zero."""
+    low = 0 if zeros else 1
+    parts = draw(
+        st.lists(st.integers(low, 100), min_size=size, max_size=size).filter(lambda v: sum(v) > 0)
+    )
+    vector = np.array(parts, dtype=float)
+    return vector / vector.sum()
+
+
+@st.composite
+def chains(
+    draw,
+    states: tuple[int, int] = (2, 4),
+    lengths: tuple[int, int] = (1, 6),
+    zeros: bool = True,
+    time_varying: bool = True,
+    outcomes: int = 700,
+) -> MarkovChain:
+    """Small chains: zeros, non-stationary starts and time-varying kernels included."""
+    s = draw(st.integers(*states))
+    n = draw(st.integers(*lengths).filter(lambda k: s**k <= outcomes))
+    count = n - 1 if n > 1 and time_varying and draw(st.booleans()) else 1
+    kernels = np.array([[draw(laws(s, zeros)) for _ in range(s)] for _ in range(count)])
+    return MarkovChain(kernels if count > 1 else kernels[0], n, draw(laws(s, zeros)))
+
+
+@st.composite
+def budgets(draw, n: int) -> np.ndarray:
+    """One epsilon per record; some may be zero."""
+    cents = st.integers(0, 300)
+    return np.array(
+        draw(st.lists(cents, min_size=n, max_size=n).filter(any)), dtype=float
+    ) / 100.0

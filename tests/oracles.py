@@ -1,0 +1,135 @@
+"""Brute force for small problems, written apart from the library it checks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import linprog
+
+Joint = dict[tuple[int, ...], float]
+
+
+def chain_joint(kernels: np.ndarray, start: np.ndarray, n: int) -> Joint:
+    """Joint law of a chain of state numbers; one kernel or n - 1 of them."""
+    kernels = np.asarray(kernels)
+    s = len(start)
+    joint = {}
+    for path in itertools.product(range(s), repeat=n):
+        p = start[path[0]]
+        for t, (x, y) in enumerate(itertools.pairwise(path)):
+            p *= (kernels if kernels.ndim == 2 else kernels[t])[x, y]
+        if p > 0:
+            joint[path] = float(p)
+    return joint
+
+
+def adversaries(joint: Joint):
+    """(target, known indices, {value of target: {outcome: conditional probability}})."""
+    n = len(next(iter(joint)))
+    for i in range(n):
+        others = [j for j in range(n) if j != i]
+        for size in range(n):
+            for known in itertools.combinations(others, size):
+                groups: dict[tuple, dict[int, Joint]] = {}
+                for x, p in joint.items():
+                    key = tuple(x[k] for k in known)
+                    groups.setdefault(key, {}).setdefault(x[i], {})[x] = p
+                for by_value in groups.values():
+                    laws = {}
+                    for value, law in by_value.items():
+                        total = sum(law.values())
+                        laws[value] = {x: p / total for x, p in law.items()}
+                    yield i, known, laws
+
+
+def lp_worst_case(joint: Joint, eps: np.ndarray, states: int) -> np.ndarray:
+    """Per target: worst leakage over ALL mechanisms, by one linear program per adversary and pair.
+
+    F lives on the whole product domain of the unknown records and the target; neighbours differ
+    in one record t and F changes by at most e^{eps_t}.
+    """
+    n = len(eps)
+    worst = np.zeros(n)
+    for i, known, laws in adversaries(joint):
+        free = [j for j in range(n) if j not in known]
+        points = list(itertools.product(range(states), repeat=len(free)))
+        number = {x: k for k, x in enumerate(points)}
+        rows = []
+        for x in points:
+            for place, t in enumerate(free):
+                for value in range(states):
+                    if value != x[place]:
+                        other = (*x[:place], value, *x[place + 1 :])
+                        row = np.zeros(len(points))
+                        row[number[x]] = 1.0
+                        row[number[other]] = -math.exp(eps[t])
+                        rows.append(row)
+        constraints = np.array(rows)
+
+        def vector(law: Joint, free=free, number=number, size=len(points)) -> np.ndarray:
+            out = np.zeros(size)
+            for x, p in law.items():
+                out[number[tuple(x[j] for j in free)]] += p
+            return out
+
+        for a, b in itertools.permutations(laws, 2):
+            result = linprog(
+                -vector(laws[a]),
+                A_ub=constraints,
+                b_ub=np.zeros(len(constraints)),
+                A_eq=vector(laws[b])[None],
+                b_eq=[1.0],
+                method="highs",
+            )
+            assert result.status == 0, result.message
+            worst[i] = max(worst[i], math.log(-result.fun))
+    return worst
+
+
+def response_leakage(joint: Joint, channels: list[np.ndarray]) -> float:
+    """Exact leakage when record t passes through channels[t]: every adversary, every output."""
+    outputs = list(itertools.product(*(range(c.shape[1]) for c in channels)))
+    worst = 0.0
+    for _, _, laws in adversaries(joint):
+        densities = {}
+        for value, law in laws.items():
+            densities[value] = np.array(
+                [
+                    sum(
+                        p * math.prod(c[x, y] for c, x, y in zip(channels, outcome, z, strict=True))
+                        for outcome, p in law.items()
+                    )
+                    for z in outputs
+                ]
+            )
+        for a, b in itertools.permutations(densities, 2):
+            worst = max(worst, float(np.log(densities[a] / densities[b]).max()))
+    return worst
+
+
+def laplace_leakage(joint: Joint, query: Callable[[tuple], float], scale: float) -> float:
+    """Exact leakage of query + Laplace noise: every adversary, outputs at the query's values."""
+    worst = 0.0
+    for _, _, laws in adversaries(joint):
+        points = sorted({query(x) for law in laws.values() for x in law})
+        densities = {
+            value: np.array(
+                [
+                    sum(p * math.exp(-abs(s - query(x)) / scale) for x, p in law.items())
+                    for s in points
+                ]
+            )
+            for value, law in laws.items()
+        }
+        for a, b in itertools.permutations(densities, 2):
+            worst = max(worst, float(np.log(densities[a] / densities[b]).max()))
+    return worst
+
+
+def binary_response(eps: float) -> np.ndarray:
+    """Channel of symmetric randomized response; eps = 0 says nothing."""
+    keep = 1 / (1 + math.exp(-eps))
+    return np.array([[keep, 1 - keep], [1 - keep, keep]])

@@ -1,0 +1,391 @@
+"""The commands: the whole path, what they print, and how they fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from corrdp import MarkovChain, __version__, load_model
+from corrdp.cli.app import app
+from corrdp.models.files import model_from_dict
+from corrdp.results import Calibration, Leakage, Release
+
+METHODS = ("general", "lange", "zhao", "ratio", "contraction", "transfer", "exact")
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def done(*arguments: object):
+    """A run that must succeed."""
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def write_series(path: Path, steps: list[object], header: str = "steps,date,interval") -> Path:
+    rows = [f"{value},2024-01-{k // 96 + 1:02d},{k % 96}" for k, value in enumerate(steps)]
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A series as CSV and Parquet, and the model fitted on it."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    home = tmp_path_factory.mktemp("commands")
+    law = MarkovChain([[0.88, 0.12], [0.3, 0.7]], length=960)
+    steps = law.sample(np.random.default_rng(5)) * 40
+    csv = write_series(home / "steps.csv", steps.tolist())
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(csv), home / "steps.parquet")
+    fit = ("--state", "steps > 0", "--order", "date,interval")
+    done("fit", csv, *fit, "-o", home / "model.json")
+    done("fit", home / "steps.parquet", *fit, "-o", home / "parquet.json")
+    return home
+
+
+# -- the whole path ------------------------------------------------------------------------------
+
+
+def test_fit_prints_what_it_learned(folder):
+    result = done(
+        "fit", folder / "steps.csv", "--state", "steps > 0", "--order", "date,interval"
+    )  # fmt: skip
+    for part in ("False", "True", "±", "960", "Birkhoff diameter", "sequences", "missing"):
+        assert part in result.stdout
+    assert "itself a leak" in " ".join(result.stderr.split())
+
+
+def test_fit_is_the_same_on_csv_and_parquet(folder):
+    assert load_model(folder / "model.json").digest == load_model(folder / "parquet.json").digest
+
+
+def test_fit_json_is_the_model_file(folder):
+    result = done(
+        "fit", folder / "steps.csv", "--state", "steps > 0", "--order", "date,interval", "--json"
+    )
+    printed = json.loads(result.stdout)
+    assert printed == json.loads((folder / "model.json").read_text())
+    assert model_from_dict(printed).to_dict() == printed
+
+
+def test_fit_takes_further_texts_for_missing(tmp_path):
+    steps = [0, 3, "NA", 0, "off", 4, 0, "gone", 0, 7, 0, 0]
+    path = write_series(tmp_path / "gaps.csv", steps)
+    arguments = ("--state", "steps > 0", "--order", "date,interval", "--json")
+    result = done("fit", path, *arguments, "--missing", "off,-1", "--missing", "gone")
+    assert json.loads(result.stdout)["fit"]["missing"] == 3
+
+
+def test_fit_with_groups(tmp_path):
+    lines = [f"{who},{t},{(t * who) % 3 % 2}" for who in (1, 2) for t in range(20)]
+    path = tmp_path / "two.csv"
+    path.write_text("\n".join(["who,t,state", *lines]) + "\n")
+    result = done("fit", path, "--state", "state", "--order", "t", "--group", "who", "--json")
+    assert json.loads(result.stdout)["fit"]["sequences"] == 2
+
+
+def test_leakage_shows_every_bound(folder):
+    result = done("leakage", folder / "model.json", "--epsilon", 1)
+    for method in METHODS:
+        assert method in result.stdout
+    for part in ("scope", "certificate", "assumes", "best"):
+        assert part in result.stdout
+
+
+def test_leakage_json_round_trips(folder):
+    result = done("leakage", folder / "model.json", "--epsilon", 1, "--json")
+    data = json.loads(result.stdout)
+    assert Leakage.from_dict(data).to_dict() == data
+    assert data["value"] > 1
+    named = done("leakage", folder / "model.json", "--epsilon", 1, "--method", "ratio", "--json")
+    assert json.loads(named.stdout)["value"] > data["value"]
+
+
+@pytest.mark.parametrize(
+    ("model", "value"), [("independent", 1), ("independent:9", 1), ("groups:3", 3)]
+)
+def test_models_without_a_file(model, value):
+    result = done("leakage", model, "--epsilon", 1, "--json")
+    assert json.loads(result.stdout)["value"] == pytest.approx(value)
+    calibrated = done("calibrate", model, "--target", 1, "--query", "count:1", "--json")
+    assert json.loads(calibrated.stdout)["epsilon"] == pytest.approx(1 / value)
+
+
+def test_calibrate_by_target_and_by_epsilon(folder):
+    model = folder / "model.json"
+    shown = done("calibrate", model, "--target", 1, "--query", "count:True")
+    for part in ("epsilon", "target", "discrete Laplace", "95 %", "assumes"):
+        assert part in shown.stdout
+    by_target = done("calibrate", model, "--target", 1, "--query", "count:True", "--json")
+    data = json.loads(by_target.stdout)
+    assert Calibration.from_dict(data).to_dict() == data
+    assert data["target"] == 1
+    assert data["epsilon"] < 1
+    by_epsilon = done(
+        "calibrate", model, "--epsilon", data["epsilon"], "--query", "count:True", "--json"
+    )
+    assert json.loads(by_epsilon.stdout)["target"] <= 1
+
+
+@pytest.mark.parametrize("name", ["steps.csv", "steps.parquet"])
+def test_release(folder, tmp_path, name):
+    out, report = tmp_path / "release.json", tmp_path / "report.html"
+    result = done(
+        "release", folder / name, "--model", folder / "model.json", "--target", 1,
+        "--query", "count:True", "-o", out, "--report", report,
+    )  # fmt: skip
+    data = json.loads(out.read_text())
+    release = Release.from_dict(data)
+    assert release.to_dict() == data
+    assert release.digest == load_model(folder / "model.json").digest
+    true = sum(line.startswith("40,") for line in (folder / "steps.csv").read_text().splitlines())
+    assert abs(release.value - true) < 40 * release.scale
+    for part in ("answer", "interval", f"{release.value:,}", "written"):
+        assert part in result.stdout
+    assert report.read_text().startswith("<!doctype html>")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["release.json", "report.html"]
+
+
+def test_release_json_at_a_chosen_epsilon(folder):
+    result = done(
+        "release", folder / "steps.csv", "--model", folder / "model.json", "--epsilon", 0.5,
+        "--query", "count:steps > 0", "--nonnegative", "--json",
+    )  # fmt: skip
+    data = json.loads(result.stdout)
+    assert Release.from_dict(data).to_dict() == data
+    assert data["epsilon"] == 0.5
+    assert data["target"] > 0.5
+    assert data["nonnegative"] is True
+
+
+def test_release_skips_missing_rows_only_when_told(folder, tmp_path):
+    path = write_series(tmp_path / "gaps.csv", [0, 3, "NA", 0, 4, 0])
+    arguments = ("release", path, "--model", folder / "model.json", "--epsilon", 1, "--query")
+    refused = run(*arguments, "count:True")
+    assert refused.exit_code == 2
+    assert "use --skip-missing" in refused.stderr
+    kept = done(*arguments, "count:True", "--skip-missing", "--json")
+    assert any("missing" in text for text in json.loads(kept.stdout)["assumptions"])
+    coded = write_series(tmp_path / "coded.csv", [0, 3, -9, 0, 4, 0])
+    fails(2, "release", coded, *arguments[2:], "count:True", "--missing", -9, match="missing")
+
+
+def test_dry_run_reads_and_draws_nothing(folder, tmp_path, monkeypatch):
+    import corrdp.releasing
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a dry run drew noise")
+
+    monkeypatch.setattr(corrdp.releasing, "draw", never)
+    arguments = (
+        "release", tmp_path / "not there.csv", "--model", folder / "model.json", "--target", 1,
+        "--query", "count:True", "--dry-run",
+    )  # fmt: skip
+    shown = done(*arguments)
+    for part in ("would release", "epsilon", "scale", "95 %"):
+        assert part in shown.stdout
+    data = json.loads(done(*arguments, "--json").stdout)
+    assert Calibration.from_dict(data).to_dict() == data
+    done(*arguments, "--report", tmp_path / "plan.html")
+    assert "Not released yet" in (tmp_path / "plan.html").read_text()
+
+
+def test_version_and_help():
+    assert done("--version").stdout.strip() == f"corrdp {__version__}"
+    assert "Commands" in done().stdout
+    for command in ("fit", "leakage", "calibrate", "release"):
+        shown = done(command, "--help").stdout
+        assert "Example: corrdp " + command in shown
+    for option in ("--epsilon", "--target", "DP level", "BDP level"):
+        assert option in " ".join(shown.split())
+
+
+# -- failures ------------------------------------------------------------------------------------
+
+
+def fails(code: int, *arguments: object, match: str = "") -> None:
+    """A run that must fail with one clear line on stderr and nothing on stdout."""
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("corrdp: ")
+    assert "Traceback" not in result.stderr
+    assert match.lower() in result.stderr.lower()
+
+
+@pytest.fixture
+def spot(tmp_path):
+    """An empty folder that must stay empty."""
+    target = tmp_path / "out"
+    target.mkdir()
+    yield target
+    assert list(target.iterdir()) == []
+
+
+BAD_MODELS = {
+    "not json": ("{", "not JSON"),
+    "not a model": ("[1, 2]", "not a corrdp model"),
+    "wrong version": ('{"corrdp": 2, "model": "markov"}', "not a corrdp model"),
+    "unknown kind": ('{"corrdp": 1, "model": "oracle"}', "oracle"),
+    "unknown key": ({"surprise": 1}, "surprise"),
+    "rows off": ({"transition": [[0.9, 0.2], [0.5, 0.5]]}, "sums to 1.1"),
+    "negative": ({"transition": [[1.5, -0.5], [0.5, 0.5]]}, "negative"),
+    "nan": ({"transition": [[float("nan"), 1], [0.5, 0.5]]}, "NaN"),
+    "not square": ({"transition": [[0.5, 0.5]]}, "s x s"),
+    "words": ({"transition": [["a", "b"], ["c", "d"]]}, "numbers"),
+    "length": ({"length": -3}, "length"),
+    "lengths disagree": ({"transition": [[[0.5, 0.5]] * 2] * 3, "length": 9}, "length=9"),
+    "states": ({"states": ["x"]}, "states"),
+    "edited": ({"digest": "0" * 64}, "digest"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_MODELS)
+def test_bad_model_files(case, tmp_path):
+    content, message = BAD_MODELS[case]
+    if isinstance(content, dict):
+        good = {
+            "corrdp": 1, "model": "markov", "states": ["a", "b"],
+            "transition": [[0.9, 0.1], [0.5, 0.5]], "initial": None, "length": None, "fit": None,
+        }  # fmt: skip
+        content = json.dumps(good | content)
+    path = tmp_path / "model.json"
+    path.write_text(content)
+    fails(2, "leakage", path, "--epsilon", 1, match=message)
+    fails(2, "calibrate", path, "--target", 1, "--query", "count:a", match=message)
+
+
+def test_model_that_is_no_text(folder):
+    fails(2, "leakage", folder / "steps.parquet", "--epsilon", 1, match="not")
+    fails(2, "leakage", folder / "nowhere.json", "--epsilon", 1, match="nowhere.json")
+    fails(2, "leakage", folder, "--epsilon", 1, match="cannot read")
+    fails(2, "leakage", "groups:x", "--epsilon", 1, match="whole number")
+    fails(2, "leakage", "groups:0", "--epsilon", 1, match="positive")
+
+
+@pytest.mark.parametrize("level", ["0", "-1", "inf", "nan"])
+def test_bad_levels(folder, level):
+    model = folder / "model.json"
+    fails(2, "leakage", model, f"--epsilon={level}", match="epsilon")
+    for option in ("--epsilon", "--target"):
+        fails(2, "calibrate", model, f"{option}={level}", "--query", "count:True", match=option[2:])
+
+
+def test_bad_queries(folder):
+    start = ("calibrate", folder / "model.json", "--target", 1, "--query")
+    fails(2, *start, "median:3", match="cannot read query")
+    fails(2, *start, "sum:a:b", match="numbers")
+    fails(2, *start, "sum:5:1", match="lower")
+    fails(2, *start, "histogram:x", match="categories")
+
+
+BAD_DATA = {
+    "empty file": ("", "empty"),
+    "no rows": ("steps,date,interval\n", "no rows"),
+    "one value": (
+        "steps,date,interval\n" + "".join(f"0,d,{k}\n" for k in range(9)),
+        "every recorded value",
+    ),
+    "one row": ("steps,date,interval\n0,d,1\n", ""),
+    "no such column": ("walk,date,interval\n1,d,1\n0,d,2\n", "steps"),
+    "not numbers": ("steps,date,interval\nup,d,1\ndown,d,2\n", "steps"),
+    "twice": ("steps,date,interval\n1,d,1\n0,d,1\n1,d,2\n", "d"),
+    "all missing": ("steps,date,interval\nNA,d,1\nNA,d,2\n", ""),
+}
+
+
+@pytest.mark.parametrize("case", BAD_DATA)
+def test_fit_on_bad_data(case, tmp_path, spot):
+    content, message = BAD_DATA[case]
+    path = tmp_path / "data.csv"
+    path.write_text(content)
+    out = spot / "model.json"
+    fails(
+        2, "fit", path, "--state", "steps > 0", "--order", "date,interval", "-o", out,
+        match=message,
+    )  # fmt: skip
+
+
+def test_fit_without_a_file(tmp_path, spot):
+    fails(
+        2, "fit", tmp_path / "none.csv", "--state", "steps > 0", "--order", "date",
+        "-o", spot / "model.json", match="none.csv",
+    )  # fmt: skip
+
+
+def test_release_failures_write_nothing(folder, tmp_path, spot):
+    outputs = ("-o", spot / "release.json", "--report", spot / "report.html")
+    model = ("--model", folder / "model.json")
+    count = ("--query", "count:True")
+    data = folder / "steps.csv"
+    fails(2, "release", data, *model, *count, *outputs, match="exactly one")
+    fails(2, "release", data, *model, *count, "--target", 1, "--epsilon", 1, *outputs, match="one")
+    fails(
+        2, "release", tmp_path / "none.csv", *model, *count, "--target", 1, *outputs, match="none"
+    )
+    fails(2, "release", data, *model, "--query", "count:speed > 3", "--target", 1, *outputs)
+    fails(2, "release", data, *model, "--query", "sum:0:9:date", "--target", 1, *outputs)
+    fails(3, "release", data, *model, *count, "--target", 0.1, "--method", "lange", *outputs)
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    fails(2, "release", empty, *model, *count, "--target", 1, *outputs, match="empty")
+    short = write_series(tmp_path / "long.csv", [0, 40] * 1000)
+    fails(2, "release", short, *model, *count, "--target", 1, *outputs)
+
+
+def test_outputs_are_checked_before_anything_is_drawn(folder, tmp_path):
+    start = (
+        "release", folder / "steps.csv", "--model", folder / "model.json", "--target", 1,
+        "--query", "count:True",
+    )  # fmt: skip
+    fails(2, *start, "-o", tmp_path / "no" / "a.json", match="not a writable directory")
+    fails(2, *start, "-o", tmp_path, match="is a directory")
+    fails(2, *start, "-o", folder / "steps.csv", match="is an input")
+    fails(2, *start, "-o", tmp_path / "a", "--report", tmp_path / "a", match="same file")
+    fails(2, *start, "--dry-run", "-o", tmp_path / "a", match="--dry-run")
+    fails(2, *start, "--public", match="--report")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_refusals(folder, tmp_path):
+    model = folder / "model.json"
+    fails(3, "calibrate", model, "--target", 1, "--query", "count:True", "--method", "lange")
+    fails(3, "leakage", "groups:3", "--epsilon", 1, "--method", "contraction")
+
+
+def test_usage_errors_are_one_line(folder):
+    model = folder / "model.json"
+    fails(2, "leakage", match="--help")
+    fails(2, "leakage", model, match="--epsilon")
+    fails(2, "leakage", model, "--epsilon", "much", match="--epsilon")
+    fails(2, "leakage", model, "--epsilon", 1, "--colour", match="--colour")
+    fails(2, "leakage", model, "--epsilon", 1, "--method", "magic", match="magic")
+    fails(2, "leek", match="leek")
+
+
+def test_as_a_process(folder, tmp_path):
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "corrdp", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+    start = ("release", folder / "steps.csv", "--model", folder / "model.json", "--query")
+    good = call(*start, "count:True", "--target", 1, "--json")
+    assert good.returncode == 0, good.stderr
+    assert good.stderr == ""
+    assert json.loads(good.stdout)["result"] == "release"
+    bad = call(*start, "count:True", "--target", -1, "--report", "r.html")
+    assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", 1)
+    refused = call(*start, "count:True", "--target", 1, "--method", "lange", "-o", "r.json")
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (3, "", 1)
+    assert list(tmp_path.iterdir()) == []

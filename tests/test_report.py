@@ -1,0 +1,325 @@
+"""Pictures and the HTML report: complete, self-contained, and discreet when public."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import corrdp as cdp
+from corrdp.errors import InputError
+from corrdp.report.diagrams import draw_blocks, draw_chain
+from corrdp.report.figures import draw_candidates, draw_noise, draw_per_record
+from corrdp.report.page import render_report, write_report
+from corrdp.report.svg import inline_svg
+from corrdp.report.words import in_words, number
+from corrdp.report.writing import write_files
+from corrdp.results import Candidate, Certificate, Leakage
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+@pytest.fixture(scope="module")
+def chain():
+    law = cdp.MarkovChain([[0.881, 0.119], [0.307, 0.693]], length=1777)
+    return cdp.MarkovChain.fit(law.sample(np.random.default_rng(3)).tolist())
+
+
+@pytest.fixture(scope="module")
+def calibration(chain):
+    return cdp.calibrate(chain, 1.0, query=cdp.Count(1))
+
+
+@pytest.fixture(scope="module")
+def release(calibration):
+    return calibration.release([0, 1] * 888 + [1])
+
+
+class Wellformed(HTMLParser):
+    """Counts open elements; a stray end tag or a missing one is an error."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_startendtag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def visible(text: str) -> str:
+    """What a reader sees: no tags, no style."""
+    text = re.sub(r"<style.*?</style>", " ", text, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_one_self_contained_file(release, chain, calibration, public):
+    text = render_report(release, chain, calibration=calibration, public=public)
+    assert not re.search(r"https?://", text)
+    assert "<script" not in text
+    assert not re.search(r"\b(src|srcset|data|action)=", text)
+    assert all(link.startswith("#") for link in re.findall(r'href="([^"]*)"', text))
+    assert "@import" not in text
+    assert "<image" not in text
+    assert 'name="viewport"' in text
+    assert "prefers-color-scheme:dark" in text
+    parser = Wellformed()
+    parser.feed(text)
+    assert parser.open == []
+    assert len(parser.ids) == len(set(parser.ids))
+    assert len(text) < 200_000
+
+
+def test_the_steward_reads_everything(release, chain, calibration):
+    text = render_report(release, chain, calibration=calibration)
+    seen = visible(text)
+    low, high = release.interval(0.95)
+    expected = [
+        f"{release.value:,}", f"{low:,.0f}", f"{high:,.0f}", f"{calibration.epsilon:.6g}",
+        f"{chain.transition[0, 1]:.4f}", f"{chain.fitted.standard_errors[0, 1]:.4f}",
+        f"{calibration.scale:.6g}", chain.digest, "whole series is not one record", "user-level",
+        "unbounded neighbours", "Gaussian noise", "no epsilon in this report accounts for",
+        *(candidate.method for candidate in calibration.leakage.candidates),
+        *calibration.assumptions,
+    ]  # fmt: skip
+    for part in expected:
+        assert part in seen
+    assert text.count("<svg") == 4
+
+
+def test_public_leaves_out_what_was_fitted(release, chain, calibration):
+    text = render_report(release, chain, calibration=calibration, public=True)
+    fit, leak = chain.fitted, calibration.leakage
+    secret = [
+        *chain.transition.ravel(), *chain.stationary, *np.ravel(fit.standard_errors),
+        chain.diameter, chain.gamma, chain.omega, np.log(chain.gamma), np.log(chain.omega),
+        *(c.value for c in leak.candidates if c.value is not None and c.value > 1.001),
+        *(v for v in leak.per_record if v < 0.999),
+    ]  # fmt: skip
+    seen = visible(text)
+    for value in secret:
+        for shown in (f"{value:.3g}", f"{value:.3f}", f"{value:.4f}", f"{value:.6g}"):
+            assert not re.search(rf"(?<![\d.]){re.escape(shown)}(?![\d.])", seen), shown
+    for count in np.ravel(fit.counts).tolist():
+        assert not re.search(rf"(?<![\d.,]){count:,}(?![\d.,])", seen)
+    assert chain.digest not in text
+    assert chain.digest[:8] not in text
+    assert "Worst case" not in seen
+    assert "Birkhoff" not in seen
+    # without these the number cannot be used
+    for kept in (f"{calibration.epsilon:.6g}", f"{calibration.scale:.6g}", f"{release.value:,}"):
+        assert kept in seen
+    assert "they reveal a little about it" in seen
+    assert text.count("<svg") == 1
+
+
+def test_a_release_read_back_gives_the_same_report(release, chain, calibration):
+    saved = cdp.Release.from_dict(release.to_dict())
+    again = visible(render_report(saved, chain))
+    for candidate in calibration.leakage.candidates:
+        assert candidate.method in again
+    other = cdp.MarkovChain([[0.5, 0.5], [0.4, 0.6]])
+    with pytest.raises(InputError, match="another model"):
+        render_report(saved, other)
+    with pytest.raises(InputError, match="another model"):
+        render_report(release, other, calibration=calibration)
+
+
+def test_the_check_in_the_report_works(release, chain, calibration, tmp_path, monkeypatch):
+    chain.save(tmp_path / "model.json")
+    monkeypatch.chdir(tmp_path)
+    for method in ("best", "contraction", "exact"):
+        promised = cdp.calibrate(chain, 1.0, query=cdp.Count(1), method=method)
+        text = render_report(promised.release([0, 1]), chain, calibration=promised)
+        call = html.unescape(re.search(r"<code>(corrdp\.calibrate.*?)</code>", text).group(1))
+        checked = eval(call, {"corrdp": cdp})
+        assert checked.target <= 1.0
+        assert "contraction" in visible(text)
+
+
+def test_before_the_release(chain, calibration):
+    seen = visible(render_report(calibration, chain))
+    assert "Not released yet" in seen
+
+
+def test_text_is_escaped():
+    states = ("<b>up</b>", 'a"b&c')
+    chain = cdp.MarkovChain([[0.6, 0.4], [0.3, 0.7]], length=8, states=states)
+    calibration = cdp.calibrate(chain, 1.0, query=cdp.Histogram(states))
+    text = render_report(calibration.release([states[0], states[1]] * 4), chain)
+    assert "<b>" not in text
+    assert "&lt;b&gt;up&lt;/b&gt;" in text
+    parser = Wellformed()
+    parser.feed(text)
+    assert parser.open == []
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        cdp.Independent(5),
+        cdp.Groups(3),
+        cdp.JointTable({(0, 0): 0.4, (1, 1): 0.4, (0, 1): 0.1, (1, 0): 0.1}),
+        cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]]),
+        cdp.MarkovChain([[[0.9, 0.1], [0.2, 0.8]]] * 3, initial=[0.5, 0.5]),
+    ],
+    ids=lambda model: model.describe(),
+)
+@pytest.mark.parametrize("public", [False, True])
+def test_every_model_has_a_report(model, public):
+    calibration = cdp.calibrate(model, 1.0, query=cdp.Count(1))
+    text = render_report(calibration, model, public=public)
+    assert (model.digest in text) != public
+
+
+def test_written_whole_or_not_at_all(tmp_path, chain, calibration):
+    path = tmp_path / "report.html"
+    write_report(path, calibration, chain)
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+    before = path.read_text()
+    with pytest.raises(FileNotFoundError):
+        write_files({path: "new", tmp_path / "no" / "b.txt": "x"})
+    assert path.read_text() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+# -- pictures ------------------------------------------------------------------------------------
+
+
+def leak(**changes) -> Leakage:
+    given = {
+        "value": 2.0,
+        "kind": "upper bound",
+        "certificate": Certificate("name", "reference"),
+        "scope": "everything",
+        "epsilon": 1.0,
+    }
+    return Leakage(**(given | changes))
+
+
+def test_draws_on_the_given_axes_only(calibration):
+    from matplotlib.figure import Figure
+
+    for draw in (draw_candidates, draw_per_record):
+        ax = Figure().add_subplot()
+        assert draw(calibration.leakage, ax) is ax
+    ax = Figure().add_subplot()
+    assert draw_noise(calibration, ax) is ax
+    assert calibration.plot(ax) is ax
+    assert draw_chain(calibration.model, ax) is ax
+    assert draw_blocks(3, ax) is ax
+    assert calibration.leakage.plot(ax) is ax
+
+
+def test_pyplot_stays_out_of_it():
+    import subprocess
+    import sys
+
+    code = (
+        "import corrdp as cdp, sys\n"
+        "cal = cdp.calibrate(cdp.Independent(), 1.0, query=cdp.Count(1))\n"
+        "cal.plot(); cal.leakage.plot()\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_bounds_far_apart_use_a_logarithmic_axis():
+    near = leak(candidates=(Candidate("a", 2.0), Candidate("b", 3.0)))
+    far = leak(candidates=(Candidate("a", 2.0), Candidate("b", 3e4)))
+    assert draw_candidates(near).get_xscale() == "linear"
+    assert draw_candidates(far).get_xscale() == "log"
+
+
+def test_bounds_without_a_value_are_named():
+    tried = (
+        Candidate("a", 2.0),
+        Candidate("b", float("inf")),
+        Candidate("c", None, "needs a length " * 9),
+    )
+    texts = [text.get_text() for text in draw_candidates(leak(candidates=tried)).texts]
+    assert "no finite bound" in texts
+    assert any(text.startswith("needs a length") and text.endswith("…") for text in texts)
+    assert not draw_candidates(leak()).texts
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (None, "every record"),
+        (np.full(50_000, 2.0), "record"),
+        (np.r_[1.0, 1.5, np.full(10**6, 2.0), 1.5, 1.0], "record"),
+        (np.array([1.0]), "record"),
+        (np.array([1.0, np.inf, 2.0]), "record"),
+        (np.random.default_rng(0).random(10_000), "largest leakage of each stretch"),
+        (np.zeros(5), "record"),
+    ],
+    ids=["none", "constant", "ends", "single", "infinite", "rough", "zero"],
+)
+def test_leakage_along_the_records(values, said):
+    ax = draw_per_record(leak(per_record=values))
+    assert said in ax.get_xlabel()
+    points = sum(len(line.get_xdata()) for line in ax.lines)
+    assert points <= 700
+
+
+def test_a_cut_interior_keeps_the_record_numbers():
+    ax = draw_per_record(leak(per_record=np.r_[1.0, 1.5, np.full(10_000, 2.0), 1.5, 1.0]))
+    names = [label.get_text() for label in ax.get_xticklabels()]
+    assert names[0] == "0"
+    assert names[-1] == "10,003"
+    assert "10,000 records" in ax.texts[0].get_text()
+
+
+@pytest.mark.parametrize("s", [1, 2, 3, 8, 9, 40, 80])
+def test_chains_of_any_size(s):
+    kernel = np.random.default_rng(s).dirichlet(np.ones(s), s)
+    ax = draw_chain(cdp.MarkovChain(kernel))
+    assert ("next state" in ax.get_xlabel()) == (s > 8)
+    text = inline_svg(ax, "x", "title")
+    assert text.startswith('<svg role="img" aria-label="title"')
+    assert ("<image" in text) == (s > 60)
+    assert len(text) < 700_000
+
+
+@pytest.mark.parametrize(
+    "query",
+    [cdp.Count(1), cdp.Sum(0, 10), cdp.Mean(0, 10, n=50), cdp.Histogram([0, 1])],
+    ids=lambda query: query.kind,
+)
+def test_noise_of_every_query(query):
+    ax = draw_noise(cdp.calibrate(cdp.Independent(50), 1.0, query=query))
+    assert "95 %" in ax.get_xlabel()
+
+
+def test_the_same_figure_gives_the_same_bytes(calibration):
+    first, second = (inline_svg(draw_noise(calibration), "n", "t") for _ in range(2))
+    assert first == second
+
+
+# -- words ---------------------------------------------------------------------------------------
+
+
+def test_queries_in_words():
+    assert in_words(cdp.Count(True)) == "number of records in state True"
+    assert in_words(cdp.Sum(0, 9, column="steps")) == "sum of steps, values clipped to [0, 9]"
+    assert in_words(cdp.Mean(0, 9)) == "mean, values clipped to [0, 9]"
+    assert "3 categories" in in_words(cdp.Histogram("abc"))
+    assert "slice" not in in_words(cdp.Count(1, records=slice(0, 5)))
+
+
+def test_numbers_keep_the_digits_that_matter():
+    assert number(-3, 4.0, 1.0) == "-3"
+    assert number(0.123456, 0.01, 2.0**-20) == "0.1235"
