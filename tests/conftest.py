@@ -58,6 +58,4 @@ def chains(
 def budgets(draw, n: int) -> np.ndarray:
     """One epsilon per record; some may be zero."""
     cents = st.integers(0, 300)
-    return np.array(
-        draw(st.lists(cents, min_size=n, max_size=n).filter(any)), dtype=float
-    ) / 100.0
+    return np.array(draw(st.lists(cents, min_size=n, max_size=n).filter(any)), dtype=float) / 100.0

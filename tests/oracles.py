@@ -69,8 +69,8 @@ def lp_worst_case(joint: Joint, eps: np.ndarray, states: int) -> np.ndarray:
                         rows.append(row)
         constraints = np.array(rows)
 
-        def vector(law: Joint, free=free, number=number, size=len(points)) -> np.ndarray:
-            out = np.zeros(size)
+        def vector(law: Joint, free=free, number=number) -> np.ndarray:
+            out = np.zeros(len(number))
             for x, p in law.items():
                 out[number[tuple(x[j] for j in free)]] += p
             return out

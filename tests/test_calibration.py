@@ -19,8 +19,12 @@ P = [[0.9, 0.1], [0.2, 0.8]]
 
 @pytest.mark.parametrize(
     ("target", "contraction", "transfer"),
-    [(0.5, None, 0.127432556), (1, 0.244095, 0.249773320), (5, None, 1.745328223)]
-    + [(10, 4.695034, 5.545246083)],
+    [
+        (0.5, None, 0.127432556),
+        (1, 0.244095, 0.249773320),
+        (5, None, 1.745328223),
+        (10, 4.695034, 5.545246083),
+    ],
 )
 def test_activity(activity, target, contraction, transfer):
     query = cdp.Count(True)

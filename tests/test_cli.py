@@ -16,6 +16,7 @@ from corrdp.cli.app import app
 from corrdp.models.files import model_from_dict
 from corrdp.results import Calibration, Leakage, Release
 
+FIT = ("--state", "steps > 0", "--order", "date,interval")
 METHODS = ("general", "lange", "zhao", "ratio", "contraction", "transfer", "exact")
 
 
@@ -47,9 +48,8 @@ def folder(tmp_path_factory) -> Path:
     steps = law.sample(np.random.default_rng(5)) * 40
     csv = write_series(home / "steps.csv", steps.tolist())
     pyarrow.parquet.write_table(pyarrow.csv.read_csv(csv), home / "steps.parquet")
-    fit = ("--state", "steps > 0", "--order", "date,interval")
-    done("fit", csv, *fit, "-o", home / "model.json")
-    done("fit", home / "steps.parquet", *fit, "-o", home / "parquet.json")
+    done("fit", csv, *FIT, "-o", home / "model.json")
+    done("fit", home / "steps.parquet", *FIT, "-o", home / "parquet.json")
     return home
 
 
@@ -57,9 +57,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def test_fit_prints_what_it_learned(folder):
-    result = done(
-        "fit", folder / "steps.csv", "--state", "steps > 0", "--order", "date,interval"
-    )  # fmt: skip
+    result = done("fit", folder / "steps.csv", *FIT)
     for part in ("False", "True", "±", "960", "Birkhoff diameter", "sequences", "missing"):
         assert part in result.stdout
     assert "itself a leak" in " ".join(result.stderr.split())
@@ -70,9 +68,7 @@ def test_fit_is_the_same_on_csv_and_parquet(folder):
 
 
 def test_fit_json_is_the_model_file(folder):
-    result = done(
-        "fit", folder / "steps.csv", "--state", "steps > 0", "--order", "date,interval", "--json"
-    )
+    result = done("fit", folder / "steps.csv", *FIT, "--json")
     printed = json.loads(result.stdout)
     assert printed == json.loads((folder / "model.json").read_text())
     assert model_from_dict(printed).to_dict() == printed
@@ -81,8 +77,7 @@ def test_fit_json_is_the_model_file(folder):
 def test_fit_takes_further_texts_for_missing(tmp_path):
     steps = [0, 3, "NA", 0, "off", 4, 0, "gone", 0, 7, 0, 0]
     path = write_series(tmp_path / "gaps.csv", steps)
-    arguments = ("--state", "steps > 0", "--order", "date,interval", "--json")
-    result = done("fit", path, *arguments, "--missing", "off,-1", "--missing", "gone")
+    result = done("fit", path, *FIT, "--json", "--missing", "off,-1", "--missing", "gone")
     assert json.loads(result.stdout)["fit"]["missing"] == 3
 
 
@@ -92,6 +87,15 @@ def test_fit_with_groups(tmp_path):
     path.write_text("\n".join(["who,t,state", *lines]) + "\n")
     result = done("fit", path, "--state", "state", "--order", "t", "--group", "who", "--json")
     assert json.loads(result.stdout)["fit"]["sequences"] == 2
+
+
+def test_labels_are_not_read_as_markup(tmp_path):
+    lines = [f"{t},{'[red]' if t % 3 else '[/b]'}" for t in range(20)]
+    path = tmp_path / "[x].csv"
+    path.write_text("\n".join(["t,state", *lines]) + "\n")
+    result = done("fit", path, "--state", "state", "--order", "t")
+    assert "[red]" in result.stdout
+    assert "[/b]" in result.stdout
 
 
 def test_leakage_shows_every_bound(folder):
@@ -311,17 +315,11 @@ def test_fit_on_bad_data(case, tmp_path, spot):
     path = tmp_path / "data.csv"
     path.write_text(content)
     out = spot / "model.json"
-    fails(
-        2, "fit", path, "--state", "steps > 0", "--order", "date,interval", "-o", out,
-        match=message,
-    )  # fmt: skip
+    fails(2, "fit", path, *FIT, "-o", out, match=message)
 
 
 def test_fit_without_a_file(tmp_path, spot):
-    fails(
-        2, "fit", tmp_path / "none.csv", "--state", "steps > 0", "--order", "date",
-        "-o", spot / "model.json", match="none.csv",
-    )  # fmt: skip
+    fails(2, "fit", tmp_path / "none.csv", *FIT, "-o", spot / "model.json", match="none.csv")
 
 
 def test_release_failures_write_nothing(folder, tmp_path, spot):

@@ -101,10 +101,12 @@ def test_pairs_equal_the_linear_program():
 def test_scalar_is_pairs_with_one_bound():
     rng = np.random.default_rng(2)
     for _ in range(200):
-        bounds, p, q = random_problem(rng)
+        _, p, q = random_problem(rng)
         a = rng.uniform(0.01, 5)
         flat = a * (1 - np.eye(len(p)))
-        assert lambda_scalar(a, p, q) == pytest.approx(lambda_pairs(flat, p, q), rel=1e-9, abs=1e-13)
+        assert lambda_scalar(a, p, q) == pytest.approx(
+            lambda_pairs(flat, p, q), rel=1e-9, abs=1e-13
+        )
 
 
 def test_star_bounds_every_reweighting_and_is_reached():

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corrdp.bounds import records
 from corrdp.bounds import transfer as module
 from corrdp.bounds.contraction import contraction, contraction_limit
-from corrdp.bounds.sweep import prepare
-from corrdp.bounds.transfer import Side, step_matrices, transfer
+from corrdp.bounds.sweep import Side, prepare
+from corrdp.bounds.transfer import step_matrices, transfer
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.markov import MarkovChain
@@ -235,7 +236,8 @@ def test_the_two_drivers_agree(chain, eps):
         return
     steps = np.ascontiguousarray(steps[:, alive][:, :, alive])
     by_distance = module._by_distance(chain, alive, steps)
-    by_record = module._by_record(chain, alive, steps)
+    limits = module._limits(len(alive))
+    by_record = records.by_record(chain, alive, steps, *limits, by_distance.certificate)
     np.testing.assert_allclose(by_distance.per_record, by_record.per_record, rtol=1e-10)
 
 
@@ -243,7 +245,7 @@ def test_long_chain_with_a_budget_per_record_is_certified(monkeypatch):
     """Enumerating all gaps (slow) and stopping with the certificate agree."""
     eps = np.random.default_rng(4).uniform(0, 1, 150)
     stopped = bound(P, 150, eps)
-    monkeypatch.setattr(module, "_CLOSED", -1.0)  # never closed: goes on to every distance
+    monkeypatch.setattr(records, "CLOSED", -1.0)  # never closed: goes on to every distance
     full = bound(P, 150, eps)
     np.testing.assert_allclose(stopped.per_record, full.per_record, rtol=1e-9)
     assert stopped.kind == full.kind == "exact"

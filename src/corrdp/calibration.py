@@ -71,7 +71,7 @@ def calibrate(
     >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]], length=100)
     >>> cal = cdp.calibrate(chain, 1.0, query=cdp.Count(1))
     >>> round(cal.epsilon, 4), cdp.leakage(chain, cal.epsilon).value <= 1.0
-    (0.1771, True)
+    (0.1691, True)
     """
     if (target is None) == (epsilon is None):
         raise InputError("give either a target (BDP level) or epsilon (DP level), not both")

@@ -56,9 +56,7 @@ class Pure:
             )
         bad = np.flatnonzero(~np.isfinite(vector) | (vector < 0))
         if bad.size:
-            raise InputError(
-                f"epsilon[{bad[0]}] = {vector[bad[0]]} must be a finite number >= 0"
-            )
+            raise InputError(f"epsilon[{bad[0]}] = {vector[bad[0]]} must be a finite number >= 0")
         if not vector.any():
             raise InputError("epsilon is 0 for every record: the mechanism reads nothing")
         vector.setflags(write=False)
@@ -100,9 +98,7 @@ class Approximate:
     delta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "epsilon", _non_negative("epsilon", self.epsilon, allow_zero=True)
-        )
+        object.__setattr__(self, "epsilon", _non_negative("epsilon", self.epsilon, allow_zero=True))
         object.__setattr__(self, "delta", _non_negative("delta", self.delta, allow_zero=True))
         if self.delta > 1:
             raise InputError(f"delta must lie in [0, 1], got {self.delta}")

@@ -6,13 +6,13 @@ written as ``"inf"``), ``from_dict`` its inverse.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from corrdp.errors import CompositionError, InputError
+from corrdp.encoding import SCHEMA, check_header, decode_number, encode, runs, unruns
+from corrdp.errors import CompositionError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,43 +21,6 @@ if TYPE_CHECKING:
     from corrdp.mechanisms.laplace import DiscreteLaplace
 
 Kind = Literal["exact", "upper bound", "lower bound", "estimate"]
-SCHEMA = 1
-
-
-def encode(value: Any) -> Any:
-    """Turn a value into plain JSON types; infinities become the strings "inf" and "-inf".
-
-    Examples
-    --------
-    >>> encode((1, float("inf"), np.float64(.5)))
-    [1, 'inf', 0.5]
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, np.ndarray):
-        return [encode(v) for v in value.tolist()]
-    if isinstance(value, float):
-        if math.isnan(value):
-            raise InputError("a result must not hold NaN")
-        return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
-    if isinstance(value, dict):
-        return {str(k): encode(v) for k, v in value.items()}
-    if isinstance(value, tuple | list):
-        return [encode(v) for v in value]
-    return value
-
-
-def decode_number(value: Any) -> Any:
-    """Undo the "inf" of :func:`encode` for a number."""
-    return float(value) if value in ("inf", "-inf") else value
-
-
-def check_header(data: dict[str, Any], kind: str) -> None:
-    """Refuse JSON that is not a corrdp result of this kind."""
-    if not isinstance(data, dict) or data.get("corrdp") != SCHEMA or data.get("result") != kind:
-        raise InputError(
-            f'not a corrdp {kind}: expected {{"corrdp": {SCHEMA}, "result": "{kind}", ...}}'
-        )
 
 
 @dataclass(frozen=True)
@@ -143,21 +106,6 @@ class Candidate:
         return cls(data["method"], decode_number(data["value"]), data["reason"])
 
 
-def _runs(values: np.ndarray | None) -> list[list[float]] | None:
-    """Run-length code: long chains have one value in the interior."""
-    if values is None:
-        return None
-    starts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
-    lengths = np.diff(np.r_[starts, len(values)])
-    return [[encode(float(values[i])), int(k)] for i, k in zip(starts, lengths, strict=True)]
-
-
-def _unruns(runs: list[list[Any]] | None) -> np.ndarray | None:
-    if runs is None:
-        return None
-    return np.repeat([float(v) for v, _ in runs], [int(k) for _, k in runs])
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Leakage:
     """Bayesian differential privacy leakage of a guarantee on a model.
@@ -234,7 +182,7 @@ class Leakage:
             "epsilon": encode(self.epsilon),
             "witness": None if self.witness is None else self.witness.to_dict(),
             "candidates": [c.to_dict() for c in self.candidates],
-            "per_record": _runs(self.per_record),
+            "per_record": runs(self.per_record),
             "model": self.model,
             "digest": self.digest,
         }
@@ -252,7 +200,7 @@ class Leakage:
             float(data["epsilon"]),
             None if witness is None else Witness.from_dict(witness),
             tuple(Candidate.from_dict(c) for c in data["candidates"]),
-            _unruns(data["per_record"]),
+            unruns(data["per_record"]),
             data["model"],
             data["digest"],
         )

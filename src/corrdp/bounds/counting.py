@@ -16,8 +16,8 @@ from numba import njit
 
 from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.exact import REFERENCE
-from corrdp.bounds.sweep import prepare
-from corrdp.bounds.transfer import PAIRWISE_STATES, Side
+from corrdp.bounds.sweep import Side, prepare
+from corrdp.bounds.transfer import PAIRWISE_STATES
 from corrdp.errors import NotApplicableError
 from corrdp.models.birkhoff import diameter
 from corrdp.models.markov import MarkovChain
@@ -188,7 +188,7 @@ def _part(
     side = Side(prepare(kernel[None], 1), gaps[None].copy(), end, np.array([np.inf]))
     sums = max(reach, 1) * int(units.max()) + 1
     pairwise = s <= PAIRWISE_STATES
-    need, fixed, distance, state, costs, laws, slack = [], [], [], [], [], [], []
+    options: list[tuple[int, bool, int, int, np.ndarray, np.ndarray, float]] = []
     for c in range(s):
         start = np.eye(s)[c]
         table = np.zeros((reach + 1, s, sums))
@@ -196,9 +196,8 @@ def _part(
             _sum_laws(kernel, units, start, table)
         profile = side.profile(start, reach, False, pairwise)
         for d in range(1, len(profile)):
-            need.append(d), fixed.append(False), distance.append(d), state.append(c)
-            costs.append(profile[d]), laws.append(table[d])
-            slack.append(hidden if d == reach and hidden > 0 else 0.0)
+            cut = hidden if d == reach else 0.0
+            options.append((d, False, d, c, profile[d], table[d], cut))
     # a free end of k records: the boundary record is unknown, its own score counts too
     profile = side.profile(end, reach, False, pairwise)
     table = np.zeros((reach + 1, s, sums))
@@ -212,12 +211,8 @@ def _part(
     profile[0] = 0.0
     for k in range(len(profile)):
         if n is not None or k < reach:
-            need.append(k), fixed.append(True), distance.append(0), state.append(-1)
-            costs.append(profile[k]), laws.append(table[k]), slack.append(0.0)
-    return _Part(
-        np.array(need), np.array(fixed), np.array(distance), np.array(state),
-        np.array(costs), np.array(laws), np.array(slack),
-    )  # fmt: skip
+            options.append((k, True, 0, -1, profile[k], table[k], 0.0))
+    return _Part(*(np.array(column) for column in zip(*options, strict=True)))
 
 
 def _best_first(
@@ -262,7 +257,7 @@ def _best_first(
         if value > best:
             best, where = value, (a, b, l, r)
     return Bound(
-        best * (1.0 + ROUNDING),
+        float(best) * (1.0 + ROUNDING),
         kind,
         Certificate("exact", REFERENCE),
         None,

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from corrdp.answering import check_reads
 from corrdp.bounds.base import Bound
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
-from corrdp.answering import check_reads
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
 from corrdp.models.base import Model
@@ -221,9 +221,9 @@ def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
     bounds: dict[str, Bound] = {}
     candidates = []
     for name, method in applicable.items():
-        if name == "exact" and scope.is_wide and "transfer" in bounds:
-            if bounds["transfer"].kind == "exact":
-                continue  # the same number again
+        attained = "transfer" in bounds and bounds["transfer"].kind == "exact"
+        if name == "exact" and scope.is_wide and attained:
+            continue  # the same number again
         try:
             bounds[name] = method(model, scope)
             candidates.append(Candidate(name, bounds[name].value))

@@ -94,9 +94,7 @@ def _search(table: JointTable, compare: Compare) -> Bound:
             per_record[i] = max(per_record[i], value)
             if value > best:
                 best = value
-                facts = tuple(
-                    (j - i, table.states[x]) for j, x in zip(known, key, strict=True)
-                )
+                facts = tuple((j - i, table.states[x]) for j, x in zip(known, key, strict=True))
                 witness = Witness(i, (table.states[a], table.states[b]), facts)
     return Bound(best, "exact", Certificate("exact", REFERENCE), per_record, witness)
 

@@ -48,43 +48,42 @@ def star(a: float, d: float) -> float:
 @njit(cache=True)
 def _log_gain(a: float, p_set: float, q_set: float) -> float:
     """ln[(p(A)(e^a - 1) + 1) / (q(A)(e^a - 1) + 1)] without overflow or cancellation."""
-    spread = -math.expm1(-a)
-    low = math.exp(-a)
-    below = low + q_set * spread
-    gain = (p_set - q_set) * spread
-    if gain <= 0.0:
+    if p_set <= q_set:
         return 0.0
+    spread = -math.expm1(-a)
+    gain = (p_set - q_set) * spread
+    below = math.exp(-a) + q_set * spread
     if below <= gain * 1e-300:
         return a
     return min(a, math.log1p(gain / below))
 
 
 @njit(cache=True)
-def lambda_sorted(
-    a: float, p: np.ndarray, q: np.ndarray, weights: np.ndarray, order: np.ndarray
-) -> float:
-    """:func:`lambda_scalar` for ``p * weights`` and ``q * weights``, normalised, in a given order.
+def lambda_both(a: float, p: np.ndarray, q: np.ndarray, order: np.ndarray) -> tuple[float, float]:
+    """:func:`lambda_scalar` of (p, q) and of (q, p) in one pass over a given order. O(s).
 
     ``order`` lists the states by p/q, descending; a common reweighting does not change it, so one
-    sort serves every bridge. O(s).
+    sort serves every bridge. The sets of the second are the complements of those of the first.
     """
-    p_total, q_total = 0.0, 0.0
-    for y in range(len(p)):
-        p_total += p[y] * weights[y]
-        q_total += q[y] * weights[y]
     spread, low = -math.expm1(-a), math.exp(-a)
-    best = 0.0
+    gain_there, below_there, gain_back, below_back = 0.0, 1.0, 0.0, 1.0
     p_set, q_set = 0.0, 0.0
     for k in range(len(order) - 1):  # the last prefix is the whole set: no gain
         y = order[k]
-        p_set += p[y] * weights[y] / p_total
-        q_set += q[y] * weights[y] / q_total
-        gain, below = (p_set - q_set) * spread, low + q_set * spread
-        if gain > best * below:
-            if below <= gain * 1e-300:
-                return a
-            best = gain / below
-    return min(a, math.log1p(best))
+        p_set += p[y]
+        q_set += q[y]
+        gain = (p_set - q_set) * spread
+        below = low + q_set * spread
+        if gain * below_there > gain_there * below:
+            gain_there, below_there = gain, below
+        below = low + (1.0 - p_set) * spread
+        if gain * below_back > gain_back * below:
+            gain_back, below_back = gain, below
+    there = (
+        a if below_there <= gain_there * 1e-300 else min(a, math.log1p(gain_there / below_there))
+    )
+    back = a if below_back <= gain_back * 1e-300 else min(a, math.log1p(gain_back / below_back))
+    return there, back
 
 
 @njit(cache=True)
@@ -114,7 +113,7 @@ def lambda_scalar(a: float, p: np.ndarray, q: np.ndarray) -> float:
     >>> round(lambda_scalar(2.0, p, q), 9)
     0.61056584
     """
-    return lambda_sorted(a, p, q, np.ones(len(p)), ratio_order(p, q))
+    return lambda_both(a, p, q, ratio_order(p, q))[0]
 
 
 @njit(cache=True)

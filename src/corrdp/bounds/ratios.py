@@ -102,6 +102,4 @@ def _shifted(
 def _from_vector(values: np.ndarray, certificate: Certificate) -> Bound:
     per_record = np.nextafter(values, np.inf)
     target = int(per_record.argmax())
-    return Bound(
-        float(per_record[target]), "upper bound", certificate, per_record, Witness(target)
-    )
+    return Bound(float(per_record[target]), "upper bound", certificate, per_record, Witness(target))

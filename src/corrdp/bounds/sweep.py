@@ -14,16 +14,19 @@ the chain mixes. This is the certificate that lets the search for the worst dist
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from corrdp.bounds.mixtures import lambda_pairs, lambda_scalar, lambda_sorted, ratio_order, star
+from corrdp.bounds.mixtures import lambda_both, lambda_pairs, ratio_order, star
 from corrdp.models.birkhoff import row_log_ratio_spread
 
 # Below this a supported weight counts as lost to underflow: the sweep ends there.
 _VANISHED = 1e-280
+CLOSED = 1e-11  # relative gap at which the search over distances has its certificate
+WORK = 4e9  # rough number of inner steps that one bound may take
 
 
 class Kernels(NamedTuple):
@@ -83,49 +86,62 @@ def _close(bounds: np.ndarray, alive: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def _mixing_cost(
+def _laws(kernel: np.ndarray, weights: np.ndarray, alive: np.ndarray, laws: np.ndarray) -> None:
+    """Rows of the kernel, reweighted and normalised."""
+    s = len(weights)
+    for x in range(s):
+        total = 0.0
+        for y in range(s):
+            laws[x, y] = kernel[x, y] * weights[y]
+            total += laws[x, y]
+        if alive[x] and total > 0.0:
+            for y in range(s):
+                laws[x, y] /= total
+
+
+@njit(cache=True)
+def _jump_costs(
     bounds: np.ndarray,
     largest: float,
     delta: float,
-    p_row: np.ndarray,
-    q_row: np.ndarray,
-    weights: np.ndarray,
-    order: np.ndarray,
-    spread: float,
+    laws: np.ndarray,
+    orders: np.ndarray,
+    spreads: np.ndarray,
+    alive: np.ndarray,
     pairwise: bool,
-) -> float:
-    """Cost of changing the row, when the weights are known up to log-oscillation ``delta``."""
-    s = len(weights)
-    cost = np.inf
-    if delta > 0.0:
-        reach = largest
-        if s == 2 and pairwise:
-            first = order[0]
-            reach = bounds[first, 1 - first]
-        cost = star(reach, spread)
-        if delta > 50.0:
-            return cost
-    elif not pairwise:
-        return lambda_sorted(largest, p_row, q_row, weights, order)
-    p, q = np.empty(s), np.empty(s)
-    p_total, q_total = 0.0, 0.0
-    for y in range(s):
-        p[y], q[y] = p_row[y] * weights[y], q_row[y] * weights[y]
-        p_total += p[y]
-        q_total += q[y]
-    if p_total <= 0.0 or q_total <= 0.0:
-        return cost
-    for y in range(s):
-        p[y] /= p_total
-        q[y] /= q_total
-    if pairwise:
-        wide = bounds if delta == 0.0 else bounds + delta
-        known = lambda_pairs(wide, p, q)
-    else:
-        known = lambda_sorted(largest + delta, p_row, q_row, weights, order)
-    if delta > 0.0:
-        known += lambda_scalar(delta, q, p)
-    return min(cost, known)
+    out: np.ndarray,
+) -> None:
+    """Cost of changing the row, for every pair, when weights are known up to ``delta``.
+
+    E_{p^h} f / E_{q^h} f = E_p[f h]/E_q[f h] * E_q[h]/E_p[h], and ln h varies by at most delta;
+    or, for any h at all, the Birkhoff form.
+    """
+    s = len(laws)
+    wide = bounds if delta == 0.0 else bounds + delta
+    for x in range(s):
+        for z in range(x):
+            if not (alive[x] and alive[z]):
+                continue
+            there, back = np.inf, np.inf
+            if delta <= 50.0:
+                if pairwise:
+                    there = lambda_pairs(wide, laws[x], laws[z])
+                    back = lambda_pairs(wide, laws[z], laws[x])
+                else:
+                    there, back = lambda_both(largest + delta, laws[x], laws[z], orders[x, z])
+                if delta > 0.0:
+                    slack_back, slack_there = lambda_both(delta, laws[x], laws[z], orders[x, z])
+                    there += slack_there
+                    back += slack_back
+            if delta > 0.0:
+                reach_there, reach_back = largest, largest
+                if s == 2 and pairwise:
+                    first = orders[x, z, 0]
+                    reach_there, reach_back = bounds[first, 1 - first], bounds[1 - first, first]
+                there = min(there, star(reach_there, spreads[x, z]))
+                back = min(back, star(reach_back, spreads[x, z]))
+            out[x, z] = there
+            out[z, x] = back
 
 
 @njit(cache=True)
@@ -135,6 +151,7 @@ def sweep(
     spreads: np.ndarray,
     row_step: int,
     eps: np.ndarray,
+    peaks: np.ndarray,
     eps_step: int,
     boundary: int,
     reach: int,
@@ -152,6 +169,8 @@ def sweep(
         From :func:`prepare`.
     eps : (n or 1, s, s) array, eps_step : 0 or 1
         ``eps[t](x, x')``: by how much replacing x by x' in record t can lower ln Pr[output].
+    peaks : (n or 1,) array
+        Largest entry of each ``eps[t]``: what skipping record t costs.
     boundary : int
         Index of the record at distance 0; distance j is record ``boundary - j``.
     reach : int
@@ -177,6 +196,7 @@ def sweep(
     delta = np.zeros(reach + 1)
     alive = np.ones(s, np.bool_)
     spreading = np.eye(s)
+    laws, found = np.empty((s, s)), np.empty((s, s))
     if uncertain:
         weights[0] = 1.0
         delta[0] = np.inf
@@ -207,31 +227,30 @@ def sweep(
                 weights[j, x] /= top
                 if supported and weights[j, x] < _VANISHED:
                     return j - 1
+        costs[j] = np.inf
+        skipped = 0.0
+        for m in range(1, min(longest, j) + 1):
+            if m > 1:
+                skipped += peaks[(t + m - 1) * eps_step]
+            _laws(jumps[row, m - 1], weights[j - m], alive, laws)
+            _jump_costs(
+                bounds[j - m], largest[j - m], delta[j - m], laws, orders[row, m - 1],
+                spreads[row, m - 1], alive, pairwise, found,
+            )  # fmt: skip
+            worst = 0.0
+            for x in range(s):
+                for z in range(s):
+                    costs[j, x, z] = min(costs[j, x, z], skipped + found[x, z])
+                    if x != z and alive[x] and alive[z]:
+                        worst = max(worst, costs[j, x, z])
+            if skipped >= worst:
+                break  # longer jumps cost more than what they could save
         for x in range(s):
             for z in range(s):
-                costs[j, x, z] = np.nan
                 if x == z or not (alive[x] and alive[z]):
-                    continue
-                best, skipped = np.inf, 0.0
-                for m in range(1, min(longest, j) + 1):
-                    if m > 1:
-                        skipped += eps[(t + m - 1) * eps_step].max()
-                    if skipped >= best:
-                        break
-                    cost = skipped + _mixing_cost(
-                        bounds[j - m],
-                        largest[j - m],
-                        delta[j - m],
-                        jumps[row, m - 1, x],
-                        jumps[row, m - 1, z],
-                        weights[j - m],
-                        orders[row, m - 1, x, z],
-                        spreads[row, m - 1, x, z],
-                        pairwise,
-                    )
-                    best = min(best, cost)
-                costs[j, x, z] = best
-                bounds[j, x, z] = best + eps[t * eps_step, x, z]
+                    costs[j, x, z] = np.nan
+                else:
+                    bounds[j, x, z] = costs[j, x, z] + eps[t * eps_step, x, z]
         if pairwise and longest > 1:
             _close(bounds[j], alive)
         for x in range(s):
@@ -270,3 +289,32 @@ def _refer(spreading: np.ndarray, reference: np.ndarray) -> float:
             return np.inf
         worst = max(worst, math.log(high / low))
     return worst
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What lies on one side of a target, read from the target outwards to a boundary."""
+
+    kernels: Kernels
+    eps: np.ndarray  # (records or 1, s, s)
+    end: np.ndarray  # weights of the last record on this side: ones, or the initial law
+    far: np.ndarray  # (records or 1,): bound on the oscillation of a record and all beyond it
+
+    def profile(self, start: np.ndarray, reach: int, uncertain: bool, pairwise: bool) -> np.ndarray:
+        """Costs at distances 0..reach of one boundary, for a homogeneous chain and equal eps."""
+        s = len(start)
+        costs = np.full((reach + 1, s, s), np.nan)
+        filled = sweep(
+            *self.kernels,
+            self.eps,
+            self.eps.max(axis=(1, 2)),
+            0,
+            reach,
+            reach,
+            start,
+            float(self.far[0]),
+            uncertain,
+            pairwise,
+            costs,
+        )
+        return costs[: filled + 1]

@@ -14,47 +14,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from corrdp.bounds.base import ROUNDING, Bound
-from corrdp.bounds.contraction import limit_with_skipping, mirrored, side_costs, skip_diameters
-from corrdp.bounds.sweep import Kernels, prepare, sweep
+from corrdp.bounds.contraction import limit_with_skipping, skip_diameters
+from corrdp.bounds.records import by_record
+from corrdp.bounds.sweep import CLOSED, WORK, Side, prepare
 from corrdp.errors import NotApplicableError
 from corrdp.models.markov import MarkovChain
-from corrdp.results import Certificate, Witness
+from corrdp.results import Certificate, Kind, Witness
 
 REFERENCE = "theorem T-2 (docs/theorems.md#transfer)"
 PAIRWISE_STATES = 8  # above this many states one bound per pair of values takes too long
-_CLOSED = 1e-11  # relative gap at which the search over distances has its certificate
-_WORK = 4e9  # rough number of inner steps that one call may take
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """What lies on one side of a target, read from the target outwards to a boundary."""
-
-    kernels: Kernels
-    eps: np.ndarray  # (records or 1, s, s)
-    end: np.ndarray  # weights of the last record on this side: ones, or the initial law
-    far: np.ndarray  # (records or 1,): bound on the oscillation of a record and all beyond it
-
-    def profile(self, start: np.ndarray, reach: int, uncertain: bool, pairwise: bool) -> np.ndarray:
-        """Costs at distances 0..reach of one boundary, for a homogeneous chain and equal eps."""
-        s = len(start)
-        costs = np.full((reach + 1, s, s), np.nan)
-        filled = sweep(
-            *self.kernels,
-            self.eps,
-            0,
-            reach,
-            reach,
-            start,
-            float(self.far[0]),
-            uncertain,
-            pairwise,
-            costs,
-        )
-        return costs[: filled + 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +36,15 @@ class Choices:
     free: np.ndarray  # (reach + 1, s, s)
     bridges: np.ndarray  # (s, reach + 1, s, s)
 
+    @property
+    def reach(self) -> int:
+        """The largest distance worked out."""
+        return len(self.free) - 1
+
     def origin(self, k: int, a: int, b: int) -> tuple[int, int] | None:
         """Distance and state of the known record behind ``found[k]``; None when none is known."""
-        reach = self.bridges.shape[1] - 1
-        part = np.nan_to_num(self.bridges[:, : min(k, reach) + 1, a, b], nan=-1.0)
-        if part.size == 0 or (k <= reach and self.free[k, a, b] >= part.max()):
+        part = np.nan_to_num(self.bridges[:, : min(k, self.reach) + 1, a, b], nan=-1.0)
+        if part.size == 0 or (k <= self.reach and self.free[k, a, b] >= part.max()):
             return None
         state, distance = np.unravel_index(part.argmax(), part.shape)
         return (int(distance), int(state)) if part.max() > -1.0 else None
@@ -93,7 +67,6 @@ def _choices(side: Side, reach: int, pairwise: bool) -> Choices:
     beyond = side.profile(side.end, max(reach, 1), True, pairwise)[-1]
     # the uncertain boundary covers every longer free end too
     certified[-1] = np.fmax(certified[-1], beyond)
-    found[-1] = np.fmax(found[-1], np.fmax.reduce(free, axis=0) if reach else free[0])
     return Choices(found, certified, free, bridged)
 
 
@@ -131,21 +104,23 @@ def transfer(chain: MarkovChain, steps: np.ndarray) -> Bound:
         return Bound(0.0, "exact", _certificate(chain), zeros)
     if _one_profile_serves(chain, steps):
         return _by_distance(chain, alive, steps)
-    return _by_record(chain, alive, steps)
+    return by_record(chain, alive, steps, *_limits(len(alive)), _certificate(chain))
 
 
 def _one_profile_serves(chain: MarkovChain, steps: np.ndarray) -> bool:
     """Whether costs depend on the distance only: one kernel, one matrix, every state possible."""
     if not chain.homogeneous or len(steps) > 1:
         return False
-    if chain.initial is None or chain.length is None:
-        return True
-    possible = chain.start[chain.occurring] > 0
-    kernel = chain.transition[np.ix_(chain.occurring, chain.occurring)]
-    if possible.all() and (kernel > 0).any(axis=0).all():
+    if chain.length is None or _possible_always(chain):
         return True
     # states that can occur at some times only: follow every record, unless that takes too long
-    return chain.length * 32.0 * len(possible) ** 4 > _WORK
+    return chain.length * 32.0 * steps.shape[1] ** 4 > WORK
+
+
+def _possible_always(chain: MarkovChain) -> bool:
+    """Whether every state that occurs can occur at every time."""
+    kernel = chain.transition[np.ix_(chain.occurring, chain.occurring)]
+    return bool((chain.start[chain.occurring] > 0).all() and (kernel > 0).any(axis=0).all())
 
 
 def _limits(s: int) -> tuple[bool, int]:
@@ -171,19 +146,23 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bo
         Side(prepare(m, longest), steps, end, np.array([far]))
         for m, end in zip(matrices, ends, strict=True)
     ]
-    most = max(int(_WORK / (s**4 * longest)), 16)
-    reach = 32
+    most = max(int(WORK / (s**4 * longest)), 16)
+    if n is not None:
+        most = min(most, max(n - 1, 1))
+    reach = min(32, most)
     while True:
-        reach = min(reach, most, math.inf if n is None else max(n - 1, 1))
         right, left = (_choices(side, reach, pairwise) for side in sides)
-        got = min(len(right.found), len(left.found)) - 2
+        got = min(right.reach, left.reach)
+        if max(right.reach, left.reach) > got:  # weights vanished on one side: stop both there
+            reach = most = got
+            continue
         found = _combine(steps[0], right.found, left.found, n, got)
         certified = _combine(steps[0], right.certified, left.certified, n, got)
         whole = n is not None and got >= n - 1
-        closed = whole or certified.max() <= found.max() * (1.0 + _CLOSED)
-        if closed or got < reach or reach == most:
+        closed = whole or certified.max() <= found.max() * (1.0 + CLOSED)
+        if closed or got == most or got < reach:
             break
-        reach *= 2
+        reach = min(2 * reach, most)
     values = (found if whole else certified).max(axis=(1, 2)) * (1.0 + ROUNDING)
     if n is not None:
         values = np.minimum(values, n * top)  # rounding must not lift it above the sum of epsilons
@@ -203,7 +182,9 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bo
         target = int(same[len(same) // 2])
     witness = Witness(target, (labels[a], labels[b]), tuple(known))
     per_record = None if n is None else values[where]
-    kind = "exact" if s == 2 and closed else "upper bound"
+    # values that are impossible at some time were counted as possible: then only a bound
+    attained = s == 2 and closed and _possible_always(chain)
+    kind: Kind = "exact" if attained else "upper bound"
     return Bound(float(values.max()), kind, _certificate(chain), per_record, witness)
 
 
@@ -229,167 +210,11 @@ def _combine(
         total = eps + np.fmax.reduce(right, axis=0) + np.fmax.reduce(left, axis=0)
         total = total[None]
     else:
-        # rows past ``reach`` of the longer side are not needed: its last row covers them
-        right, left = (np.concatenate([part[: reach + 1], part[-1:]]) for part in (right, left))
         k_right, k_left, _ = _shapes(n, reach)
         total = eps + right[k_right] + left[k_left]
     total = np.where(np.isnan(total), -np.inf, total)
     s = len(eps)
     total[:, np.arange(s), np.arange(s)] = -np.inf
-    return np.where(total.max(axis=(1, 2), keepdims=True) == -np.inf, 0.0, total)
-
-
-# -- records that differ in epsilon, kernel or possible values --------------------------------
-
-
-@njit(cache=True)
-def _follow(
-    jumps: np.ndarray,
-    orders: np.ndarray,
-    spreads: np.ndarray,
-    row_step: int,
-    eps: np.ndarray,
-    eps_step: int,
-    end: np.ndarray,
-    far: np.ndarray,
-    possible: np.ndarray,
-    reach: int,
-    pairwise: bool,
-    found: np.ndarray,
-    certified: np.ndarray,
-    origin: np.ndarray,
-) -> int:
-    """Best cost to the right of every record; returns the distance up to which all is filled."""
-    n, s = len(found), len(end)
-    found[:] = np.nan
-    found[n - 1] = 0.0
-    origin[:] = -1
-    costs = np.empty((n, s, s))
-    filled = sweep(
-        jumps, orders, spreads, row_step, eps, eps_step, n - 1, n - 1, end, 0.0, False, pairwise,
-        costs,
-    )  # fmt: skip
-    least = reach if filled >= reach else filled
-    for j in range(1, filled + 1):
-        found[n - 1 - j] = costs[j]
-    start = np.zeros(s)
-    for boundary in range(1, n):
-        for c in range(s):
-            if not possible[boundary, c]:
-                continue
-            start[:] = 0.0
-            start[c] = 1.0
-            far_in = min(reach, boundary)
-            filled = sweep(
-                jumps, orders, spreads, row_step, eps, eps_step, boundary, far_in, start, 0.0,
-                False, pairwise, costs,
-            )  # fmt: skip
-            if filled < far_in:
-                least = min(least, filled)
-            for j in range(1, filled + 1):
-                for a in range(s):
-                    for b in range(s):
-                        if costs[j, a, b] > found[boundary - j, a, b]:
-                            found[boundary - j, a, b] = costs[j, a, b]
-                            origin[boundary - j, a, b] = j * s + c
-    certified[:] = found
-    if least >= 1:
-        for i in range(n - 1 - least):
-            sweep(
-                jumps, orders, spreads, row_step, eps, eps_step, i + least, least, end,
-                far[i + least], True, pairwise, costs,
-            )  # fmt: skip
-            for a in range(s):
-                for b in range(s):
-                    if not certified[i, a, b] >= costs[least, a, b]:
-                        certified[i, a, b] = costs[least, a, b]
-    return least
-
-
-def _support(chain: MarkovChain, alive: np.ndarray) -> np.ndarray:
-    """Which states are possible at each record, from the zeros alone (probabilities underflow)."""
-    kernels = chain.kernels
-    possible = np.zeros((len(kernels) + 1, len(chain.states)), dtype=bool)
-    possible[0] = chain.start > 0
-    for t, kernel in enumerate(kernels):
-        possible[t + 1] = (kernel[possible[t]] > 0).any(axis=0)
-    return np.ascontiguousarray(possible[:, alive])
-
-
-def _by_record(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bound:
-    n, s = chain.length, len(alive)
-    if n is None:
-        raise NotApplicableError("one epsilon per record needs a chain with a length")
-    pairwise, longest = _limits(s)
-    raw = chain.transition if not chain.homogeneous else chain.transition[None]
-    raw = np.ascontiguousarray(raw[:, alive][:, :, alive])
-    steps = np.ascontiguousarray(np.broadcast_to(steps, (n, s, s)))
-    top = steps.max(axis=(1, 2))
-    diameters = skip_diameters(chain)
-    possible = _support(chain, alive)
-    back = np.ascontiguousarray(np.swapaxes(raw, 1, 2)[::-1])
-    sides = []
-    for kernels, eps, end, spread, seen in (
-        (raw, steps, np.ones(s), diameters, possible),
-        (back, steps[::-1], chain.start[alive], mirrored(diameters), possible[::-1]),
-    ):
-        peak = eps.max(axis=(1, 2))
-        far = np.minimum(peak + side_costs(peak, spread), np.cumsum(peak[::-1])[::-1])
-        side = Side(
-            prepare(kernels, longest), np.ascontiguousarray(eps), np.ascontiguousarray(end), far
-        )
-        sides.append((side, np.ascontiguousarray(seen)))
-    most = max(int(_WORK / (n * s**4 * longest)), 8)
-    reach = 32
-    while True:
-        reach = min(reach, most, max(n - 1, 1))
-        runs = [_run(side, seen, reach, pairwise) for side, seen in sides]
-        least = min(run[3] for run in runs)
-        (r_found, r_sure, r_from, _), (l_found, l_sure, l_from, _) = runs
-        found = _at_records(steps, r_found, l_found[::-1], possible)
-        certified = _at_records(steps, r_sure, l_sure[::-1], possible)
-        whole = least >= n - 1
-        closed = whole or certified.max() <= found.max() * (1.0 + _CLOSED)
-        if closed or least < reach or reach == most:
-            break
-        reach *= 2
-    per_record = certified.max(axis=(1, 2)) * (1.0 + ROUNDING)
-    per_record = np.minimum(per_record, float(top.sum()))
-    target = int(per_record.argmax())
-    a, b = np.unravel_index(certified[target].argmax(), (s, s))
-    labels = [chain.states[x] for x in alive]
-    known = []
-    for sign, origin, at in ((-1, l_from, n - 1 - target), (1, r_from, target)):
-        code = int(origin[at, a, b])
-        if code >= 0:
-            known.append((sign * (code // s), labels[code % s]))
-    witness = Witness(target, (labels[a], labels[b]), tuple(known))
-    kind = "exact" if s == 2 and closed else "upper bound"
-    return Bound(float(per_record[target]), kind, _certificate(chain), per_record, witness)
-
-
-def _run(
-    side: Side, seen: np.ndarray, reach: int, pairwise: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    n, s = seen.shape
-    found, certified = np.empty((n, s, s)), np.empty((n, s, s))
-    origin = np.empty((n, s, s), dtype=np.int64)
-    least = _follow(
-        *side.kernels, side.eps, 1, side.end, side.far, seen, reach, pairwise,
-        found, certified, origin,
-    )  # fmt: skip
-    if least < 1 < n:
-        raise NotApplicableError("weights of this chain vanish within one step; use general")
-    return found, certified, origin, least
-
-
-def _at_records(
-    steps: np.ndarray, right: np.ndarray, left: np.ndarray, possible: np.ndarray
-) -> np.ndarray:
-    """Leakage by record and pair of values; 0 where only one value is possible."""
-    total = steps + right + left
-    both = possible[:, :, None] & possible[:, None, :] & ~np.eye(possible.shape[1], dtype=bool)
-    total = np.where(both & ~np.isnan(total), total, -np.inf)
     return np.where(total.max(axis=(1, 2), keepdims=True) == -np.inf, 0.0, total)
 
 

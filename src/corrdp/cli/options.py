@@ -68,7 +68,7 @@ def _whole(text: str, number: str) -> int:
 
 def read_query(text: str, model: Model, *, skip_missing: bool = False) -> Query:
     """A query as written on the command line, with the model's states for labels."""
-    from corrdp.queries import parse_query
+    from corrdp.cli.asking import parse_query
 
     return parse_query(text, model.states, "skip" if skip_missing else "raise")
 

@@ -37,7 +37,7 @@ def working(what: str) -> Iterator[None]:
     if not console.is_terminal:
         yield
         return
-    with console.status(what):
+    with console.status(Text(what)):
         yield
 
 

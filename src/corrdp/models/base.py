@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from corrdp.encoding import SCHEMA, encode
 from corrdp.errors import ModelError
-from corrdp.results import SCHEMA, encode
 
 
 class Model(ABC):

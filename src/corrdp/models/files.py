@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from corrdp.encoding import SCHEMA
 from corrdp.errors import ModelError
 from corrdp.models.base import Model
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
 from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
-from corrdp.results import SCHEMA
 
 _KEYS = {
     "independent": {"n"},

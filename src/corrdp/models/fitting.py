@@ -66,8 +66,12 @@ class ChainFit:
         counts = _whole_numbers("counts", self.counts)
         if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
             raise ModelError(f"counts must be s x s, got shape {counts.shape}")
-        triples = _whole_numbers("triples", self.triples).reshape(-1, 4)
-        if triples[:, :3].size and triples[:, :3].max() >= len(counts):
+        triples = _whole_numbers("triples", self.triples)
+        if not triples.size:
+            triples = triples.reshape(0, 4)
+        if triples.ndim != 2 or triples.shape[1] != 4:
+            raise ModelError(f"triples must be rows x, y, z, number, got shape {triples.shape}")
+        if len(triples) and triples[:, :3].max() >= len(counts):
             raise ModelError(f"triples name a state beyond the {len(counts)} of counts")
         for name, array in (("counts", counts), ("triples", triples)):
             array.setflags(write=False)

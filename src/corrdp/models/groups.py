@@ -60,9 +60,7 @@ class Groups(Model):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return (
-            f"at most {self.m} records depend on each other; different blocks are independent",
-        )
+        return (f"at most {self.m} records depend on each other; different blocks are independent",)
 
     def describe(self) -> str:
         return f"groups of at most {self.m} dependent records"

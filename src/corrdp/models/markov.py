@@ -165,7 +165,7 @@ class MarkovChain(Model):
     def occurring(self) -> np.ndarray:
         """Which states can occur at all, as a mask (for a homogeneous chain: at any time)."""
         if not self.homogeneous:
-            return (self.marginals > 0).any(axis=0)
+            return np.asarray((self.marginals > 0).any(axis=0))
         seen = self.start > 0
         for _ in range(len(seen)):
             seen = seen | (self.transition[seen] > 0).any(axis=0)

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError
-from corrdp.tables.ordering import placed
+from corrdp.tables.ordering import Pace, placed
 from corrdp.tables.source import Table
 from corrdp.tables.tallies import (
+    MAX_RUNS,
     Tally,
     TripleCounts,
+    check_number_of_runs,
     check_number_of_states,
     sorted_states,
 )
 
-_GLANCE = 100_000  # rows in which a column shows whether it holds states or measurements
+_GLANCE = 20_000  # rows in which a column shows whether it holds states or measurements
 _MAX_CELLS = 100_000
 
 
@@ -62,17 +64,20 @@ def count_triples(
     orders = {f"order_{k}": text for k, text in enumerate(order_by)}
     groups = {} if group is None else {"series": group}
     records = _with_plain_state(table, table.pick(state=state, **orders, **groups), state)
-    found = table.collect(_walk(table, records, list(orders), list(groups)))
-    _check_places(found, table, records, order_by, group)
+    rows, pace = placed(table, records, list(orders), list(groups))
+    found = table.collect(_walk(rows, pace, list(groups)).limit(MAX_RUNS + 1))
+    check_number_of_runs(found.num_rows)
+    _check_places(table, found, rows, pace, orders | groups)
     return _counts(found)
 
 
 def _with_plain_state(table: Table, records: Any, text: str) -> Any:
     """Make states booleans, numbers or text; refuse measurements before sorting all of them."""
     records = records.mutate(state=_plain(records["state"], text))
-    head = records.select("state").limit(_GLANCE)
-    seen = table.collect(head.aggregate(n=head["state"].nunique()))
-    check_number_of_states(seen["n"][0].as_py())
+    if not records["state"].type().is_boolean():
+        head = records.select("state").limit(_GLANCE)
+        seen = table.collect(head.aggregate(n=head["state"].nunique()))
+        check_number_of_states(seen["n"][0].as_py())
     return records
 
 
@@ -88,18 +93,17 @@ def _plain(value: Any, text: str) -> Any:
     )
 
 
-def _walk(table: Table, records: Any, orders: list[str], groups: list[str]) -> Any:
+def _walk(rows: Any, pace: Pace, groups: list[str]) -> Any:
     """One window pass and one aggregation: every triple with its number and its checks."""
     import ibis
 
-    rows, pace = placed(table, records, orders, groups)
     window = ibis.window(group_by=groups, order_by=pace.place)
     lags = {
         f"{name}_{back}": rows[name].lag(back).over(window)
         for name in ("state", *pace.place)
         for back in (1, 2)
     }
-    walked = rows.mutate(number=ibis.row_number().over(window) + 1, **lags)
+    walked = rows.mutate(number=ibis.row_number().over(window), **lags)
     here = [walked[name] for name in pace.place]
     before = [walked[f"{name}_1"] for name in pace.place]
     earlier = [walked[f"{name}_2"] for name in pace.place]
@@ -115,33 +119,32 @@ def _walk(table: Table, records: Any, orders: list[str], groups: list[str]) -> A
     )
     return cut.group_by(["x", "y", "z"]).aggregate(
         times=cut.count(),
-        longest=cut["number"].max(),
-        sequences=cut.count(where=cut["number"] == 1),
+        last=cut["number"].max(),
+        sequences=cut.count(where=cut["number"] == 0),
         broken=cut.count(where=cut["broken"]),
         repeated=cut.count(where=cut["repeated"]),
         **{f"with_{name}": cut[name].count() for name in (*pace.place, *groups)},
     )
 
 
-def _check_places(
-    found: Any, table: Table, records: Any, order_by: Sequence[str], group: str | None
-) -> None:
+def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[str, str]) -> None:
     """Refuse tables in which it is not clear which row follows which."""
-    rows = _total(found, "times")
-    for name in found.column_names:
-        if name.startswith("with_") and (absent := rows - _total(found, name)):
-            what = group if name == "with_series" else " or ".join(order_by)
+    orders = [name for name in names if name != "series"]
+    groups = [name for name in names if name == "series"]
+    for name in (*groups, *pace.place):
+        if absent := _total(found, "times") - _total(found, f"with_{name}"):
+            what = " or ".join(names[key] for key in (groups if name == "series" else orders))
             raise DataError(
                 f"{absent:,} rows of {table.path} have no {what}; fill it in or leave those "
                 "rows out"
             )
     if repeated := _total(found, "repeated"):
-        keys = [name for name in records.columns if name != "state"]
-        seen = records.group_by(keys).aggregate(n=records.count())
-        first = seen.filter(seen["n"] > 1).order_by(keys).limit(1).drop("n")
-        names = {f"order_{k}": text for k, text in enumerate(order_by)} | {"series": group}
-        values = table.collect(first).to_pylist()[0]
-        place = ", ".join(f"{names[key]} = {value}" for key, value in values.items())
+        keys = [*groups, *pace.place]
+        seen = rows.group_by(keys).aggregate(
+            n=rows.count(), **{name: rows[name].min() for name in orders}
+        )
+        (first,) = table.collect(seen.filter(seen["n"] > 1).order_by(keys).limit(1)).to_pylist()
+        place = ", ".join(f"{names[key]} = {first[key]}" for key in (*groups, *orders))
         raise DataError(
             f"{repeated:,} rows of {table.path} repeat an order value, the first at {place}: each "
             "time step may occur once per sequence; name the column that tells sequences apart "
@@ -171,7 +174,7 @@ def _counts(found: Any) -> TripleCounts:
         rows=int(times[recorded[:, 2]].sum()),
         missing=int(times[~recorded[:, 2]].sum()),
         sequences=_total(found, "sequences"),
-        longest=int(found["longest"].to_numpy().max()),
+        longest=int(found["last"].to_numpy().max()) + 1,
         breaks=_total(found, "broken"),
     )
 
@@ -184,7 +187,7 @@ def _codes(column: Any, labels: dict[Any, int]) -> np.ndarray:
 
 
 def _total(found: Any, name: str) -> int:
-    return sum(value or 0 for value in found[name].to_pylist())
+    return int(found[name].to_numpy().sum())
 
 
 def count_where(table: Table, condition: str) -> Tally[int]:

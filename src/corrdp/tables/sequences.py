@@ -10,7 +10,7 @@ import numpy as np
 from corrdp.errors import DataError
 from corrdp.queries import MISSING_TEXT, is_missing
 from corrdp.tables.missing import missing_numbers, missing_texts
-from corrdp.tables.tallies import TripleCounts, sorted_states
+from corrdp.tables.tallies import TripleCounts, check_number_of_runs, sorted_states
 
 _KINDS = {"b": "truth", "i": "number", "u": "number", "f": "number", "U": "text"}
 
@@ -49,6 +49,7 @@ def count_sequences(data: Any, missing: Iterable[str] = MISSING_TEXT) -> TripleC
     whole = linked[1:] & linked[:-1]
     runs = (codes[:-2][whole] * s + codes[1:-1][whole]) * s + codes[2:][whole]
     kinds, times = np.unique(runs, return_counts=True)
+    check_number_of_runs(len(kinds))
     return TripleCounts(
         states=states,
         counts=np.bincount(pairs, minlength=s * s).reshape(s, s),

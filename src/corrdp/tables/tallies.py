@@ -11,6 +11,7 @@ import numpy as np
 from corrdp.errors import DataError
 
 MAX_STATES = 1_000
+MAX_RUNS = 2_000_000  # distinct triples: more would fill a model file and estimate nothing
 
 T = TypeVar("T")
 
@@ -99,3 +100,9 @@ def check_number_of_states(number: int) -> None:
             f"more than {MAX_STATES:,} distinct states; merge them with an expression such as "
             '"steps > 0" or "floor(rate / 10)", or round the values first'
         )
+
+
+def check_number_of_runs(number: int) -> None:
+    """Refuse more distinct triples than a model can hold."""
+    if number > MAX_RUNS:
+        raise DataError(f"more than {MAX_RUNS:,} distinct runs of three states; merge states first")

@@ -1,0 +1,44 @@
+# corrdp: everything runs in .venv, which is made on first use and again when pyproject.toml changes.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+# Real data for the tests that want them; those tests skip when the directory is absent.
+CORRDP_DATA ?= $(abspath $(wildcard ../shared/data))
+ifneq ($(CORRDP_DATA),)
+export CORRDP_DATA
+endif
+
+.PHONY: help demo test test-slow bench clean
+
+help:
+	@echo "make demo       simulate an activity series and release a private count from it"
+	@echo "make test       ruff, mypy and the quick tests"
+	@echo "make test-slow  the tests that take longer"
+	@echo "make bench      every benchmark, one after another"
+	@echo "make clean      remove .venv, demo/ and caches"
+
+$(STAMP): pyproject.toml
+	@echo "making .venv (once; a minute or two)"
+	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/python examples/demo.py
+
+test: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m slow
+
+bench: $(STAMP)
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+clean:
+	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
