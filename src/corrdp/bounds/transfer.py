@@ -42,9 +42,9 @@ class Choices:
         return len(self.free) - 1
 
     def origin(self, k: int, a: int, b: int) -> tuple[int, int] | None:
-        """Distance and state of the known record behind ``found[k]``; None when none is known."""
+        """Distance and state of the known record behind the k-th entry; None when none is known."""
         part = np.nan_to_num(self.bridges[:, : min(k, self.reach) + 1, a, b], nan=-1.0)
-        if part.size == 0 or (k <= self.reach and self.free[k, a, b] >= part.max()):
+        if part.size == 0 or part.max() < self.certified[k, a, b] * (1.0 - CLOSED):
             return None
         state, distance = np.unravel_index(part.argmax(), part.shape)
         return (int(distance), int(state)) if part.max() > -1.0 else None
@@ -167,7 +167,8 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bo
     if n is not None:
         values = np.minimum(values, n * top)  # rounding must not lift it above the sum of epsilons
     k_right, k_left, where = _shapes(n, got)
-    best = int(values.argmax())
+    # of the shapes that attain the maximum, the one most records have
+    best = int(np.argmax(np.bincount(where) * (values >= values.max() * (1.0 - ROUNDING))))
     a, b = np.unravel_index(found[best].argmax(), found[best].shape)
     labels = [chain.states[x] for x in alive]
     known = []
@@ -198,8 +199,8 @@ def _shapes(n: int | None, reach: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
         return np.array([reach + 1]), np.array([reach + 1]), np.array([0])
     index = np.arange(n)
     right, left = np.minimum(n - 1 - index, reach + 1), np.minimum(index, reach + 1)
-    pairs, where = np.unique(np.stack([right, left]), axis=1, return_inverse=True)
-    return pairs[0], pairs[1], where.ravel()
+    codes, where = np.unique(right * (reach + 2) + left, return_inverse=True)
+    return *np.divmod(codes, reach + 2), where
 
 
 def _combine(

@@ -116,7 +116,7 @@ class ChainFit:
             said.append("time is the order of the rows in the file, where gaps cannot be seen")
         if self.breaks:
             said.append(
-                f"time has {self.breaks:,} gaps; nothing was counted across them, and the steps "
+                f"nothing was counted across the gaps in time ({self.breaks:,}), and time steps "
                 "that have no row are not part of the length"
             )
         if self.sequences > 1:

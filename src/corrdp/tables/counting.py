@@ -131,12 +131,13 @@ def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[s
     """Refuse tables in which it is not clear which row follows which."""
     orders = [name for name in names if name != "series"]
     groups = [name for name in names if name == "series"]
+    total = _total(found, "times")
     for name in (*groups, *pace.place):
-        if absent := _total(found, "times") - _total(found, f"with_{name}"):
+        if absent := total - _total(found, f"with_{name}"):
             what = " or ".join(names[key] for key in (groups if name == "series" else orders))
             raise DataError(
-                f"{absent:,} rows of {table.path} have no {what}; fill it in or leave those "
-                "rows out"
+                f"{what} is missing in {absent:,} of {total:,} rows of {table.path}; fill it in "
+                "or leave those rows out"
             )
     if repeated := _total(found, "repeated"):
         keys = [*groups, *pace.place]
@@ -146,9 +147,9 @@ def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[s
         (first,) = table.collect(seen.filter(seen["n"] > 1).order_by(keys).limit(1)).to_pylist()
         place = ", ".join(f"{names[key]} = {first[key]}" for key in (*groups, *orders))
         raise DataError(
-            f"{repeated:,} rows of {table.path} repeat an order value, the first at {place}: each "
-            "time step may occur once per sequence; name the column that tells sequences apart "
-            "(group), or a further order column, or drop the repetitions"
+            f"{repeated:,} of {total:,} rows of {table.path} repeat an order value, the first at "
+            f"{place}: each time step may occur once per sequence; name the column that tells "
+            "sequences apart (group), or a further order column, or drop the repetitions"
         )
 
 
