@@ -16,9 +16,9 @@ from corrdp import MarkovChain
 
 SEQUENCE = 1_000  # records per sequence
 SIZES = (1_000_000, 10_000_000)
-REPEATS = 3
+REPEATS = 5
 
-TRIPLES = """
+PLAIN = """
 SELECT x, y, z, count(*) AS times
 FROM (
     SELECT lag(state, 2) OVER series AS x, lag(state, 1) OVER series AS y, state AS z
@@ -26,6 +26,18 @@ FROM (
     WINDOW series AS (PARTITION BY person ORDER BY t)
 )
 WHERE x IS NOT NULL
+GROUP BY ALL
+"""
+GAPS = """
+SELECT x, y, z, count(*) AS times
+FROM (
+    SELECT
+        lag(state, 2) OVER series AS x, lag(state, 1) OVER series AS y, state AS z,
+        t - lag(t, 1) OVER series AS last, lag(t, 1) OVER series - lag(t, 2) OVER series AS first
+    FROM read_parquet('{path}')
+    WINDOW series AS (PARTITION BY person ORDER BY t)
+)
+WHERE x IS NOT NULL AND last <= 1 AND first <= 1
 GROUP BY ALL
 """
 
@@ -40,9 +52,9 @@ def write(path: Path, rows: int) -> None:
     )
 
 
-def by_hand(path: Path) -> int:
-    """The triples, with nothing checked: no missing values, gaps or repeated times."""
-    return sum(row[3] for row in duckdb.connect().sql(TRIPLES.format(path=path)).fetchall())
+def by_hand(path: Path, query: str) -> int:
+    """The triples in one statement; nothing is checked."""
+    return sum(row[3] for row in duckdb.connect().sql(query.format(path=path)).fetchall())
 
 
 def by_fit(path: Path) -> int:
@@ -73,10 +85,12 @@ def rows() -> list[tuple[str, float, str]]:
         for size in SIZES:
             path = Path(folder) / f"{size}.parquet"
             write(path, size)
-            spent.append(best([lambda p=path: by_fit(p), lambda p=path: by_hand(p)]))
-    (small, _), (large, hand) = spent
+            hands = [lambda p=path, q=query: by_hand(p, q) for query in (PLAIN, GAPS)]
+            spent.append(best([lambda p=path: by_fit(p), *hands]))
+    (small, *_), (large, plain, gaps) = spent
     return [
-        ("fit, 10^7 rows in 10^4 sequences / hand-written SQL", large / hand, "at most 1.5"),
+        ("fit, 10^7 rows in 10^4 sequences / hand-written SQL", large / plain, "at most 1.5"),
+        ("the same / hand-written SQL that sees gaps in time", large / gaps, "for comparison"),
         ("fit, 10^7 rows / 10^6 rows", large / small, "grows with the rows"),
     ]
 

@@ -157,6 +157,13 @@ def test_jitter_is_no_gap(tmp_path):
     assert found.counts.sum() == 198
 
 
+def test_steps_of_small_integers_do_not_overflow(tmp_path):
+    times = pa.array([-128, -127, -126, 126, 127], pa.int8())
+    pq.write_table(pa.table({"t": times, "s": [0, 1, 0, 1, 0]}), tmp_path / "t.parquet")
+    found = count_triples(open_table(tmp_path / "t.parquet"), "s", ["t"])
+    assert (found.breaks, found.counts.tolist()) == (1, [[0, 1], [2, 0]])
+
+
 def hhmm_rows(days: list[int], drop: set[tuple[int, int]]) -> list[tuple[str, int, int]]:
     intervals = [100 * hour + minute for hour in range(4) for minute in range(0, 60, 5)]
     return [

@@ -145,6 +145,7 @@ def test_model_files_with_wrong_keys_or_numbers(tmp_path):
         ([[1], [2], [1]], "no two of the 3"),
         (["a", "b", "a", "c"], "state 'c' is never followed"),
         ([[0, 1, 0, 0], [2, 3, 2, 2]], "no path leads from state 0, 1 to state 2, 3"),
+        ([[*range(9), *range(9)], [*range(9, 20), 9]], "state 0, 1, 2, 3, 4 and 4 more to state 9"),
         ([0, {}, 1], "truth value, a number or a text"),
         ([0, {1}, 1], "truth value, a number or a text"),
         ([[0, [1], 1]], "truth value, a number or a text"),

@@ -95,9 +95,10 @@ def test_gzip(tmp_path, name):
     assert values(open_table(path), "a + b") == [3, 7]
 
 
-def test_dates_keep_the_format_that_was_guessed(tmp_path):
-    table = csv_table(tmp_path, "d\n13/10/2012\n14/10/2012\n")
-    assert values(table, "day(d)") == [13, 14]
+def test_dates_and_times_of_a_csv(tmp_path):
+    text = "d,t,z,c\n13/10/2012,2012-10-13 10:05:00,2012-10-13T10:05:00Z,10:05:00\n"
+    table = csv_table(tmp_path, text)
+    assert values(table, "[day(d), minute(t), minute(z), minute(c)]") == [[13, 5, 5, 5]]
 
 
 def test_a_type_that_changes_late_is_found(tmp_path):

@@ -107,23 +107,21 @@ def _walk(rows: Any, pace: Pace, groups: list[str]) -> Any:
     here = [walked[name] for name in pace.place]
     before = [walked[f"{name}_1"] for name in pace.place]
     earlier = [walked[f"{name}_2"] for name in pace.place]
-    broken = pace.too_long(here, before)
-    cut = walked.select(
-        # y is missing where the last step is too long; x need not say so again
-        x=ibis.cases((~pace.too_long(before, earlier), walked["state_2"])),
-        y=ibis.cases((~broken, walked["state_1"])),
-        z=walked["state"],
-        broken=broken,
+    judged = walked.mutate(
+        broken=pace.too_long(here, before),
+        broken_before=pace.too_long(before, earlier),
         repeated=reduce(and_, (now == then for now, then in zip(here, before, strict=True))),
-        **{name: walked[name] for name in ("number", *pace.place, *groups)},
     )
-    return cut.group_by(["x", "y", "z"]).aggregate(
-        times=cut.count(),
-        last=cut["number"].max(),
-        sequences=cut.count(where=cut["number"] == 0),
-        broken=cut.count(where=cut["broken"]),
-        repeated=cut.count(where=cut["repeated"]),
-        **{f"with_{name}": cut[name].count() for name in (*pace.place, *groups)},
+    # Runs across a gap are counted too and taken off afterwards: that is cheaper than
+    # cutting every row to size
+    return judged.group_by(x="state_2", y="state_1", z="state").aggregate(
+        times=judged.count(),
+        broken=judged.count(where=judged["broken"]),
+        cut=judged.count(where=judged["broken"] | judged["broken_before"]),
+        repeated=judged.count(where=judged["repeated"]),
+        sequences=judged.count(where=judged["number"] == 0),
+        last=judged["number"].max(),
+        **{f"with_{name}": judged[name].count() for name in (*pace.place, *groups)},
     )
 
 
@@ -161,13 +159,15 @@ def _counts(found: Any) -> TripleCounts:
     place = {state: k for k, state in enumerate(states)}
     order = np.array([place[label] for label in labels] + [-1])
     codes = order[codes]
-    times = found["times"].to_numpy().astype(np.int64)
+    times = found["times"].to_numpy()
     recorded = codes >= 0
     pairs = recorded[:, 1] & recorded[:, 2]
-    whole = pairs & recorded[:, 0]
     counts = np.zeros((len(states), len(states)), dtype=np.int64)
-    np.add.at(counts, (codes[pairs, 1], codes[pairs, 2]), times[pairs])
-    triples = np.column_stack([codes[whole], times[whole]]).astype(np.int64)
+    linked = times - found["broken"].to_numpy()
+    np.add.at(counts, (codes[pairs, 1], codes[pairs, 2]), linked[pairs])
+    runs = times - found["cut"].to_numpy()
+    whole = recorded.all(axis=1) & (runs > 0)
+    triples = np.column_stack([codes[whole], runs[whole]]).astype(np.int64)
     return TripleCounts(
         states=states,
         counts=counts,
@@ -259,8 +259,8 @@ def grid_sum(table: Table, expression: str, lower: float, upper: float, grid: fl
     numbers = picked["value"]
     if kind.is_boolean():
         numbers = numbers.cast("int64")
-    # Rounding is monotone, so clipping at the rounded bounds before or after it is the same;
-    # whole bounds reach the engine exactly, which 17-digit literals do not
+    # Rounding is monotone, so clipping at the rounded bounds gives the same steps; and whole
+    # numbers do not depend on how an engine reads a long literal
     low, high = round(lower / grid), round(upper / grid)
     scaled = (numbers.cast("float64") / grid).clip(lower=low, upper=high)
     below = scaled.floor().cast("int64")

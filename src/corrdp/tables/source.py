@@ -20,7 +20,6 @@ from corrdp.tables.missing import missing_numbers, missing_texts
 
 _VIEW = "records"
 _SNIFFED_ROWS = 200_000  # rows from which column types are guessed, once per file
-_PLAIN_TYPES = ("BIGINT", "DOUBLE", "BOOLEAN", "VARCHAR")
 _PARQUET = (".parquet", ".pq")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
@@ -158,15 +157,10 @@ def _read_csv(backend: Any, path: Path, texts: tuple[str, ...]) -> Any:
     }
     name = glob.escape(str(path))
     guessed = backend.read_csv(name, sample_size=_SNIFFED_ROWS, **options)
-    # types are fixed now: every query would guess them again, from as many rows. Dates are not,
-    # since fixing the type forgets the format
+    # types are fixed now: every query would guess them again, from as many rows
     found = backend.con.table(guessed.get_name())
-    types = {
-        column: str(kind)
-        for column, kind in zip(found.columns, found.types, strict=True)
-        if str(kind) in _PLAIN_TYPES
-    }
-    return backend.read_csv(name, types=types or None, **options)
+    types = dict(zip(found.columns, map(str, found.types), strict=True))
+    return backend.read_csv(name, types=types, **options)
 
 
 def _read_parquet(backend: Any, path: Path, texts: tuple[str, ...]) -> Any:
