@@ -141,7 +141,7 @@ def main() -> None:
     contraction_against_cumsum()
     transfer_against_plain_python(quick)
     exact_against_enumeration()
-    from chain_fit import main as fit_main
+    from _chain_fit import main as fit_main
 
     fit_main()
 

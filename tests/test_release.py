@@ -13,10 +13,11 @@ import pytest
 from scipy import stats
 
 from corrdp import releasing
-from corrdp.answering import check_reads
+from corrdp.answering import check_reads, exact_answer
 from corrdp.errors import CorrdpError, DataError, InputError, QueryError, RefusedError
 from corrdp.mechanisms.laplace import DiscreteLaplace
 from corrdp.models.base import Model
+from corrdp.models.files import model_from_dict
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
 from corrdp.models.markov import MarkovChain
@@ -221,12 +222,12 @@ def test_nonnegative_clamps_after_the_noise() -> None:
         (CHAIN, Mean(0, 1, n=3, missing="skip"), [0, 1, None], "the data have 2"),
         (CHAIN, Count(1), [], "no records"),
         (CHAIN, Count(1), [[], []], "no records"),
-        (CHAIN, Count(1), [0, [1]], "element 0"),
-        (Independent(), Count(1), np.zeros((2, 2, 2)), "two deep"),
-        (Independent(), Count(1), np.array(3), "single value"),
-        (Independent(), Count(1), {"a": 1}, "got dict"),
-        (Independent(), Count(1), b"file.csv", "got bytes"),
-        (Independent(), Count(1), 5, "got int"),
+        (CHAIN, Count(1), [0, [1]], "1 of 2 elements are sequences"),
+        (Independent(), Count(1), np.zeros((2, 2, 2)), "3 dimensions"),
+        (Independent(), Count(1), np.array(3), "expected a sequence"),
+        (Independent(), Count(1), {"a": 1}, "expected a sequence"),
+        (Independent(), Count(1), b"file.csv", "expected a sequence"),
+        (Independent(), Count(1), 5, "expected a sequence"),
         (Independent(), Sum(0, 1), ["a", "b"], "needs numbers"),
         (Groups(2), Histogram(["x", "y"]), ["x", "z"], "'z' is not among the categories"),
     ],
@@ -361,10 +362,23 @@ def test_questions_that_a_table_cannot_answer_are_refused(
 )
 def test_expressions_that_read_other_rows_are_refused(whole: Path, text: str) -> None:
     # their sensitivity is not 1: one row that moves the average can move every row's answer
-    with pytest.raises(QueryError, match="a single row"):
+    with pytest.raises(DataError, match=r"a single row|cannot evaluate"):
         draw(calibrated(Independent(), Count(where=text)), whole)
-    with pytest.raises(QueryError, match="a single row"):
+    with pytest.raises(DataError, match=r"a single row|cannot evaluate"):
         draw(calibrated(Independent(), Sum(0, 1, column=text)), whole)
+    with pytest.raises(DataError, match=r"a single row|cannot evaluate"):
+        MarkovChain.fit(whole, state=text)
+
+
+def test_missing_texts_of_the_fit_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "steps.csv"
+    path.write_text("steps\n" + "\n".join(["0", "5", "-999", "3", "0", "0", "-999", "4", "2"]))
+    chain = MarkovChain.fit(path, state="steps > 0", missing=["-999"])
+    assert (chain.fitted.rows, chain.fitted.missing) == (7, 2)
+    again = model_from_dict(chain.to_dict())
+    with pytest.raises(DataError, match="2 of 9 rows"):
+        draw(calibrated(again, Count(False)), path)
+    assert exact_answer(again, Count(False, missing="skip"), path) == [3]
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from corrdp.models.base import Model
 from corrdp.models.groups import Groups
 from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
-from corrdp.queries import Count, Histogram, Mean, Query, Sum, is_missing
+from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Sum, is_missing
 from corrdp.tables.source import Table, open_table
 
 _ROOM = 2**62  # half of what 64-bit integers hold; the other half is for noise
@@ -93,6 +92,13 @@ def _list(model: Model, most: int = 10) -> str:
     return ", ".join(states[:most]) + more
 
 
+def missing_text(model: Model) -> tuple[str, ...]:
+    """Texts that mean "not recorded" in the data of a model: those it was fitted with."""
+    if isinstance(model, MarkovChain) and model.fitted is not None:
+        return model.fitted.missing_text
+    return MISSING_TEXT
+
+
 def exact_answer(model: Model, query: Query, data: Any) -> list[int]:
     """The query's answer without noise, in grid steps, one entry per cell.
 
@@ -114,7 +120,7 @@ def exact_answer(model: Model, query: Query, data: Any) -> list[int]:
     if isinstance(data, Table):
         return _answer_table(model, query, data)
     if isinstance(data, str | os.PathLike):
-        return _answer_table(model, query, open_table(os.fspath(data)))
+        return _answer_table(model, query, open_table(os.fspath(data), missing_text(model)))
     return _answer_sequences(model, query, _sequences(data))
 
 
@@ -123,37 +129,14 @@ def exact_answer(model: Model, query: Query, data: Any) -> list[int]:
 
 def _sequences(data: Any) -> list[list[Any]]:
     """One sequence or many, as lists of plain values."""
-    if isinstance(data, bytes) or not (isinstance(data, Sequence) or hasattr(data, "tolist")):
-        raise DataError(
-            f"data must be a sequence, a list of sequences, a path or a table, got "
-            f"{type(data).__name__}; pass a data frame's column, or save it as Parquet"
-        )
-    items = _plain(data)
-    nested = [_is_sequence(v) for v in items]
-    if any(nested) and not all(nested):
-        raise DataError(
-            f"element {nested.index(False)} of the data is a value and others are sequences; "
-            "give one sequence of values or a list of sequences"
-        )
-    sequences = [_plain(v) for v in items] if any(nested) else [items]
+    from corrdp.tables.sequences import split_sequences
+
+    sequences = [
+        p.tolist() if isinstance(p, np.ndarray) else list(p) for p in split_sequences(data)
+    ]
     if not any(sequences):
         raise DataError("the data hold no records")
-    if any(nested) and any(_is_sequence(v) for values in sequences for v in values):
-        raise DataError("the data are nested more than two deep; give a list of sequences")
     return sequences
-
-
-def _is_sequence(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return True
-    return hasattr(value, "tolist") and not isinstance(value, np.generic)
-
-
-def _plain(values: Any) -> list[Any]:
-    plain = values.tolist() if hasattr(values, "tolist") else list(values)
-    if not isinstance(plain, list):
-        raise DataError(f"data must be a sequence, got the single value {plain!r}")
-    return plain
 
 
 def _answer_sequences(model: Model, query: Query, sequences: list[list[Any]]) -> list[int]:
@@ -227,12 +210,10 @@ def _answer_table(model: Model, query: Query, table: Table) -> list[int]:
     if isinstance(query, Count) and query.records is not None:
         raise QueryError("records= needs a sequence; on a table, give a condition: Count(where=)")
     if isinstance(query, Count) and query.where is not None and not isinstance(model, MarkovChain):
-        _check_row_wise(table, query.where)
         counted = count_where(table, query.where)
         _check_rows(model, query, table, counted.rows, counted.missing)
         return [counted.value]
     expression = _expression(model, query)
-    _check_row_wise(table, expression)
     if isinstance(query, Sum) and model.states is None:
         summed = grid_sum(table, expression, query.lower, query.upper, query.base_grid)
         _check_rows(model, query, table, summed.rows, summed.missing)
@@ -265,25 +246,6 @@ def _expression(model: Model, query: Query) -> str:
     if query.column is None:
         raise QueryError(f"on a table, say what the {query.kind} reads: column=...")
     return query.column
-
-
-def _check_row_wise(table: Table, text: str) -> None:
-    """Refuse SQL that reads other rows: one changed record could then move the whole answer."""
-    if text in table.columns:
-        return
-    import sqlglot
-    from sqlglot import expressions as sql
-
-    try:
-        (tree,) = sqlglot.parse(text, read="duckdb")
-        row_wise = tree is not None and tree.find(sql.Query, sql.Window, sql.Table) is None
-    except (sqlglot.errors.SqlglotError, ValueError):
-        row_wise = False
-    if not row_wise:
-        raise QueryError(
-            f"`{text}` must be one expression over the columns of a single row: with a subquery "
-            "or a window, one changed record could move more than its own row"
-        )
 
 
 def _add_up(query: Query, cells: dict[Any, int]) -> list[int]:

@@ -19,7 +19,12 @@ def fit(
     state: Annotated[
         str, typer.Option(help="Column or SQL expression whose value is the state of a row.")
     ],
-    order: Annotated[str, typer.Option(help="Columns that put the rows in order of time.")],
+    order: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that put the rows in order of time; the file's order if left out."
+        ),
+    ] = None,
     group: Annotated[
         str | None, typer.Option(help="Column that tells independent sequences apart.")
     ] = None,
@@ -33,14 +38,15 @@ def fit(
     check_outputs(output, inputs=(file,))
     from corrdp.cli.show import as_json, show_chain, warn_about_fit, working
     from corrdp.models.markov import MarkovChain
+    from corrdp.queries import MISSING_TEXT
 
     with working(f"counting transitions in {file}"):
         chain = MarkovChain.fit(
             file,
             state=state,
-            order_by=words(order),
+            order_by=words(order or ""),
             group=group,
-            missing=missing_texts(missing),
+            missing=missing_texts(missing, MISSING_TEXT),
         )
     if output is not None:
         chain.save(output)

@@ -85,11 +85,9 @@ def words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def missing_texts(further: list[str] | None) -> list[str]:
+def missing_texts(further: list[str] | None, usual: tuple[str, ...]) -> list[str]:
     """The texts that mean missing: the usual ones and those of ``--missing``."""
-    from corrdp.queries import MISSING_TEXT
-
-    return [*MISSING_TEXT, *(word for text in further or () for word in words(text))]
+    return [*usual, *(word for text in further or () for word in words(text))]
 
 
 def check_outputs(*outputs: Path | None, inputs: tuple[str | Path, ...]) -> None:

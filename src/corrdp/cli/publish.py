@@ -74,6 +74,7 @@ def release(
         raise InputError("--public is about the report: add --report FILE")
     check_outputs(report, output, inputs=(file, model))
     from corrdp import calibrate
+    from corrdp.answering import missing_text
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
     from corrdp.report.writing import write_files
     from corrdp.tables.source import open_table
@@ -85,7 +86,7 @@ def release(
     answer = None
     if not dry_run:
         with working(f"answering on {file}"):
-            table = open_table(file, missing_texts(missing))
+            table = open_table(file, missing_texts(missing, missing_text(law)))
             answer = calibration.release(table, nonnegative=nonnegative)
     result = calibration if answer is None else answer
     texts: dict[Path, str] = {}

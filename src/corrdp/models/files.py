@@ -91,6 +91,8 @@ def load_model(path: str | Path) -> Model:
         text = Path(path).read_text()
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ModelError(f"{path} is not text: a model file is JSON, made by corrdp fit") from None
     try:
         data = json.loads(text)
     except ValueError as error:

@@ -42,6 +42,9 @@ class ChainFit:
         Time steps longer than the usual one, across which nothing was counted.
     state, order_by, group : str, tuple of str, str
         What was read from a table; None, () and None for sequences in memory.
+    missing_text : tuple of str
+        Texts that stood for "not recorded"; a release reads the table the same way.
+
     Examples
     --------
     >>> fit = MarkovChain.fit([0, 0, 1, 1, 0, 1, 0, 0]).fitted
@@ -61,6 +64,7 @@ class ChainFit:
     state: str | None = None
     order_by: tuple[str, ...] = ()
     group: str | None = None
+    missing_text: tuple[str, ...] = MISSING_TEXT
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -79,6 +83,7 @@ class ChainFit:
         for name in ("rows", "missing", "sequences", "longest", "breaks"):
             _whole_numbers(name, getattr(self, name))
         object.__setattr__(self, "order_by", tuple(self.order_by))
+        object.__setattr__(self, "missing_text", tuple(self.missing_text))
 
     @property
     def transitions(self) -> int:
@@ -127,7 +132,7 @@ class ChainFit:
         """Plain JSON, exact."""
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         data["counts"], data["triples"] = self.counts.tolist(), self.triples.tolist()
-        data["order_by"] = list(self.order_by)
+        data["order_by"], data["missing_text"] = list(self.order_by), list(self.missing_text)
         return data
 
     @classmethod
@@ -194,14 +199,19 @@ def fit_chain(
     from corrdp.tables.source import Table
 
     orders = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
+    texts = MISSING_TEXT if missing is None else tuple(missing)
+    if isinstance(data, Table):
+        if missing is not None:
+            raise DataError("this table is open already; give missing to open_table instead")
+        texts = data.missing
     if isinstance(data, str | Path | Table):
-        found = _count_table(data, state, orders, group, missing)
+        found = _count_table(data, state, orders, group, texts)
     elif state is not None or orders or group is not None:
         raise DataError("state, order_by and group are for tables; give the path of a file")
     else:
         from corrdp.tables.sequences import count_sequences
 
-        found = count_sequences(data, MISSING_TEXT if missing is None else missing)
+        found = count_sequences(data, texts)
     _check_counts(found)
     fit = ChainFit(
         counts=found.counts,
@@ -214,6 +224,7 @@ def fit_chain(
         state=state,
         order_by=orders,
         group=group,
+        missing_text=texts,
     )
     return MarkovChain(fit.kernel, found.longest, None, found.states, fitted=fit)
 
@@ -223,18 +234,15 @@ def _count_table(
     state: str | None,
     orders: tuple[str, ...],
     group: str | None,
-    missing: Iterable[str] | None,
+    texts: tuple[str, ...],
 ) -> TripleCounts:
     from corrdp.tables.counting import count_triples
     from corrdp.tables.source import Table, open_table
 
     if state is None:
         raise DataError('a table needs state=: a column, or an expression such as "steps > 0"')
-    if not isinstance(data, Table):
-        data = open_table(data, MISSING_TEXT if missing is None else missing)
-    elif missing is not None:
-        raise DataError("this table is open already; give missing to open_table instead")
-    return count_triples(data, state, orders, group)
+    table = data if isinstance(data, Table) else open_table(data, texts)
+    return count_triples(table, state, orders, group)
 
 
 def _check_counts(found: TripleCounts) -> None:

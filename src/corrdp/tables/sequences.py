@@ -36,7 +36,7 @@ def count_sequences(data: Any, missing: Iterable[str] = MISSING_TEXT) -> TripleC
     >>> found.states, found.counts.tolist(), found.triples.tolist()
     (('a', 'b'), [[0, 2], [0, 1]], [[0, 1, 1, 1]])
     """
-    sequences = _split(data)
+    sequences = split_sequences(data)
     lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
     if not lengths.sum():
         raise DataError("the data are empty: there is nothing to count")
@@ -62,7 +62,7 @@ def count_sequences(data: Any, missing: Iterable[str] = MISSING_TEXT) -> TripleC
     )
 
 
-def _split(data: Any) -> list[Any]:
+def split_sequences(data: Any) -> list[Any]:
     """A list of sequences, whichever way they were given."""
     data = _as_sequence(data)
     if data is None:

@@ -34,6 +34,7 @@ class Table:
     path: Path
     records: Any
     backend: Any
+    missing: tuple[str, ...] = MISSING_TEXT
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -46,7 +47,8 @@ class Table:
         Parameters
         ----------
         **expressions : str
-            New name = column or expression, such as ``state="steps > 0"``. NaN becomes NULL.
+            New name = column or expression over the columns of one row, such as
+            ``state="steps > 0"``. NaN becomes NULL.
 
         Returns
         -------
@@ -65,6 +67,9 @@ class Table:
 
         parts = {name: self._as_sql(text) for name, text in expressions.items()}
         kinds = {name: self._type_of(part, expressions[name]) for name, part in parts.items()}
+        for text in expressions.values():
+            if text not in self.columns:
+                _check_row_wise(text)
         chosen = ", ".join(f"{part} AS {_quoted(name)}" for name, part in parts.items())
         picked = self.backend.sql(
             f"SELECT {chosen} FROM {_VIEW}", schema=ibis.schema(kinds), dialect="duckdb"
@@ -143,7 +148,7 @@ def open_table(path: str | Path, missing: Iterable[str] = MISSING_TEXT) -> Table
         rows = records.limit(1).to_pyarrow().num_rows
     if not rows:
         raise DataError(f"{path} has a header and no rows")
-    return Table(path, records, backend)
+    return Table(path, records, backend, texts)
 
 
 def _read_csv(backend: Any, path: Path, texts: tuple[str, ...]) -> Any:
@@ -208,6 +213,22 @@ def _one_line(error: Exception) -> str:
     if not detail:
         return told
     return f"{told}: {detail}; if that is a missing value, name it in missing="
+
+
+def _check_row_wise(text: str) -> None:
+    """Refuse SQL that reads other rows: one changed record could then move the whole answer."""
+    import sqlglot
+    from sqlglot import expressions as sql
+
+    try:
+        (tree,) = sqlglot.parse(text, read="duckdb")
+    except (sqlglot.errors.SqlglotError, ValueError):
+        tree = None  # what cannot be read cannot be vouched for, though DuckDB may take it
+    if tree is None or tree.find(sql.Query, sql.Window, sql.Table) is not None:
+        raise DataError(
+            f"`{text}` must be one expression over the columns of a single row: with a subquery "
+            "or a window, one changed record could move more than its own row"
+        )
 
 
 def _quoted(name: str) -> str:
