@@ -10,12 +10,13 @@ ifneq ($(CORRDP_DATA),)
 export CORRDP_DATA
 endif
 
-.PHONY: help demo test test-slow bench clean
+.PHONY: help demo test test-slow test-spark bench clean
 
 help:
 	@echo "make demo       simulate an activity series and release a private count from it"
 	@echo "make test       ruff, mypy and the quick tests"
 	@echo "make test-slow  the tests that take longer"
+	@echo "make test-spark the Spark engine in local mode; installs PySpark, needs Java 17"
 	@echo "make bench      every benchmark, one after another"
 	@echo "make clean      remove .venv, demo/ and caches"
 
@@ -36,6 +37,10 @@ test: $(STAMP)
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m slow
+
+test-spark: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,spark]"
+	$(BIN)/python -m pytest -m spark tests
 
 bench: $(STAMP)
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done

@@ -88,7 +88,7 @@ def test_a_fitted_chain_refuses_another_expression(walk: Path) -> None:
         Mean(0, 9, n=9, column="steps"),
         Histogram([0, 1], column="t"),
     ):
-        with pytest.raises(QueryError, match=r"speaks about `steps > 0`, the query reads .*; fit"):
+        with pytest.raises(QueryError, match=r"speaks about `steps > 0`, the query reads .*; ask"):
             check_reads(chain, query)
     check_reads(chain, Count(where=" steps>0 "))
     check_reads(chain, Sum(0, 1, column="steps>0"))

@@ -59,9 +59,9 @@ def no_noise_on_errors(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureR
     def forbidden(*args: Any) -> Any:
         pytest.fail("noise was drawn on bad input")
 
-    build = releasing._measurement
+    build = releasing.integer_mechanism
     monkeypatch.setattr(
-        releasing, "_measurement", lambda query, epsilon: (forbidden, build(query, epsilon)[1])
+        releasing, "integer_mechanism", lambda *request: (forbidden, build(*request)[1])
     )
 
 
@@ -120,7 +120,10 @@ def test_noise_of_histogram_cells_is_independent_and_of_the_promised_law() -> No
 )
 def test_opendp_itself_proves_epsilon(query: Query) -> None:
     for epsilon in np.exp(np.random.default_rng(5).uniform(math.log(1e-6), math.log(50), 200)):
-        measurement, scale = releasing._measurement(query, float(epsilon))
+        least = DiscreteLaplace.for_epsilon(query, float(epsilon)).scale / query.grid
+        measurement, scale = releasing.integer_mechanism(
+            query.cells, query.steps, float(epsilon), least
+        )
         assert measurement.map(query.steps) <= epsilon
         assert scale == pytest.approx(query.steps / epsilon, rel=1e-14)
 
@@ -388,3 +391,35 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.csv", empty, tmp_path):
         with pytest.raises(DataError):
             draw(calibration, path)
+
+
+def test_expressions_that_break_the_sensitivity_are_refused(whole: Path) -> None:
+    # several values out of one row, or another value each time
+    for text in (
+        "unnest([steps > 0, steps > 0])",
+        "unnest(list_transform(range(steps), lambda x: 1))",
+        "unnest(repeat([1], steps))",
+        "random() > .5",
+        "uuid()",
+        "*",
+        "columns(*) > 3",
+        "now() > t",
+        "current_date",
+    ):
+        with pytest.raises(DataError):
+            draw(calibrated(Independent(), Count(where=text)), whole)
+        with pytest.raises(DataError):
+            draw(calibrated(Independent(), Sum(0, 1, column=text)), whole)
+        with pytest.raises(DataError):
+            MarkovChain.fit(whole, state=text)
+
+
+def test_a_chain_written_by_hand_can_name_its_states(whole: Path) -> None:
+    chain = MarkovChain(KERNEL, states=(False, True))
+    assert exact_answer(chain, Count(True), whole, "steps > 0")[0] >= 1
+    release = draw(calibrated(chain, Count(True)), whole, state="steps > 0")
+    assert release.reads == f"`steps > 0` in {whole.name}"
+    with pytest.raises(QueryError, match="state="):
+        exact_answer(chain, Count(True), whole)
+    with pytest.raises(QueryError, match="for chains"):
+        exact_answer(Independent(), Sum(0, 1, column="steps"), whole, "steps > 0")

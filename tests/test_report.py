@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 from html.parser import HTMLParser
 
@@ -223,17 +224,24 @@ def test_draws_on_the_given_axes_only(calibration):
     assert calibration.leakage.plot(ax) is ax
 
 
-def test_pyplot_stays_out_of_it():
+def test_plots_are_shown_and_reports_leave_pyplot_alone():
     import subprocess
     import sys
 
     code = (
         "import corrdp as cdp, sys\n"
-        "cal = cdp.calibrate(cdp.Independent(), 1.0, query=cdp.Count(1))\n"
+        "from corrdp.report.page import render_report\n"
+        "model = cdp.Independent()\n"
+        "cal = cdp.calibrate(model, 1.0, query=cdp.Count(1))\n"
+        "render_report(cal, model)\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
         "cal.plot(); cal.leakage.plot()\n"
-        "assert 'matplotlib.pyplot' not in sys.modules"
+        "import matplotlib.pyplot as plt\n"
+        "assert len(plt.get_fignums()) == 2"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "MPLBACKEND": "agg"}
+    )
 
 
 def test_bounds_far_apart_use_a_logarithmic_axis():

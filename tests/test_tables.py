@@ -147,7 +147,9 @@ def test_missing_must_be_texts(tmp_path):
         ("steps >", "syntax error"),
         ("stepz > 0", "stepz"),
         ("steps > 0; DROP TABLE records", "syntax error"),
-        ("sum(steps)", "sum"),
+        ("sum(steps)", "needs several rows"),
+        ("unnest([steps, 1])", "makes several"),
+        ("generate_subscripts([steps], 1)", "makes several"),
         ("no_such(steps)", "no_such"),
         ("", "expected a column"),
         (None, "expected a column"),
@@ -159,6 +161,16 @@ def test_bad_expressions_are_one_clear_line(tmp_path, expression, message):
         table.pick(value=expression)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_engines(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    with pytest.raises(DataError, match="engine must be one of duckdb, spark, got 'pandas'"):
+        open_table(tmp_path / "t.csv", engine="pandas")
+    for module in ("pyspark", "pyspark.sql"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(DataError, match=r'pip install "corrdp\[spark\]", and Java 17'):
+        open_table("s3a://bucket/t.parquet", engine="spark")
 
 
 def test_an_error_leaves_the_table_usable(tmp_path):

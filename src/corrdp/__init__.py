@@ -14,10 +14,12 @@ __version__ = "0.1.0"
 _HOME = {
     "leakage": "corrdp.bounds.dispatch",
     "calibrate": "corrdp.calibration",
+    "minimum_error": "corrdp.bounds.impossibility",
     "Independent": "corrdp.models.independent",
     "Groups": "corrdp.models.groups",
     "JointTable": "corrdp.models.table",
     "MarkovChain": "corrdp.models.markov",
+    "WindowChain": "corrdp.models.window",
     "load_model": "corrdp.models.files",
     "Count": "corrdp.queries",
     "Sum": "corrdp.queries",
@@ -43,6 +45,7 @@ __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from corrdp.bounds.dispatch import leakage as leakage
+    from corrdp.bounds.impossibility import minimum_error as minimum_error
     from corrdp.calibration import calibrate as calibrate
     from corrdp.errors import CorrdpError as CorrdpError
     from corrdp.guarantees import GDP as GDP
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     from corrdp.models.independent import Independent as Independent
     from corrdp.models.markov import MarkovChain as MarkovChain
     from corrdp.models.table import JointTable as JointTable
+    from corrdp.models.window import WindowChain as WindowChain
     from corrdp.queries import Count as Count
     from corrdp.queries import Histogram as Histogram
     from corrdp.queries import Mean as Mean

@@ -16,9 +16,11 @@ from corrdp.models.base import Model
 from corrdp.models.groups import Groups
 from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
+from corrdp.models.window import WindowChain
 from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Sum, is_missing
 from corrdp.tables.source import Table, open_table
 
+CHAINS = (MarkovChain, WindowChain)
 _ROOM = 2**62  # half of what 64-bit integers hold; the other half is for noise
 
 
@@ -43,7 +45,7 @@ def check_reads(model: Model, query: Query) -> None:
     """
     if model.states is None:
         return
-    if isinstance(model, MarkovChain):
+    if isinstance(model, CHAINS):
         _check_text(model, query)
     if isinstance(query, Count) and query.where is None and query.state not in model.states:
         raise QueryError(f"the model has no state {query.state!r}; its states are {_list(model)}")
@@ -58,7 +60,7 @@ def check_reads(model: Model, query: Query) -> None:
             )
 
 
-def _check_text(model: MarkovChain, query: Query) -> None:
+def _check_text(model: MarkovChain | WindowChain, query: Query) -> None:
     """A condition or column is fine only if it is the very expression the chain was fitted on."""
     text = query.where if isinstance(query, Count) else query.column
     if text is None:
@@ -72,8 +74,8 @@ def _check_text(model: MarkovChain, query: Query) -> None:
         )
     if _tokens(text) != _tokens(fitted):
         raise QueryError(
-            f"the model speaks about `{fitted}`, the query reads `{text}`; fit the model on a "
-            "state that determines the query"
+            f"the model speaks about `{fitted}`, the query reads `{text}`; ask about one of its "
+            f"states, {_list(model)}, or fit the model on a state that determines the query"
         )
     if isinstance(query, Count) and not all(isinstance(s, bool) for s in model.states):
         raise QueryError(
@@ -94,12 +96,22 @@ def _list(model: Model, most: int = 10) -> str:
 
 def missing_text(model: Model) -> tuple[str, ...]:
     """Texts that mean "not recorded" in the data of a model: those it was fitted with."""
-    if isinstance(model, MarkovChain) and model.fitted is not None:
+    if isinstance(model, CHAINS) and model.fitted is not None:
         return model.fitted.missing_text
     return MISSING_TEXT
 
 
-def exact_answer(model: Model, query: Query, data: Any) -> list[int]:
+def what_is_read(model: Model, query: Query, data: Any, state: str | None) -> str:
+    """Which expression of which file a query reads, for the record; empty for data in memory."""
+    if not isinstance(data, Table | str | os.PathLike):
+        return ""
+    path = data.path if isinstance(data, Table) else os.fspath(data)
+    where = query.where if isinstance(query, Count) else None
+    expression = where or _expression(model, query, state)
+    return f"`{expression}` in {os.path.basename(str(path))}"
+
+
+def exact_answer(model: Model, query: Query, data: Any, state: str | None = None) -> list[int]:
     """The query's answer without noise, in grid steps, one entry per cell.
 
     Raises unless the data are what the model and the query were made for: known states, the
@@ -111,6 +123,8 @@ def exact_answer(model: Model, query: Query, data: Any) -> list[int]:
     query : Query
         One that :func:`check_reads` lets pass.
     data : sequence, list of sequences, path or Table
+    state : str, optional
+        What holds the states in a table, for a chain that was not fitted to one.
 
     Examples
     --------
@@ -118,9 +132,10 @@ def exact_answer(model: Model, query: Query, data: Any) -> list[int]:
     [3]
     """
     if isinstance(data, Table):
-        return _answer_table(model, query, data)
+        return _answer_table(model, query, data, state)
     if isinstance(data, str | os.PathLike):
-        return _answer_table(model, query, open_table(os.fspath(data), missing_text(model)))
+        table = open_table(os.fspath(data), missing_text(model))
+        return _answer_table(model, query, table, state)
     return _answer_sequences(model, query, _sequences(data))
 
 
@@ -204,16 +219,16 @@ def _check_n(query: Query, recorded: int) -> None:
 # -- tables ----------------------------------------------------------------------------------
 
 
-def _answer_table(model: Model, query: Query, table: Table) -> list[int]:
+def _answer_table(model: Model, query: Query, table: Table, state: str | None) -> list[int]:
     from corrdp.tables.counting import count_where, grid_sum, histogram
 
     if isinstance(query, Count) and query.records is not None:
         raise QueryError("records= needs a sequence; on a table, give a condition: Count(where=)")
-    if isinstance(query, Count) and query.where is not None and not isinstance(model, MarkovChain):
+    if isinstance(query, Count) and query.where is not None and not isinstance(model, CHAINS):
         counted = count_where(table, query.where)
         _check_rows(model, query, table, counted.rows, counted.missing)
         return [counted.value]
-    expression = _expression(model, query)
+    expression = _expression(model, query, state)
     if isinstance(query, Sum) and model.states is None:
         summed = grid_sum(table, expression, query.lower, query.upper, query.base_grid)
         _check_rows(model, query, table, summed.rows, summed.missing)
@@ -229,15 +244,20 @@ def _answer_table(model: Model, query: Query, table: Table) -> list[int]:
     return _add_up(query, cells.value)
 
 
-def _expression(model: Model, query: Query) -> str:
+def _expression(model: Model, query: Query, state: str | None) -> str:
     """What the query reads in each row of a table."""
-    if isinstance(model, MarkovChain):
-        if model.fitted is None or model.fitted.state is None:
+    if isinstance(model, CHAINS):
+        fitted = None if model.fitted is None else model.fitted.state
+        if fitted is None and state is None:
             raise QueryError(
-                "the model does not say which column holds its states; fit it on the table "
-                "(state=...), or pass the states as a sequence"
+                "the model does not say which column holds its states; give state=..., fit it on "
+                "the table, or pass the states as a sequence"
             )
-        return model.fitted.state
+        if fitted is not None and state is not None and _tokens(state) != _tokens(fitted):
+            raise QueryError(f"the model was fitted on `{fitted}`, not on `{state}`")
+        return fitted or str(state)
+    if state is not None:
+        raise QueryError("state= is for chains; this model has no states")
     if isinstance(query, Count):
         raise QueryError(
             "this model names no column, so there is no state to count in a table; give a "
@@ -266,7 +286,7 @@ def _check_rows(model: Model, query: Query, table: Table, rows: int, missing: in
             'missing="skip" if which rows are missing is public'
         )
     if model.length is not None:
-        group = model.fitted.group if isinstance(model, MarkovChain) and model.fitted else None
+        group = model.fitted.group if isinstance(model, CHAINS) and model.fitted else None
         _check_length(model, rows if group is None else _longest(table, group))
     _check_room(query, rows)
     _check_n(query, rows - missing)

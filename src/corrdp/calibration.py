@@ -6,14 +6,17 @@ import math
 from collections.abc import Callable
 
 from corrdp.answering import check_reads
-from corrdp.bounds.dispatch import leakage, spread_over
-from corrdp.errors import InfeasibleError, InputError
+from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.scopes import spread_over
+from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.base import Model
+from corrdp.models.markov import MarkovChain
 from corrdp.queries import Query, resolve
 from corrdp.results import Calibration, Leakage
 
-_PRECISION = 1e-10  # relative width of the bracket around epsilon
+_PRECISION = 1e-9  # relative width of the bracket around epsilon
+_LONG = 10_000  # a longer chain is searched as one of any length, which leaks no less
 _SMALLEST = 1e-9  # relative to the target: less noise than this is no answer
 
 
@@ -29,6 +32,7 @@ def calibrate(
     query: Query,
     epsilon: float | None = None,
     method: str = "best",
+    confidence: float | None = None,
 ) -> Calibration:
     """Largest epsilon, and so least noise, whose leakage on the model is at most the target.
 
@@ -47,6 +51,8 @@ def calibrate(
         "best" (every mechanism with this epsilon keeps the target, so that the release may be
         combined with others), one named bound, or "exact": the leakage of a single release of
         this query, often with less noise, and good for nothing else.
+    confidence : float, optional
+        For fitted chains: keep the target for every kernel in the joint confidence region.
 
     Returns
     -------
@@ -74,27 +80,49 @@ def calibrate(
     (0.1691, True)
     """
     if (target is None) == (epsilon is None):
-        raise InputError("give either a target (BDP level) or epsilon (DP level), not both")
+        raise InputError("give either a target (BDP level) or epsilon (DP level): one of them")
     if not isinstance(query, Query):
         raise InputError(f"query must be Count, Sum, Mean or Histogram, got {query!r}")
     query = resolve(query, model.records)
     check_reads(model, query)
 
-    def measure(level: float) -> Leakage:
+    def measure(level: float, law: Model = model) -> Leakage:
         if method == "exact":
-            return leakage(model, level, query=query, method="exact")
-        return leakage(model, guarantee_of(model, query, level), method=method)
+            return leakage(law, level, query=query, method="exact", confidence=confidence)
+        guarantee = guarantee_of(law, query, level)
+        return leakage(law, guarantee, method=method, confidence=confidence)
 
     if epsilon is not None:
         leak = measure(_positive("epsilon", epsilon))
         return Calibration(leak.value, float(epsilon), leak, query, model)
     goal = _positive("target", target)
-    level = _largest(lambda e: measure(e).value, goal, method)
+    law = _any_length(model, query, measure, goal)
+    level = _largest(
+        lambda e: measure(e, law).value, goal, method, _start(law, query, goal, method)
+    )
     leak = measure(level)
     while leak.value > goal:  # rounding at the last step
         level = math.nextafter(level * (1.0 - 1e-12), 0.0)
         leak = measure(level)
     return Calibration(goal, level, leak, query, model)
+
+
+def _any_length(
+    model: Model, query: Query, measure: Callable[..., Leakage], target: float
+) -> Model:
+    """A long homogeneous chain without its length, if that can be bounded: the search is then
+    as fast as for a short one, and what it finds holds for the chain."""
+    length = model.length or 0
+    if length <= _LONG or not isinstance(model, MarkovChain) or not model.homogeneous:
+        return model
+    if getattr(query, "records", None) is not None:
+        return model
+    law = MarkovChain(model.transition, None, model.initial, model.states, fitted=model.fitted)
+    try:
+        measure(target, law)
+    except NotApplicableError:
+        return model
+    return law
 
 
 def _positive(name: str, value: float | None) -> float:
@@ -107,8 +135,24 @@ def _positive(name: str, value: float | None) -> float:
     return number
 
 
-def _largest(value: Callable[[float], float], target: float, method: str) -> float:
+def _start(model: Model, query: Query, target: float, method: str) -> float:
+    """An epsilon that surely keeps the target: the cheap contraction bound, inverted."""
+    if method != "best" or not isinstance(model, MarkovChain):
+        return target * _SMALLEST
+
+    def value(level: float) -> float:
+        return leakage(model, guarantee_of(model, query, level), method="contraction").value
+
+    try:
+        return _largest(value, target, "contraction", target * _SMALLEST)
+    except (NotApplicableError, InfeasibleError):
+        return target * _SMALLEST
+
+
+def _largest(value: Callable[[float], float], target: float, method: str, low: float) -> float:
     """Largest epsilon <= target with value(epsilon) <= target, by the Illinois method on logs.
+
+    ``low`` is an epsilon that probably keeps the target.
 
     Leakage rises with epsilon and is at least epsilon wherever a record can be singled out, so
     the target itself is the right end; never going past it keeps the release target-DP as well.
@@ -116,8 +160,10 @@ def _largest(value: Callable[[float], float], target: float, method: str) -> flo
     high, above = target, value(target)
     if above <= target:
         return target
-    low = target * _SMALLEST
     below = value(low)
+    if below > target and low > target * _SMALLEST:
+        low = target * _SMALLEST  # a confidence region asks for more than the estimate
+        below = value(low)
     if below > target:
         least = value(low * _SMALLEST)
         raise InfeasibleError(

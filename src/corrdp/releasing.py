@@ -5,23 +5,19 @@ Everything that can be wrong is checked before noise is drawn: an error releases
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 from typing import Any
 
-from corrdp.answering import check_reads, exact_answer
+from corrdp.answering import check_reads, exact_answer, what_is_read
 from corrdp.errors import RefusedError
+from corrdp.mechanisms.drawing import integer_mechanism, with_noise
 from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
-from corrdp.queries import Query
 from corrdp.results import Calibration, Release
 
-# OpenDP saturates at the ends of 64-bit integers, and answers keep to half of the range: noise of
-# a 64th of the other half stays inside but for e^-64 of the draws
-_WIDEST = 2.0**56
-_NARROWEST = 1 / 700  # in grid steps; below, noise other than 0 has probability under e^-700
 
-
-def draw(calibration: Calibration, data: Any, *, nonnegative: bool = False) -> Release:
+def draw(
+    calibration: Calibration, data: Any, *, nonnegative: bool = False, state: str | None = None
+) -> Release:
     """Answer the calibrated query on ``data`` with discrete Laplace noise from OpenDP.
 
     Parameters
@@ -32,6 +28,9 @@ def draw(calibration: Calibration, data: Any, *, nonnegative: bool = False) -> R
         path of a CSV or Parquet file, or a :class:`corrdp.tables.source.Table`.
     nonnegative : bool
         Set negative answers to 0 after the noise; this costs no privacy.
+    state : str, optional
+        For tables and a chain that was not fitted to one: the column or expression that holds its
+        states.
 
     Returns
     -------
@@ -55,9 +54,9 @@ def draw(calibration: Calibration, data: Any, *, nonnegative: bool = False) -> R
     query, model = calibration.query, calibration.model
     check_reads(model, query)
     _check_proof(calibration)
-    measurement, scale = _measurement(query, calibration.epsilon)
-    exact = exact_answer(model, query, data)
-    drawn = measurement(exact) if query.cells > 1 else [measurement(exact[0])]
+    least = DiscreteLaplace.for_epsilon(query, calibration.epsilon).scale / query.grid
+    measurement, scale = integer_mechanism(query.cells, query.steps, calibration.epsilon, least)
+    drawn = with_noise(measurement, exact_answer(model, query, data, state))
     noisy = [max(k, 0) for k in drawn] if nonnegative else drawn
     return Release(
         value=in_units(query, noisy),
@@ -72,6 +71,7 @@ def draw(calibration: Calibration, data: Any, *, nonnegative: bool = False) -> R
         assumptions=calibration.assumptions,
         model=model.describe(),
         digest=model.digest,
+        reads=what_is_read(model, query, data, state),
         nonnegative=nonnegative,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -92,32 +92,3 @@ def _check_proof(calibration: Calibration) -> None:
         )
     if leakage.digest and leakage.digest != calibration.model.digest:
         raise RefusedError("the calibration's proof is about another model; calibrate again")
-
-
-def _measurement(query: Query, epsilon: float) -> tuple[Any, float]:
-    """OpenDP's mechanism on the query's grid, and its scale in steps of that grid."""
-    scale = DiscreteLaplace.for_epsilon(query, epsilon).scale / query.grid
-    if not scale <= _WIDEST:
-        raise RefusedError(
-            f"epsilon={epsilon:.3g} needs noise of scale {scale:.3g} grid steps, beyond 64-bit "
-            "integers; choose a larger target"
-        )
-    if not scale >= _NARROWEST:
-        raise RefusedError(
-            f"epsilon={epsilon:.3g} would add no noise at all to a {query.kind}; "
-            "choose a smaller target"
-        )
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    number = dp.atom_domain(T="i64")
-    if query.cells == 1:
-        domain, metric = number, dp.absolute_distance(T="i64")
-    else:
-        domain, metric = dp.vector_domain(number), dp.l1_distance(T="i64")
-    while True:
-        measurement = dp.m.make_laplace(domain, metric, scale=scale)
-        # OpenDP rounds its proof up: at the calibrated scale it may be an ulp above epsilon
-        if measurement.map(query.steps) <= epsilon:
-            return measurement, scale
-        scale = math.nextafter(scale, math.inf)

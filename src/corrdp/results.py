@@ -6,7 +6,7 @@ written as ``"inf"``), ``from_dict`` its inverse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from corrdp.mechanisms.laplace import DiscreteLaplace
 
 Kind = Literal["exact", "upper bound", "lower bound", "estimate"]
+
+
+def _axes(ax: Axes | None) -> Axes:
+    """The axes given, or those of a new pyplot figure, so that ``plt.show()`` shows it."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained")[1]
 
 
 @dataclass(frozen=True)
@@ -209,7 +218,7 @@ class Leakage:
         """Draw every bound side by side; returns the matplotlib axes."""
         from corrdp.report.figures import draw_candidates
 
-        return draw_candidates(self, ax)
+        return draw_candidates(self, _axes(ax))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -267,11 +276,11 @@ class Calibration:
         """
         return self.mechanism.error(beta, norm)
 
-    def release(self, data: Any, *, nonnegative: bool = False) -> Release:
+    def release(self, data: Any, *, nonnegative: bool = False, state: str | None = None) -> Release:
         """Answer the query on ``data`` with OpenDP's noise. See :func:`corrdp.releasing.draw`."""
         from corrdp.releasing import draw
 
-        return draw(self, data, nonnegative=nonnegative)
+        return draw(self, data, nonnegative=nonnegative, state=state)
 
     def __repr__(self) -> str:
         lines = [
@@ -324,7 +333,7 @@ class Calibration:
         """Draw the law of the noise; returns the matplotlib axes."""
         from corrdp.report.figures import draw_noise
 
-        return draw_noise(self, ax)
+        return draw_noise(self, _axes(ax))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -348,6 +357,8 @@ class Release:
     assumptions : tuple of str
     model, digest : str
         One line on the model and its fingerprint.
+    reads : str
+        What was read from the data: the expression and the file.
     nonnegative : bool
         Whether negative answers were set to 0 afterwards (this costs no privacy).
     made : str
@@ -366,8 +377,9 @@ class Release:
     assumptions: tuple[str, ...]
     model: str
     digest: str
+    reads: str = ""
     nonnegative: bool = False
-    made: str = field(default="")
+    made: str = ""
 
     def __float__(self) -> float:
         return float(self.value)
@@ -387,8 +399,12 @@ class Release:
         return pairs if isinstance(self.value, list) else pairs[0]
 
     def __repr__(self) -> str:
+        from corrdp.queries import query_from_dict
+
+        asked = f"{query_from_dict(self.query)}{f', {self.reads}' if self.reads else ''}"
         lines = [
-            f"Release {self.value}",
+            f"Release {self.value} ({asked})",
+            f"  interval     {self.interval(0.95)} at level .95",
             f"  epsilon      {self.epsilon:.9g} (plain DP), BDP level {self.target:.6g} "
             f"({self.certificate.name} proves {self.leakage:.9g})",
             f"  noise        discrete Laplace of scale {self.scale:.6g}",

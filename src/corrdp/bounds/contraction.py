@@ -217,13 +217,15 @@ def limit_with_skipping(epsilon: float, diameters: np.ndarray) -> tuple[float, i
     return best, jump
 
 
-def contraction(chain: MarkovChain, guarantee: Pure) -> Bound:
+def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | None = None) -> Bound:
     """Contraction bound of a chain, scalar or per-record epsilon.
 
     Parameters
     ----------
     chain : MarkovChain
     guarantee : Pure
+    diameters : (1 or n - 1, m) array, optional
+        Upper bounds on the diameters of 1..m steps, where the kernel is not known exactly.
 
     Raises
     ------
@@ -236,7 +238,8 @@ def contraction(chain: MarkovChain, guarantee: Pure) -> Bound:
     >>> round(contraction(chain, Pure(1.0)).value, 6)
     4.813705
     """
-    diameters = skip_diameters(chain)
+    if diameters is None:
+        diameters = skip_diameters(chain)
     if chain.length is None:
         value, jump = limit_with_skipping(guarantee.largest, diameters)
         if math.isinf(value):

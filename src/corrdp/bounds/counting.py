@@ -26,6 +26,7 @@ from corrdp.results import Certificate, Kind, Witness
 _FORGOTTEN = 1e-13  # a gap whose kernel has at most this diameter stands for all longer ones
 _REACH = 1200
 _WORK = 2e9
+_OPTIONS = 3e7  # adversaries that are kept in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +226,11 @@ def _best_first(
     right: _Part,
     n: int | None,
 ) -> Bound:
+    options = len(left.need) * len(right.need) * len(alive) ** 2
+    if options > _OPTIONS:
+        raise NotApplicableError(
+            f"{options:.1e} adversaries are too many to go through; use transfer"
+        )
     total = left.need[:, None] + right.need[None, :]
     if n is None:
         allowed = np.ones_like(total, dtype=bool)

@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from corrdp.answering import check_reads
 from corrdp.bounds.base import Bound
-from corrdp.errors import GuaranteeError, InputError, NotApplicableError
-from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
-from corrdp.mechanisms.base import FiniteMechanism, Mechanism
+from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM, Scope, scope_of
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.guarantees import Guarantee
+from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
 from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
-from corrdp.queries import Query, resolve
+from corrdp.models.window import WindowChain
+from corrdp.queries import Query
 from corrdp.results import Candidate, Certificate, Leakage
 
-EVERY_MECHANISM = "every mechanism with this guarantee"
-METHODS = ("general", "lange", "zhao", "ratio", "contraction", "transfer", "exact")
+METHODS = ("general", "lange", "zhao", "ratio", "blocks", "contraction", "transfer", "exact")
 _WHOLE_DOMAIN = (
     "the mechanism keeps its epsilon for one changed record on every combination of values, "
     "impossible ones included"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Scope:
-    """What a leakage is asked for: a guarantee, and where given the query or mechanism."""
-
-    text: str
-    guarantee: Pure
-    query: Query | None = None
-    local: FiniteMechanism | None = None
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether the result must hold for every mechanism."""
-        return self.query is None and self.local is None
 
 
 Method = Callable[[Any, Scope], Bound]
@@ -54,25 +37,67 @@ def _general(model: Model, scope: Scope) -> Bound:
     return general(model, scope.guarantee)
 
 
+def _no_region(scope: Scope, name: str) -> None:
+    if scope.region is not None:
+        raise NotApplicableError(f"{name} is for one kernel, not for a confidence region")
+
+
 def _additive(name: str) -> Method:
     def method(model: MarkovChain, scope: Scope) -> Bound:
         from corrdp.bounds import ratios
 
+        _no_region(scope, name)
         return getattr(ratios, name)(model, scope.guarantee)
 
     return method
 
 
+def _ratio(model: MarkovChain, scope: Scope) -> Bound:
+    from corrdp.bounds.ratios import ratio
+    from corrdp.bounds.uncertain import uncertain_ratio
+
+    if scope.region is not None:
+        return uncertain_ratio(model, scope.guarantee, scope.region)
+    return ratio(model, scope.guarantee)
+
+
 def _contraction(model: MarkovChain, scope: Scope) -> Bound:
     from corrdp.bounds.contraction import contraction
+    from corrdp.bounds.uncertain import uncertain_contraction
 
+    if scope.region is not None:
+        return uncertain_contraction(model, scope.guarantee, scope.region)
     return contraction(model, scope.guarantee)
+
+
+def _blocks(model: WindowChain, scope: Scope) -> Bound:
+    from corrdp.bounds.uncertain import uncertain_blocks
+    from corrdp.bounds.windows import blocks
+
+    if scope.region is not None:
+        return uncertain_blocks(model, scope.guarantee, scope.region)
+    return blocks(model, scope.guarantee)
+
+
+def _windows(model: WindowChain, scope: Scope) -> Bound:
+    from corrdp.bounds.windows import window_contraction
+
+    _no_region(scope, "contraction on windows")
+    return window_contraction(model, scope.guarantee)
+
+
+def _exact_windows(model: WindowChain, scope: Scope) -> Bound:
+    from corrdp.bounds.exact import window_table
+
+    _no_region(scope, "exact")
+    return _exact_table(window_table(model), scope)
 
 
 def _transfer(model: MarkovChain, scope: Scope) -> Bound:
     from corrdp.bounds.transfer import step_matrices, transfer
     from corrdp.mechanisms.base import steps
 
+    _no_region(scope, "transfer")
     if scope.local is not None:
         return transfer(model, steps(scope.local.channel())[None])
     guarantee = scope.guarantee
@@ -87,6 +112,7 @@ def _exact_chain(model: MarkovChain, scope: Scope) -> Bound:
     from corrdp.bounds.counting import exact_sum
     from corrdp.bounds.exact import is_short, table_of
 
+    _no_region(scope, "exact")
     if scope.query is not None:
         scores = scope.query.scores(model.states)
         if scores is not None and not scope.guarantee.is_vector and model.homogeneous:
@@ -137,10 +163,16 @@ _APPLICABLE: dict[type, dict[str, Method]] = {
         "general": _general,
         "lange": _additive("lange"),
         "zhao": _additive("zhao"),
-        "ratio": _additive("ratio"),
+        "ratio": _ratio,
         "contraction": _contraction,
         "transfer": _transfer,
         "exact": _exact_chain,
+    },
+    WindowChain: {
+        "general": _general,
+        "blocks": _blocks,
+        "contraction": _windows,
+        "exact": _exact_windows,
     },
 }
 
@@ -152,6 +184,7 @@ def leakage(
     query: Query | None = None,
     mechanism: Mechanism | None = None,
     method: str = "best",
+    confidence: float | None = None,
 ) -> Leakage:
     """What a privacy parameter really means on dependent records.
 
@@ -174,8 +207,11 @@ def leakage(
     mechanism : Mechanism, optional
         Narrow the scope to this mechanism.
     method : str
-        "best" for the smallest applicable bound, or one of general, lange, zhao, ratio,
+        "best" for the smallest applicable bound, or one of general, lange, zhao, ratio, blocks,
         contraction, transfer, exact.
+    confidence : float, optional
+        For fitted chains: a joint level such as .95. The value then holds for every kernel in the
+        confidence region of the counts, not only for the estimate.
 
     Returns
     -------
@@ -203,7 +239,7 @@ def leakage(
     """
     if type(model) not in _APPLICABLE:
         raise InputError(f"model must be a dependence model such as MarkovChain, got {model!r}")
-    scope = _scope(model, epsilon, query, mechanism)
+    scope = scope_of(model, epsilon, query, mechanism, confidence)
     applicable = _APPLICABLE[type(model)]
     if method == "best":
         return _best(model, scope, applicable)
@@ -254,8 +290,13 @@ def _result(
         if known:
             per_record = np.minimum(np.minimum.reduce(known), bound.value)
     narrow = method == "exact" or (method == "transfer" and scope.local is not None)
-    text = scope.text if narrow else EVERY_MECHANISM
+    wide = EACH_RECORD if scope.guarantee.is_vector else EVERY_MECHANISM
+    text = scope.text if narrow else wide
     assumptions = (*model.assumptions, *bound.certificate.assumptions)
+    if getattr(model, "fitted", None) is not None and scope.region is None:
+        assumptions += (
+            "the fitted probabilities are taken as exact (no confidence was asked for)",
+        )
     if narrow and not scope.is_wide:
         assumptions += (f"one release by {scope.text}; nothing else about these records is public",)
     else:
@@ -273,80 +314,3 @@ def _result(
         model=model.describe(),
         digest=model.digest,
     )
-
-
-def _scope(
-    model: Model,
-    epsilon: Guarantee | float | Sequence[float] | np.ndarray | None,
-    query: Query | None,
-    mechanism: Mechanism | None,
-) -> Scope:
-    if mechanism is not None:
-        if epsilon is not None or query is not None:
-            raise InputError("a mechanism brings its own epsilon and query; give it alone")
-        own = getattr(mechanism, "query", None)
-        if isinstance(own, Query):
-            level = pure(mechanism.guarantee)
-            return _query_scope(model, level, own, f"{type(mechanism).__name__} noise on the {own}")
-        if isinstance(mechanism, FiniteMechanism):
-            inputs, states = len(mechanism.channel()), model.states
-            if states is not None and inputs != len(states):
-                raise InputError(
-                    f"the mechanism takes {inputs} values and the model has {len(states)} states"
-                )
-            return Scope(f"{mechanism} on each record", pure(mechanism.guarantee), local=mechanism)
-        raise InputError(
-            f"cannot use {mechanism!r}: expected Laplace, DiscreteLaplace, BinaryResponse or GRR"
-        )
-    if epsilon is None:
-        raise InputError("give epsilon (a number, one per record, or a guarantee) or mechanism=")
-    level = pure(as_guarantee(epsilon))
-    if query is None:
-        return Scope(EVERY_MECHANISM, level)
-    return _query_scope(model, level, query, f"Laplace noise on the {query}")
-
-
-def _query_scope(model: Model, level: Pure, query: Query, text: str) -> Scope:
-    query = resolve(query, model.records)
-    check_reads(model, query)
-    if level.is_vector:
-        raise InputError("with a query, epsilon is the query's DP level: give one number")
-    return Scope(text, spread_over(model, query, level.largest), query)
-
-
-def spread_over(model: Model, query: Query, epsilon: float) -> Pure:
-    """The guarantee of one query: epsilon for the records that it reads, 0 for the others."""
-    if getattr(query, "records", None) is None:
-        return Pure(epsilon)
-    if model.length is None:
-        raise InputError("records= needs a model with a length")
-    pattern = query.pattern(model.length)
-    assert pattern is not None
-    return Pure(epsilon * pattern)
-
-
-def pure(guarantee: Guarantee) -> Pure:
-    """The guarantee as pure DP, or the reason why no theorem turns it into a leakage.
-
-    Examples
-    --------
-    >>> pure(Approximate(1.0, 0.0))
-    Pure(epsilon=1.0)
-    """
-    if isinstance(guarantee, Approximate) and guarantee.delta == 0:
-        guarantee = Pure(guarantee.epsilon)
-    if isinstance(guarantee, Pure):
-        if not math.isfinite(guarantee.largest):
-            raise GuaranteeError("an infinite epsilon promises nothing")
-        return guarantee
-    reasons = {
-        GDP: "Gaussian noise has unbounded likelihood ratios, and no theorem turns mu into a "
-        "leakage on dependent records; use Laplace noise, Pure(epsilon)",
-        Approximate: "with delta > 0 rare outputs may reveal anything, and dependence multiplies "
-        "them in a way no theorem bounds yet; use a mechanism with delta = 0, Pure(epsilon)",
-        L1: "an l1 rate needs real-valued records with a secret range; these models have finite "
-        "states, so give the DP level instead, Pure(rate * width)",
-        Tradeoff: "no theorem turns a trade-off curve into a leakage on dependent records; "
-        "use Pure(epsilon)",
-    }
-    raise GuaranteeError(reasons[type(guarantee)])

@@ -23,6 +23,7 @@ from corrdp.bounds.mixtures import lambda_pairs
 from corrdp.errors import NotApplicableError
 from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
+from corrdp.models.window import WindowChain
 from corrdp.queries import Histogram, Query
 from corrdp.results import Certificate, Witness
 
@@ -56,10 +57,29 @@ def table_of(chain: MarkovChain) -> JointTable:
     return JointTable(law)
 
 
+def window_table(chain: WindowChain) -> JointTable:
+    """Write out the joint law of a short chain of order k. O(s^n)."""
+    n, (size, s), k = chain.length, chain.transition.shape, chain.order
+    if n is None or n < k or s**n > _OUTCOMES:
+        raise NotApplicableError(
+            f"enumeration takes s^n outcomes, at most {_OUTCOMES}; use contraction or blocks"
+        )
+    law: dict[tuple, float] = {}
+    for path in itertools.product(range(s), repeat=n):
+        window = int(np.ravel_multi_index(path[:k], (s,) * k))
+        p = chain.stationary[window]
+        for y in path[k:]:
+            p = p * chain.transition[window, y]
+            window = (window * s) % size + y
+        if p > 0:
+            law[tuple(chain.states[x] for x in path)] = float(p)
+    return JointTable(law)
+
+
 Compare = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], float]
 
 
-def _adversaries(
+def adversaries(
     table: JointTable,
 ) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...], list[tuple[int, np.ndarray]]]]:
     """Each adversary with one value of what it knows: target, known, values, and for each
@@ -87,7 +107,7 @@ def _search(table: JointTable, compare: Compare) -> Bound:
     _, probabilities = table.outcomes
     per_record = np.zeros(table.length or 0)
     best, witness = 0.0, None
-    for i, known, key, split in _adversaries(table):
+    for i, known, key, split in adversaries(table):
         for (a, rows_a), (b, rows_b) in itertools.permutations(split, 2):
             p, q = probabilities[rows_a], probabilities[rows_b]
             value = compare(rows_a, p / p.sum(), rows_b, q / q.sum())

@@ -61,8 +61,10 @@ def zhao(chain: MarkovChain, guarantee: Pure) -> Bound:
     return _shifted(chain, guarantee, 6.0 * _log_omega(chain, "zhao"), Certificate("zhao", ZHAO))
 
 
-def ratio(chain: MarkovChain, guarantee: Pure) -> Bound:
+def ratio(chain: MarkovChain, guarantee: Pure, log_omega: float | None = None) -> Bound:
     """``eps_i + (a + b) ln omega`` with a = 2 unless i is first, b = 2, 1 or 0 as i nears the end.
+
+    ``log_omega`` may be an upper bound, where the kernel is not known exactly.
 
     Examples
     --------
@@ -70,7 +72,8 @@ def ratio(chain: MarkovChain, guarantee: Pure) -> Bound:
     >>> round(ratio(chain, Pure(1.0)).value, 6)
     9.317766
     """
-    log_omega = _log_omega(chain, "ratio")
+    if log_omega is None:
+        log_omega = _log_omega(chain, "ratio")
     certificate = Certificate("ratio", RATIO)
     if chain.length is None:
         return _shifted(chain, guarantee, 4.0 * log_omega, certificate)

@@ -129,7 +129,7 @@ def by_record(
         closed = whole or certified.max() <= found.max() * (1.0 + CLOSED)
         if closed or least < reach or reach == most:
             break
-        reach = min(2 * reach, most)
+        reach = min(4 * reach, most)
     per_record = certified.max(axis=(1, 2)) * (1.0 + ROUNDING)
     per_record = np.minimum(per_record, float(top.sum()))
     target = int(per_record.argmax())

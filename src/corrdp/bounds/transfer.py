@@ -25,6 +25,7 @@ from corrdp.results import Certificate, Kind, Witness
 
 REFERENCE = "theorem T-2 (docs/theorems.md#transfer)"
 PAIRWISE_STATES = 8  # above this many states one bound per pair of values takes too long
+_MOST_STATES = 120  # above this even one bound for all pairs does
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,11 @@ def transfer(chain: MarkovChain, steps: np.ndarray) -> Bound:
     3.310747
     """
     alive = np.flatnonzero(chain.occurring)
+    if len(alive) > _MOST_STATES:
+        raise NotApplicableError(
+            f"transfer takes too long for {len(alive)} states (at most {_MOST_STATES}); use "
+            "contraction, or merge states"
+        )
     steps = np.ascontiguousarray(steps[:, alive][:, :, alive], dtype=float)
     if len(alive) == 1:
         zeros = None if chain.length is None else np.zeros(chain.length)
@@ -162,7 +168,7 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bo
         closed = whole or certified.max() <= found.max() * (1.0 + CLOSED)
         if closed or got == most or got < reach:
             break
-        reach = min(2 * reach, most)
+        reach = min(4 * reach, most)
     values = (found if whole else certified).max(axis=(1, 2)) * (1.0 + ROUNDING)
     if n is not None:
         values = np.minimum(values, n * top)  # rounding must not lift it above the sum of epsilons

@@ -19,6 +19,9 @@ _AS_OPTIONS = {
     "name it in missing=": "name it with --missing",
     "method='best'": "--method best",
     "Count(where=...)": "--query count:CONDITION",
+    "Mean(lower, upper, n=...)": "--n N",
+    "confidence=": "--confidence",
+    "state=...": "--state",
 }
 
 

@@ -8,9 +8,11 @@ import typer
 
 from corrdp.cli.options import (
     MODEL_HELP,
+    Confidence,
     Epsilon,
     Json,
     Method,
+    Number,
     QueryText,
     Target,
     one_of,
@@ -31,6 +33,7 @@ def leakage(
         typer.Option(help="Ask about this query's Laplace noise only; written as in calibrate."),
     ] = None,
     method: Method = "best",
+    confidence: Confidence = None,
     json: Json = False,
 ) -> None:
     """What a DP level really means on these records: every bound, and the best of them."""
@@ -40,7 +43,7 @@ def leakage(
     law = read_model(model)
     asked = None if query is None else read_query(query, law)
     with working("evaluating every bound"):
-        result = measure(law, epsilon, query=asked, method=method)
+        result = measure(law, epsilon, query=asked, method=method, confidence=confidence)
     print(as_json(result)) if json else show_leakage(result)
 
 
@@ -50,6 +53,8 @@ def calibrate(
     target: Target = None,
     epsilon: Epsilon = None,
     method: Method = "best",
+    confidence: Confidence = None,
+    n: Number = None,
     json: Json = False,
 ) -> None:
     """How much noise keeps a promise: the DP level, the scale and the error to expect.
@@ -61,7 +66,8 @@ def calibrate(
 
     level = one_of(target, epsilon)
     law = read_model(model)
-    asked = read_query(query, law)
+    asked = read_query(query, law, n=n)
     with working("finding the least noise"):
-        result = invert(law, **level, query=asked, method=method)
+        result = invert(law, **level, query=asked, method=method, confidence=confidence)
+    _ = result.scale  # says what is missing before anything is printed
     print(as_json(result)) if json else show_calibration(result)

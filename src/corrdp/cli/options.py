@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from corrdp.queries import Query
 
 MODEL_HELP = "Model file made by [bold]corrdp fit[/bold], or independent[:N], or groups:M."
-METHODS = "best, general, lange, zhao, ratio, contraction, transfer, exact"
+METHODS = "best, general, lange, zhao, ratio, blocks, contraction, transfer, exact"
 
 Epsilon = Annotated[
     float | None,
@@ -37,6 +37,16 @@ Missing = Annotated[
     list[str] | None,
     typer.Option(help="Further text that means missing; empty, NA, NaN and null always do."),
 ]
+Confidence = Annotated[
+    float | None,
+    typer.Option(
+        help="Hold for every kernel that the data still allow at this joint level, such as 0.95."
+    ),
+]
+Number = Annotated[
+    int | None,
+    typer.Option("--n", help="Public number of recorded values, for a mean."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -53,10 +63,7 @@ def read_model(text: str) -> Model:
         return Groups(_whole(text, size))
     from corrdp.models.files import load_model
 
-    try:
-        return load_model(text)
-    except UnicodeDecodeError:
-        raise ModelError(f"{text} is not a model file: give the one made by corrdp fit") from None
+    return load_model(text)
 
 
 def _whole(text: str, number: str) -> int:
@@ -66,11 +73,13 @@ def _whole(text: str, number: str) -> int:
         raise ModelError(f"{text!r}: {number!r} is not a whole number") from None
 
 
-def read_query(text: str, model: Model, *, skip_missing: bool = False) -> Query:
+def read_query(
+    text: str, model: Model, *, skip_missing: bool = False, n: int | None = None
+) -> Query:
     """A query as written on the command line, with the model's states for labels."""
     from corrdp.cli.asking import parse_query
 
-    return parse_query(text, model.states, "skip" if skip_missing else "raise")
+    return parse_query(text, model.states, "skip" if skip_missing else "raise", n)
 
 
 def one_of(target: float | None, epsilon: float | None) -> dict[str, Any]:

@@ -9,10 +9,12 @@ import typer
 
 from corrdp.cli.options import (
     MODEL_HELP,
+    Confidence,
     Epsilon,
     Json,
     Method,
     Missing,
+    Number,
     QueryText,
     Target,
     check_outputs,
@@ -38,6 +40,12 @@ def release(
     target: Target = None,
     epsilon: Epsilon = None,
     method: Method = "best",
+    confidence: Confidence = None,
+    n: Number = None,
+    state: Annotated[
+        str | None,
+        typer.Option(help="What holds the states, for a chain that was not fitted to a file."),
+    ] = None,
     missing: Missing = None,
     skip_missing: Annotated[
         bool,
@@ -60,6 +68,9 @@ def release(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the release as JSON.")
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a release or report that exists.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Answer a query once, with noise that keeps the promise.
@@ -73,6 +84,12 @@ def release(
     if public and report is None:
         raise InputError("--public is about the report: add --report FILE")
     check_outputs(report, output, inputs=(file, model))
+    kept = [path for path in (report, output) if path is not None and path.exists()]
+    if kept and not force:
+        raise InputError(
+            f"{kept[0]} exists and may be the record of a release already made; choose another "
+            "name, or --force"
+        )
     from corrdp import calibrate
     from corrdp.answering import missing_text
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
@@ -80,14 +97,14 @@ def release(
     from corrdp.tables.source import open_table
 
     law = read_model(model)
-    asked = read_query(query, law, skip_missing=skip_missing)
+    asked = read_query(query, law, skip_missing=skip_missing, n=n)
     with working("finding the least noise"):
-        calibration = calibrate(law, **level, query=asked, method=method)
+        calibration = calibrate(law, **level, query=asked, method=method, confidence=confidence)
     answer = None
     if not dry_run:
         with working(f"answering on {file}"):
             table = open_table(file, missing_texts(missing, missing_text(law)))
-            answer = calibration.release(table, nonnegative=nonnegative)
+            answer = calibration.release(table, nonnegative=nonnegative, state=state)
     result = calibration if answer is None else answer
     texts: dict[Path, str] = {}
     if report is not None:

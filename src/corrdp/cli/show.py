@@ -15,7 +15,11 @@ from rich.text import Text
 from corrdp.report.words import in_words, number
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from corrdp.models.diagnostics import Diagnostics
     from corrdp.models.markov import MarkovChain
+    from corrdp.models.window import WindowChain
     from corrdp.results import Calibration, Leakage, Release
 
 FIT_WARNING = (
@@ -23,6 +27,7 @@ FIT_WARNING = (
     "epsilon here accounts for; keep the model file as private as the data"
 )
 _SHOWN_STATES = 12  # a larger kernel does not fit a terminal; the model file holds it
+_COMPARED_WINDOWS = 9  # comparing orders on more would keep the reader waiting
 
 
 def as_json(result: Any) -> str:
@@ -64,12 +69,40 @@ def warn_about_fit() -> None:
     Console(stderr=True, markup=False, highlight=False).print(Text(FIT_WARNING, style="yellow"))
 
 
-def show_chain(chain: MarkovChain, output: Path | None) -> None:
+def show_orders(chain: MarkovChain) -> None:
+    """What a promise costs under first and second order, in noise relative to plain DP."""
+    from corrdp.calibration import calibrate
+    from corrdp.errors import CorrdpError
+    from corrdp.queries import Count
+
+    said = []
+    for order in (1, 2):
+        try:
+            law = chain.with_order(order)
+            if len(law.transition) > _COMPARED_WINDOWS:
+                return
+            epsilon = calibrate(law, 1.0, query=Count(chain.states[0])).epsilon
+            said.append(f"{1 / epsilon:.4g} times under order {order}")
+        except CorrdpError as error:
+            said.append(f"unknown under order {order} ({error})")
+    _print(_facts([("noise for BDP level 1", f"{', '.join(said)}, relative to plain DP")]))
+
+
+def show_chain(chain: MarkovChain | WindowChain, output: Path | None) -> None:
     """A fitted chain: kernel with standard errors, and what was counted."""
     fit = chain.fitted
     assert fit is not None
     _title(chain.describe())
-    if len(chain.states) <= _SHOWN_STATES:
+    if chain.kind == "window":
+        table = Table("after", title="Pr[next | last records]")
+        for state in chain.states:
+            table.add_column(Text(str(state)), justify="right")
+        for window, row in zip(chain.windows, chain.transition, strict=True):  # type: ignore[union-attr]
+            if row.any() and len(chain.transition) <= 4 * _SHOWN_STATES:
+                named = ", ".join(str(chain.states[x]) for x in window)
+                table.add_row(Text(named), *(f"{p:.4f}" for p in row))
+        _print(table)
+    elif len(chain.states) <= _SHOWN_STATES:
         table = Table("from \\ to", title="Pr[next | present] ± standard error")
         for state in chain.states:
             table.add_column(Text(str(state)), justify="right")
@@ -86,12 +119,55 @@ def show_chain(chain: MarkovChain, output: Path | None) -> None:
         ("missing", f"{fit.missing:,}"),
         ("breaks", f"{fit.breaks:,}"),
         ("sequences", f"{fit.sequences:,}, the longest of {fit.longest:,} steps"),
-        ("Birkhoff diameter", f"{chain.diameter:.6g}"),
+        *(
+            [("Birkhoff diameter", f"{diameter:.6g}")]
+            if isinstance(diameter := getattr(chain, "diameter", None), float)
+            else []
+        ),
         ("digest", chain.digest),
     ]
     if output is not None:
         facts.append(("written", str(output)))
     _print(_facts(facts))
+
+
+def show_diagnostics(diagnostics: Diagnostics) -> None:
+    """Whether a fitted chain describes its data: the tests, the states, and what to watch."""
+    table = Table(
+        "test",
+        Column("G²", justify="right"),
+        Column("df", justify="right"),
+        "verdict",
+        title="Does the chain fit?",
+    )
+    for test in diagnostics.tests:
+        table.add_row(
+            test.name,
+            f"{test.statistic:.6g}",
+            f"{test.degrees:,}",
+            Text(test.words),
+            style="bold" if test.rejected else "",
+        )
+    if diagnostics.tests:
+        _print(table)
+    if len(diagnostics.states) <= _SHOWN_STATES:
+        counted = zip(diagnostics.states, diagnostics.visits, diagnostics.shares, strict=True)
+        _print(_facts((f"state {x}", f"{n:,} ({100 * share:.1f} %)") for x, n, share in counted))
+    for text in diagnostics.warnings:
+        _print(Text(f"warning: {text}", style="yellow"))
+
+
+def save_picture(ax: Axes, path: Path) -> None:
+    """Write a figure, with the background that its colours are made for."""
+    import matplotlib
+
+    from corrdp.report.style import PAPER
+
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "corrdp"}):
+        undated = {"Date": None} if path.suffix.lower() == ".svg" else {}
+        figure.savefig(path, facecolor=PAPER, dpi=200, metadata=undated)
 
 
 def show_leakage(result: Leakage) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from corrdp.encoding import SCHEMA, encode
-from corrdp.errors import ModelError
+from corrdp.errors import InputError, ModelError
 
 
 class Model(ABC):
@@ -58,8 +58,11 @@ class Model(ABC):
         """Write the model file; a crash leaves the old file or the new one, never half of it."""
         target = Path(path)
         partial = target.with_name(target.name + ".part")
-        partial.write_text(json.dumps(self.to_dict(), indent=1) + "\n")
-        partial.replace(target)
+        try:
+            partial.write_text(json.dumps(self.to_dict(), indent=1) + "\n")
+            partial.replace(target)
+        except OSError as error:
+            raise InputError(f"cannot write {target}: {error.strerror or error}") from None
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"

@@ -13,12 +13,14 @@ from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
 from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
+from corrdp.models.window import WindowChain
 
 _KEYS = {
     "independent": {"n"},
     "groups": {"m", "labels"},
     "table": {"table"},
     "markov": {"states", "transition", "initial", "length", "fit"},
+    "window": {"states", "order", "transition", "length", "fit"},
 }
 
 
@@ -63,6 +65,10 @@ def _build(kind: str, body: dict[str, Any]) -> Model:
             from corrdp.models.fitting import ChainFit
 
             fit = ChainFit.from_dict(fit)
+        if kind == "window":
+            return WindowChain(
+                body["transition"], body["order"], body["length"], body["states"], fitted=fit
+            )
         return MarkovChain(
             body["transition"], body["length"], body["initial"], body["states"], fitted=fit
         )

@@ -12,7 +12,7 @@ P. Billingsley, "Statistical methods in Markov chains", Annals of Mathematical S
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,12 @@ import numpy as np
 
 from corrdp.errors import DataError, ModelError
 from corrdp.models.markov import MarkovChain
+from corrdp.models.window import WindowChain
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.tallies import TripleCounts
+
+# One changed record moves two transitions: two counts fall by one and two rise by one.
+COUNT_SENSITIVITY = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,14 @@ class ChainFit:
         What was read from a table; None, () and None for sequences in memory.
     missing_text : tuple of str
         Texts that stood for "not recorded"; a release reads the table the same way.
+    zeros : {"chance", "structural"}
+        What a transition that was never seen means: chance, or that it is impossible.
+    private_epsilon : float or None
+        DP level of the noise on ``counts``, when the fit is private.
+    public : bool
+        Whether the data of the fit are public, so that fitting gives nothing away.
+    later : (s, s) array of int or None
+        How many of ``counts`` lead to a time step in the later half; None when not counted.
 
     Examples
     --------
@@ -65,6 +77,10 @@ class ChainFit:
     order_by: tuple[str, ...] = ()
     group: str | None = None
     missing_text: tuple[str, ...] = MISSING_TEXT
+    zeros: str = "chance"
+    private_epsilon: float | None = None
+    public: bool = False
+    later: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -77,13 +93,20 @@ class ChainFit:
             raise ModelError(f"triples must be rows x, y, z, number, got shape {triples.shape}")
         if len(triples) and triples[:, :3].max() >= len(counts):
             raise ModelError(f"triples name a state beyond the {len(counts)} of counts")
-        for name, array in (("counts", counts), ("triples", triples)):
+        arrays = {"counts": counts, "triples": triples}
+        if self.later is not None:
+            arrays["later"] = later = _whole_numbers("later", self.later)
+            if later.shape != counts.shape or (later > counts).any():
+                raise ModelError("later must be of the shape of counts and nowhere larger")
+        for name, array in arrays.items():
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         for name in ("rows", "missing", "sequences", "longest", "breaks"):
             _whole_numbers(name, getattr(self, name))
         object.__setattr__(self, "order_by", tuple(self.order_by))
         object.__setattr__(self, "missing_text", tuple(self.missing_text))
+        if self.zeros not in ("chance", "structural"):
+            raise ModelError(f'zeros must be "chance" or "structural", got {self.zeros!r}')
 
     @property
     def transitions(self) -> int:
@@ -92,14 +115,20 @@ class ChainFit:
 
     @property
     def kernel(self) -> np.ndarray:
-        """The estimate: ``P[x, y] = counts[x, y] / counts[x].sum()``."""
-        return self.counts / self.counts.sum(axis=1, keepdims=True)
+        """The estimate: ``P[x, y] = counts[x, y] / counts[x].sum()``.
+
+        Noisy counts of a private fit are taken as at least 1/2, so that noise makes no transition
+        impossible.
+        """
+        counts = self.counts if self.private_epsilon is None else np.maximum(self.counts, 0.5)
+        return counts / counts.sum(axis=1, keepdims=True)
 
     @property
     def standard_errors(self) -> np.ndarray:
         """``sqrt(P[x, y] (1 - P[x, y]) / counts[x].sum())``; 0 where P is 0 or 1."""
         kernel = self.kernel
-        return np.sqrt(kernel * (1 - kernel) / self.counts.sum(axis=1, keepdims=True))
+        totals = np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+        return np.sqrt(kernel * (1 - kernel) / totals)
 
     @property
     def triple_counts(self) -> np.ndarray:
@@ -109,14 +138,40 @@ class ChainFit:
         dense[tuple(self.triples[:, :3].T)] = self.triples[:, 3]
         return dense
 
+    def window_counts(self, order: int) -> np.ndarray:
+        """Counts of the next state after each window of ``order`` states, shape (s^order, s)."""
+        if order == 1:
+            return self.counts
+        if order != 2:
+            raise ModelError(f"counts are kept for windows of one or two states, not {order}")
+        return self.triple_counts.reshape(-1, len(self.counts))
+
+    def noise_radius(self, level: float) -> int:
+        """Largest noise on any count, with this probability; 0 without noise."""
+        if self.private_epsilon is None:
+            return 0
+        from corrdp.mechanisms.laplace import coverage_radius
+
+        return coverage_radius(level, COUNT_SENSITIVITY / self.private_epsilon, self.counts.size)
+
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a user of the estimate takes for granted, in words."""
-        said = [
-            f"the kernel was estimated from {self.transitions:,} transitions and is taken as exact",
-            "fitting on the private data is itself a release of information, which is not "
-            "accounted for",
-        ]
+        said = [f"the kernel was estimated from {self.transitions:,} transitions"]
+        if self.public:
+            said.append("the data of the fit are public, and the released data follow the same law")
+        elif self.private_epsilon is None:
+            said.append(
+                "fitting on the private data is itself a release of information, which is not "
+                "accounted for"
+            )
+        else:
+            said.append(
+                f"the private fit cost epsilon {self.private_epsilon:.6g} on the same records; it "
+                "is added to the epsilon of every release"
+            )
+        if self.zeros == "structural":
+            said.append("transitions that were never seen are impossible")
         if self.state is not None and not self.order_by:
             said.append("time is the order of the rows in the file, where gaps cannot be seen")
         if self.breaks:
@@ -132,6 +187,7 @@ class ChainFit:
         """Plain JSON, exact."""
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         data["counts"], data["triples"] = self.counts.tolist(), self.triples.tolist()
+        data["later"] = None if self.later is None else self.later.tolist()
         data["order_by"], data["missing_text"] = list(self.order_by), list(self.missing_text)
         return data
 
@@ -164,7 +220,13 @@ def fit_chain(
     order_by: str | Sequence[str] | None = None,
     group: str | None = None,
     missing: Iterable[str] | None = None,
-) -> MarkovChain:
+    order: int = 1,
+    zeros: str = "chance",
+    private_epsilon: float | None = None,
+    states: Sequence[Any] | None = None,
+    public: bool = False,
+    engine: str | None = None,
+) -> MarkovChain | WindowChain:
     """Estimate a homogeneous chain by transition counts.
 
     A missing value breaks the chain, and so does a time step longer than the usual one (see
@@ -184,10 +246,26 @@ def fit_chain(
         Tables only: what tells the sequences apart.
     missing : iterable of str, optional
         Texts that mean "not recorded"; "", "NA", "NaN" and "null" when left out.
+    order : {1, 2}
+        How many past records the next one depends on; 2 gives a :class:`WindowChain`.
+    zeros : {"chance", "structural"}
+        Whether a transition that was never seen was missed by chance or is impossible; this
+        matters for confidence regions.
+    private_epsilon : float, optional
+        Fit privately, from counts with OpenDP's noise of this DP level. It is a cost on the same
+        records, added to the epsilon of every release before conversion.
+    states : sequence, optional
+        The public list of states; needed for a private fit, because which states occur is
+        private too (true/false states are known anyway).
+    public : bool
+        The data of the fit are public, or older data that need no protection: fitting then gives
+        nothing away, and the chain has no length, so that it serves data of any length.
+    engine : {"duckdb", "spark"}, optional
+        Files only: who reads and counts; DuckDB when left out.
 
     Returns
     -------
-    MarkovChain
+    MarkovChain or WindowChain
         Stationary, with ``fitted`` set to a :class:`ChainFit`.
 
     Examples
@@ -203,19 +281,27 @@ def fit_chain(
     if isinstance(data, Table):
         if missing is not None:
             raise DataError("this table is open already; give missing to open_table instead")
+        if engine is not None:
+            raise DataError("this table is open already; give engine to open_table instead")
         texts = data.missing
     if isinstance(data, str | Path | Table):
-        found = _count_table(data, state, orders, group, texts)
-    elif state is not None or orders or group is not None:
-        raise DataError("state, order_by and group are for tables; give the path of a file")
+        found = _count_table(data, state, orders, group, texts, engine or "duckdb")
+    elif state is not None or orders or group is not None or engine is not None:
+        raise DataError("state, order_by, group and engine are for tables; give a file's path")
     else:
         from corrdp.tables.sequences import count_sequences
 
         found = count_sequences(data, texts)
-    _check_counts(found)
+    if states is not None or private_epsilon is not None:
+        found = _with_states(found, states)
+    counts, triples = found.counts, found.triples
+    if private_epsilon is not None:
+        counts, triples = _noisy(found, private_epsilon, order), np.zeros((0, 4), np.int64)
+    else:
+        _check_counts(found)
     fit = ChainFit(
-        counts=found.counts,
-        triples=found.triples,
+        counts=counts,
+        triples=triples,
         rows=found.rows,
         missing=found.missing,
         sequences=found.sequences,
@@ -225,8 +311,78 @@ def fit_chain(
         order_by=orders,
         group=group,
         missing_text=texts,
+        zeros=zeros,
+        private_epsilon=private_epsilon,
+        # whatever is counted without noise would break the promise of a private fit
+        later=found.later if private_epsilon is None else None,
+        public=public,
     )
-    return MarkovChain(fit.kernel, found.longest, None, found.states, fitted=fit)
+    chain = MarkovChain(
+        fit.kernel, None if public else found.longest, None, found.states, fitted=fit
+    )
+    return chain if order == 1 else second_order(chain, order)
+
+
+def second_order(chain: MarkovChain, order: int) -> WindowChain:
+    """The chain of order 2 from the triples of a fit."""
+    fit = chain.fitted
+    if fit is None or isinstance(order, bool) or order != 2:
+        raise DataError(
+            f"fit counts windows of one or two states, not order={order!r}; for more give the "
+            "probabilities yourself: WindowChain(transition, order)"
+        )
+    counts = fit.window_counts(2)
+    totals = counts.sum(axis=1, keepdims=True)
+    rows = np.divide(counts, totals, out=np.zeros(counts.shape), where=totals > 0)
+    try:
+        return WindowChain(rows, 2, chain.length, chain.states, fitted=fit)
+    except ModelError as error:
+        raise DataError(f"too few data for order 2: {error}; merge states or fit order=1") from None
+
+
+def _with_states(found: TripleCounts, states: Sequence[Any] | None) -> TripleCounts:
+    """The counts over a public list of states, of which some may not occur."""
+    if states is None:
+        if not all(isinstance(state, bool) for state in found.states):
+            raise DataError(
+                "a private fit needs states=[...], the public list of states: which of them "
+                "occur is private too"
+            )
+        states = (False, True)
+    listed = tuple(states)
+    if len(set(listed)) < len(listed) or len(listed) < 2:
+        raise DataError(f"states must list two or more distinct states, got {listed!r}")
+    if absent := [state for state in found.states if state not in listed]:
+        raise DataError(f"the data hold {_named(absent)}, which is not among states={listed!r}")
+    place = np.array([listed.index(state) for state in found.states])
+    counts, later = np.zeros((2, len(listed), len(listed)), dtype=np.int64)
+    counts[np.ix_(place, place)] = found.counts
+    later[np.ix_(place, place)] = found.later
+    triples = found.triples.copy()
+    triples[:, :3] = place[triples[:, :3]]
+    return replace(found, states=listed, counts=counts, triples=triples, later=later)
+
+
+def _noisy(found: TripleCounts, epsilon: float, order: int) -> np.ndarray:
+    """Transition counts with discrete Laplace noise from OpenDP; negative ones become 0."""
+    from corrdp.mechanisms.base import check_positive
+    from corrdp.mechanisms.drawing import integer_mechanism, with_noise
+
+    if order != 1:
+        raise DataError("a private fit counts pairs only: use order=1")
+    level = check_positive("private_epsilon", epsilon)
+    measurement, _ = integer_mechanism(
+        found.counts.size, COUNT_SENSITIVITY, level, COUNT_SENSITIVITY / level
+    )
+    drawn = np.array(with_noise(measurement, found.counts.ravel().tolist()))
+    noisy = np.maximum(drawn, 0).reshape(found.counts.shape)
+    if (empty := ~noisy.any(axis=1)).any():
+        state = found.states[int(np.flatnonzero(empty)[0])]
+        raise DataError(
+            f"after noise nothing is left of the transitions out of {state!r}; use a larger "
+            "private_epsilon or merge states"
+        )
+    return noisy
 
 
 def _count_table(
@@ -235,13 +391,14 @@ def _count_table(
     orders: tuple[str, ...],
     group: str | None,
     texts: tuple[str, ...],
+    engine: str,
 ) -> TripleCounts:
     from corrdp.tables.counting import count_triples
     from corrdp.tables.source import Table, open_table
 
     if state is None:
         raise DataError('a table needs state=: a column, or an expression such as "steps > 0"')
-    table = data if isinstance(data, Table) else open_table(data, texts)
+    table = data if isinstance(data, Table) else open_table(data, texts, engine)
     return count_triples(table, state, orders, group)
 
 

@@ -14,12 +14,14 @@ from corrdp.models.base import Model, check_length
 from corrdp.models.birkhoff import column_ratio, diameter
 
 if TYPE_CHECKING:
+    from corrdp.models.diagnostics import Diagnostics
     from corrdp.models.fitting import ChainFit
+    from corrdp.models.region import Region
 
 _ROW_TOLERANCE = 1e-9
 
 
-def _check_law(name: str, values: np.ndarray) -> None:
+def check_law(name: str, values: np.ndarray) -> None:
     """Rows must be probabilities; the message names the row and how far off it is."""
     if not np.all(np.isfinite(values)):
         raise ModelError(f"{name} holds NaN or inf")
@@ -78,7 +80,7 @@ class MarkovChain(Model):
             raise ModelError(
                 f"transition must be s x s, or a sequence of such kernels; got {kernel.shape}"
             )
-        _check_law("transition", kernel)
+        check_law("transition", kernel)
         length = check_length(self.length)
         if kernel.ndim == 3:
             if length not in (None, len(kernel) + 1):
@@ -94,7 +96,7 @@ class MarkovChain(Model):
             initial = np.array(self.initial, dtype=float)
             if initial.shape != (s,):
                 raise ModelError(f"initial must have {s} entries, got shape {initial.shape}")
-            _check_law("initial", initial)
+            check_law("initial", initial)
             initial.setflags(write=False)
             object.__setattr__(self, "initial", initial)
         elif kernel.ndim == 3:
@@ -298,15 +300,66 @@ class MarkovChain(Model):
         order_by: str | Sequence[str] | None = None,
         group: str | None = None,
         missing: Iterable[str] | None = None,
-    ) -> MarkovChain:
-        """Estimate a homogeneous chain by transition counts. See :mod:`corrdp.models.fitting`."""
+        order: int = 1,
+        zeros: str = "chance",
+        private_epsilon: float | None = None,
+        states: Sequence[Any] | None = None,
+        public: bool = False,
+        engine: str | None = None,
+    ) -> Any:
+        """Estimate a chain by transition counts; see :func:`corrdp.models.fitting.fit_chain`."""
         from corrdp.models.fitting import fit_chain
 
-        return fit_chain(data, state=state, order_by=order_by, group=group, missing=missing)
+        return fit_chain(
+            data,
+            state=state,
+            order_by=order_by,
+            group=group,
+            missing=missing,
+            order=order,
+            zeros=zeros,
+            private_epsilon=private_epsilon,
+            states=states,
+            public=public,
+            engine=engine,
+        )
+
+    def diagnose(self, data: Any = None) -> Diagnostics:
+        """Whether the fitted chain describes its data; see :mod:`corrdp.models.diagnostics`."""
+        from corrdp.models.diagnostics import diagnose
+
+        return diagnose(self, data)
+
+    def with_order(self, order: int) -> Any:
+        """The chain of another order from the counts of the same fit.
+
+        Examples
+        --------
+        >>> MarkovChain.fit([0, 0, 1, 1, 0, 1] * 9).with_order(2)
+        <Markov chain of order 2, 2 states, 54 records>
+        """
+        from corrdp.models.fitting import second_order
+
+        if self.fitted is None:
+            raise InputError("with_order needs a chain that was fitted: MarkovChain.fit(...)")
+        return self if order == 1 else second_order(self, order)
+
+    @cached_property
+    def _fit_assumptions(self) -> tuple[str, ...]:
+        if self.fitted is None:
+            return ()
+        return (*self.fitted.assumptions, *self.diagnose().assumptions)
+
+    def region(self, confidence: float) -> Region:
+        """Kernels that the counts still allow; see :mod:`corrdp.models.region`."""
+        from corrdp.models.region import fitted_region
+
+        return fitted_region(self, confidence)
 
     @property
     def records(self) -> int | None:
-        return self.length if self.fitted is None else self.fitted.rows
+        fit = self.fitted
+        return self.length if fit is None or fit.public else fit.rows
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -315,9 +368,7 @@ class MarkovChain(Model):
             f"the records form a first-order Markov chain with this kernel, {law}",
             "a record is one time step: a person's whole series is not one record",
         ]
-        if self.fitted is not None:
-            said += self.fitted.assumptions
-        return tuple(said)
+        return (*said, *self._fit_assumptions)
 
     def describe(self) -> str:
         n = "any length" if self.length is None else f"{self.length} records"

@@ -113,10 +113,11 @@ def _all_bounds(calibration: Calibration) -> Leakage:
 
 def _compare(model: Any, query: Any, epsilon: float, scope: str) -> Leakage:
     """Every bound within the scope of a promise."""
-    from corrdp.bounds.dispatch import EVERY_MECHANISM, leakage
+    from corrdp.bounds.dispatch import leakage
+    from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM
     from corrdp.calibration import guarantee_of
 
-    if scope == EVERY_MECHANISM:
+    if scope in (EVERY_MECHANISM, EACH_RECORD):
         return leakage(model, guarantee_of(model, query, epsilon))
     return leakage(model, epsilon, query=query)
 
@@ -163,7 +164,9 @@ class _Story:
         if self.release is None:
             return _paragraph("Not released yet: no answer was read and no noise drawn.", "quiet")
         release = self.release
-        made = _paragraph(f"Released {moment(release.made)}.", "quiet") if release.made else ""
+        read = f" It reads {release.reads}." if release.reads else ""
+        when = f"Released {moment(release.made)}." if release.made else ""
+        made = _paragraph(f"{when}{read}", "quiet") if when or read else ""
 
         def shown(value: float) -> str:
             return number(value, release.scale, release.grid)
@@ -201,6 +204,9 @@ class _Story:
             title = "States and transitions; thicker arrows are more likely"
             parts.append(_figure(draw_chain(self.model), "model", title))
             parts.append(self._kernel())
+        elif self.model.kind == "window":
+            title = "Windows of consecutive records and their transitions"
+            parts.append(_figure(draw_chain(self.model.by_window), "model", title))
         elif self.model.kind in ("groups", "independent"):
             size = self.model.m if self.model.kind == "groups" else 1
             parts.append(_figure(draw_blocks(size), "model", "Records and their blocks"))
@@ -308,7 +314,7 @@ class _Story:
             _paragraph(f"It holds for {proof.scope}."),
             _paragraph(
                 f"The noise is epsilon-DP because one changed record moves the answer by at most "
-                f"{steps}, and {steps} / {cal.scale:.6g} is at most {cal.epsilon:.9g}."
+                f"{steps}, and {steps} / {cal.scale!r} is at most {cal.epsilon!r}."
             ),
         ]
         if self.public:

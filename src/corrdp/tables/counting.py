@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -49,6 +50,8 @@ def count_triples(
     Returns
     -------
     TripleCounts
+        The later half begins midway between the first and the last value of the first order
+        column; without one, it is the second half of each sequence's rows.
 
     Examples
     --------
@@ -61,14 +64,33 @@ def count_triples(
     >>> found.counts.tolist(), found.triples.tolist(), found.missing
     ([[1, 1], [0, 1]], [[0, 1, 1, 1]], 1)
     """
+    orders, groups, rows, pace = rows_in_order(table, state, order_by, group)
+    middle = _middle(table, rows) if orders else None
+    found = table.collect(_walk(rows, pace, list(groups), middle).limit(MAX_RUNS + 1))
+    check_number_of_runs(found.num_rows)
+    _check_places(table, found, rows, pace, orders | groups)
+    return _counts(found)
+
+
+def rows_in_order(
+    table: Table, state: str, order_by: Sequence[str], group: str | None
+) -> tuple[dict[str, str], dict[str, str], Any, Pace]:
+    """The columns that order and group, by our names for them; the rows, and their places."""
     orders = {f"order_{k}": text for k, text in enumerate(order_by)}
     groups = {} if group is None else {"series": group}
     records = _with_plain_state(table, table.pick(state=state, **orders, **groups), state)
     rows, pace = placed(table, records, list(orders), list(groups))
-    found = table.collect(_walk(rows, pace, list(groups)).limit(MAX_RUNS + 1))
-    check_number_of_runs(found.num_rows)
-    _check_places(table, found, rows, pace, orders | groups)
-    return _counts(found)
+    return orders, groups, rows, pace
+
+
+def _middle(table: Table, rows: Any) -> float | None:
+    """Midway between the first and the last place in time, where these are finite."""
+    ends = table.collect(rows.aggregate(first=rows["major"].min(), last=rows["major"].max()))
+    first, last = ends["first"][0].as_py(), ends["last"][0].as_py()
+    if isinstance(first, int):
+        return (first + last) // 2
+    middle = math.nan if first is None else first / 2 + last / 2
+    return middle if math.isfinite(middle) else None
 
 
 def _with_plain_state(table: Table, records: Any, text: str) -> Any:
@@ -93,7 +115,7 @@ def _plain(value: Any, text: str) -> Any:
     )
 
 
-def _walk(rows: Any, pace: Pace, groups: list[str]) -> Any:
+def _walk(rows: Any, pace: Pace, groups: list[str], middle: float | None) -> Any:
     """One window pass and one aggregation: every triple with its number and its checks."""
     import ibis
 
@@ -103,7 +125,9 @@ def _walk(rows: Any, pace: Pace, groups: list[str]) -> Any:
         for name in ("state", *pace.place)
         for back in (1, 2)
     }
-    walked = rows.mutate(number=ibis.row_number().over(window), **lags)
+    # comparing with a number costs next to nothing, a second window function a tenth of the pass
+    later = ibis.ntile(2).over(window) == 1 if middle is None else rows["major"] > middle
+    walked = rows.mutate(number=ibis.row_number().over(window), later=later, **lags)
     here = [walked[name] for name in pace.place]
     before = [walked[f"{name}_1"] for name in pace.place]
     earlier = [walked[f"{name}_2"] for name in pace.place]
@@ -116,13 +140,19 @@ def _walk(rows: Any, pace: Pace, groups: list[str]) -> Any:
     # cutting every row to size
     return judged.group_by(x="state_2", y="state_1", z="state").aggregate(
         times=judged.count(),
-        broken=judged.count(where=judged["broken"]),
-        cut=judged.count(where=judged["broken"] | judged["broken_before"]),
-        repeated=judged.count(where=judged["repeated"]),
-        sequences=judged.count(where=judged["number"] == 0),
+        broken=_times(judged, judged["broken"]),
+        cut=_times(judged, judged["broken"] | judged["broken_before"]),
+        later=_times(judged, judged["later"] & ~judged["broken"]),
+        repeated=_times(judged, judged["repeated"]),
+        sequences=_times(judged, judged["number"] == 0),
         last=judged["number"].max(),
         **{f"with_{name}": judged[name].count() for name in (*pace.place, *groups)},
     )
+
+
+def _times(rows: Any, condition: Any) -> Any:
+    """In how many rows a condition holds; Spark has no number where it never has a value."""
+    return rows.count(where=condition).fill_null(0)
 
 
 def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[str, str]) -> None:
@@ -153,18 +183,14 @@ def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[s
 
 def _counts(found: Any) -> TripleCounts:
     """Turn the aggregated triples into arrays."""
-    labels: dict[Any, int] = {}
-    codes = np.stack([_codes(found[name], labels) for name in ("x", "y", "z")], axis=1)
-    states = sorted_states(list(labels))
-    place = {state: k for k, state in enumerate(states)}
-    order = np.array([place[label] for label in labels] + [-1])
-    codes = order[codes]
+    states, codes = state_codes(found[name] for name in ("x", "y", "z"))
     times = found["times"].to_numpy()
     recorded = codes >= 0
     pairs = recorded[:, 1] & recorded[:, 2]
-    counts = np.zeros((len(states), len(states)), dtype=np.int64)
     linked = times - found["broken"].to_numpy()
-    np.add.at(counts, (codes[pairs, 1], codes[pairs, 2]), linked[pairs])
+    counts, later = np.zeros((2, len(states), len(states)), dtype=np.int64)
+    for into, number in ((counts, linked), (later, found["later"].to_numpy())):
+        np.add.at(into, (codes[pairs, 1], codes[pairs, 2]), number[pairs])
     runs = times - found["cut"].to_numpy()
     whole = recorded.all(axis=1) & (runs > 0)
     triples = np.column_stack([codes[whole], runs[whole]]).astype(np.int64)
@@ -177,7 +203,30 @@ def _counts(found: Any) -> TripleCounts:
         sequences=_total(found, "sequences"),
         longest=int(found["last"].to_numpy().max()) + 1,
         breaks=_total(found, "broken"),
+        later=later,
     )
+
+
+def state_codes(columns: Iterable[Any]) -> tuple[tuple[Any, ...], np.ndarray]:
+    """The sorted states of some Arrow columns, and the columns as numbers of states.
+
+    Returns
+    -------
+    states : tuple
+    codes : (rows, columns) array of int
+        -1 where a value is missing.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> state_codes([pa.chunked_array([["b", None]]), pa.chunked_array([["b", "a"]])])[1].tolist()
+    [[1, 1], [-1, 0]]
+    """
+    labels: dict[Any, int] = {}
+    codes = np.stack([_codes(column, labels) for column in columns], axis=1)
+    states = sorted_states(list(labels))
+    place = {state: k for k, state in enumerate(states)}
+    return states, np.array([*(place[label] for label in labels), -1])[codes]
 
 
 def _codes(column: Any, labels: dict[Any, int]) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp.errors import DataError
 from corrdp.tables.source import Table
 
 _HEAD_ROWS = 10_000  # rows from which the usual step is learnt
@@ -79,6 +80,11 @@ def placed(table: Table, records: Any, orders: list[str], group: list[str]) -> t
     import ibis
 
     if not orders:
+        if not table.has_row_order:
+            raise DataError(
+                f"the rows of {table.path} come in no order with this engine: name the columns "
+                "that put them in order of time (order_by, --order)"
+            )
         return records.mutate(major=ibis.row_number()), Pace()
     first, *further = orders
     records = _with_major(records, first)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,12 @@ import numpy as np
 from corrdp.errors import DataError
 from corrdp.queries import MISSING_TEXT, is_missing
 from corrdp.tables.missing import missing_numbers, missing_texts
-from corrdp.tables.tallies import TripleCounts, check_number_of_runs, sorted_states
+from corrdp.tables.tallies import (
+    GroupCounts,
+    TripleCounts,
+    check_number_of_runs,
+    sorted_states,
+)
 
 _KINDS = {"b": "truth", "i": "number", "u": "number", "f": "number", "U": "text"}
 
@@ -29,6 +36,7 @@ def count_sequences(data: Any, missing: Iterable[str] = MISSING_TEXT) -> TripleC
     Returns
     -------
     TripleCounts
+        ``later`` tells the second half of each sequence from its first.
 
     Examples
     --------
@@ -36,30 +44,97 @@ def count_sequences(data: Any, missing: Iterable[str] = MISSING_TEXT) -> TripleC
     >>> found.states, found.counts.tolist(), found.triples.tolist()
     (('a', 'b'), [[0, 2], [0, 1]], [[0, 1, 1, 1]])
     """
-    sequences = split_sequences(data)
-    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-    if not lengths.sum():
-        raise DataError("the data are empty: there is nothing to count")
-    states, codes = _encode(sequences, missing_texts(missing))
-    s = len(states)
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    recorded = codes >= 0
-    linked = recorded[1:] & recorded[:-1] & (owner[1:] == owner[:-1])
-    pairs = codes[:-1][linked] * s + codes[1:][linked]
+    steps = _steps(data, missing)
+    s, codes, linked = len(steps.states), steps.codes, steps.linked
+    number = np.arange(len(codes)) - np.repeat(
+        np.cumsum(steps.lengths) - steps.lengths, steps.lengths
+    )
+    later = 2 * number >= np.repeat(steps.lengths, steps.lengths)
     whole = linked[1:] & linked[:-1]
     runs = (codes[:-2][whole] * s + codes[1:-1][whole]) * s + codes[2:][whole]
     kinds, times = np.unique(runs, return_counts=True)
     check_number_of_runs(len(kinds))
     return TripleCounts(
-        states=states,
-        counts=np.bincount(pairs, minlength=s * s).reshape(s, s),
+        states=steps.states,
+        counts=np.bincount(steps.pairs, minlength=s * s).reshape(s, s),
         triples=np.column_stack([*np.unravel_index(kinds, (s, s, s)), times]),
-        rows=int(recorded.sum()),
-        missing=int((~recorded).sum()),
-        sequences=len(sequences),
-        longest=int(lengths.max()),
+        rows=int((codes >= 0).sum()),
+        missing=int((codes < 0).sum()),
+        sequences=len(steps.lengths),
+        longest=int(steps.lengths.max()),
         breaks=0,
+        later=np.bincount(steps.pairs[later[1:][linked]], minlength=s * s).reshape(s, s),
     )
+
+
+def count_by_sequence(data: Any, missing: Iterable[str] = MISSING_TEXT) -> GroupCounts:
+    """Count the transitions of each sequence apart.
+
+    Parameters
+    ----------
+    data, missing
+        As in :func:`count_sequences`.
+
+    Returns
+    -------
+    GroupCounts
+
+    Examples
+    --------
+    >>> found = count_by_sequence([["a", "b", "b", "a"], ["a", "b"]])
+    >>> found.leaving.tolist(), found.moving.tolist()
+    ([[0, 1, 2], [1, 2, 1]], [[0, 1, 2], [1, 1, 2]])
+    """
+    steps = _steps(data, missing)
+    s = len(steps.states)
+    owners = np.repeat(np.arange(len(steps.lengths)), steps.lengths)[1:][steps.linked]
+    cells, times = np.unique(owners * (s * s) + steps.pairs, return_counts=True)
+    contexts, place = np.unique(cells // s, return_inverse=True)
+    totals = np.bincount(place, times).astype(np.int64)
+    left = np.unique(contexts % s)
+    return GroupCounts(
+        states=tuple(steps.states[x] for x in left),
+        leaving=_numbered(np.searchsorted(left, contexts % s), totals),
+        moving=_numbered(np.searchsorted(left, cells // s % s), times),
+    )
+
+
+def _numbered(states: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Rows x, n, number: how often state x comes with n."""
+    kinds, number = np.unique(np.column_stack([states, times]), axis=0, return_counts=True)
+    return np.column_stack([kinds, number]).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """All time steps one after another.
+
+    ``codes`` number their states, -1 where missing; ``linked`` says which of them follow the step
+    before directly (the very first is left out).
+    """
+
+    states: tuple[Any, ...]
+    codes: np.ndarray
+    lengths: np.ndarray
+    linked: np.ndarray
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """The transitions in order of time, from x to y as ``x * s + y``."""
+        codes, linked = self.codes, self.linked
+        return codes[:-1][linked] * len(self.states) + codes[1:][linked]
+
+
+def _steps(data: Any, missing: Iterable[str]) -> _Steps:
+    sequences = split_sequences(data)
+    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+    if not lengths.sum():
+        raise DataError("the data are empty: there is nothing to count")
+    states, codes = _encode(sequences, missing_texts(missing))
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    recorded = codes >= 0
+    linked = recorded[1:] & recorded[:-1] & (owner[1:] == owner[:-1])
+    return _Steps(states, codes, lengths, linked)
 
 
 def split_sequences(data: Any) -> list[Any]:

@@ -1,40 +1,52 @@
-"""CSV and Parquet files as tables that stay on disk: DuckDB reads them, ibis says what to count.
+"""CSV and Parquet files as tables that stay where they are: an engine reads them, ibis says what
+to count.
 
-Everything that is particular to DuckDB is in this file, so that another engine needs another
-way to open a table and nothing else.
+What is particular to an engine is in its own file (:mod:`corrdp.tables.duck`,
+:mod:`corrdp.tables.spark`); here is what they share.
 """
 
 from __future__ import annotations
 
-import glob
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from corrdp.errors import DataError
 from corrdp.queries import MISSING_TEXT
+from corrdp.tables.expressions import check_row_wise, refusal
 from corrdp.tables.missing import missing_numbers, missing_texts
 
-_VIEW = "records"
-_SNIFFED_ROWS = 200_000  # rows from which column types are guessed, once per file
+ENGINES = ("duckdb", "spark")
 _PARQUET = (".parquet", ".pq")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """A file on disk and the ibis expression that reads it; nothing is loaded.
+class Table(ABC):
+    """A file and the ibis expression that reads it; nothing is loaded.
 
     Make one with :func:`open_table`.
+
+    Attributes
+    ----------
+    path : str or Path
+    records : ibis.Table
+        A named view, NULL where a value is missing.
+    backend : ibis backend
+    missing : tuple of str
+        Texts that stand for a missing value.
+    has_row_order : bool
+        Whether the rows of a file come in the order in which they stand there.
     """
 
-    path: Path
+    path: str | Path
     records: Any
     backend: Any
     missing: tuple[str, ...] = MISSING_TEXT
+    has_row_order: ClassVar[bool] = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -48,7 +60,7 @@ class Table:
         ----------
         **expressions : str
             New name = column or expression over the columns of one row, such as
-            ``state="steps > 0"``. NaN becomes NULL.
+            ``state="steps > 0"``, in DuckDB's SQL whatever the engine. NaN becomes NULL.
 
         Returns
         -------
@@ -66,20 +78,45 @@ class Table:
         import ibis
 
         parts = {name: self._as_sql(text) for name, text in expressions.items()}
+        unread = [
+            t for t in expressions.values() if t not in self.columns and not check_row_wise(t)
+        ]
         kinds = {name: self._type_of(part, expressions[name]) for name, part in parts.items()}
-        for text in expressions.values():
-            if text not in self.columns:
-                _check_row_wise(text)
+        if unread:
+            raise refusal(unread[0], "it cannot be read as one")
         chosen = ", ".join(f"{part} AS {_quoted(name)}" for name, part in parts.items())
         picked = self.backend.sql(
-            f"SELECT {chosen} FROM {_VIEW}", schema=ibis.schema(kinds), dialect="duckdb"
+            f"SELECT {chosen} FROM {self._view}", schema=ibis.schema(kinds), dialect="duckdb"
         )
-        return _without_nan(picked)
+        return without_nan(picked)
 
+    @abstractmethod
     def collect(self, expression: Any) -> Any:
         """Run an ibis table expression and return its (small) result as an Arrow table."""
-        with _speaking(self.path):
-            return expression.to_pyarrow()
+
+    @abstractmethod
+    def _type_of(self, part: str, text: str) -> Any:
+        """The ibis type of an SQL expression, or an error that repeats the user's text."""
+
+    @property
+    def _view(self) -> str:
+        return _quoted(self.records.get_name())
+
+    def _probe(self, part: str) -> str:
+        """A query whose only column is of an expression's type; it reads no row.
+
+        An expression that needs several rows (an aggregate) or makes several (unnest) has no
+        place in WHERE: the engine refuses it there.
+        """
+        return f"SELECT {part} AS probed FROM {self._view} WHERE {part} IS NULL LIMIT 0"
+
+    def _unusable(self, text: str, why: str) -> DataError:
+        if re.search(r"\bWHERE\b|UNNEST|generator", why):  # words of the probe, not of the user
+            why = "it needs several rows, or makes several"
+        return DataError(
+            f"cannot evaluate {text!r} on {self.path}: {why}; "
+            f"the columns are {_listed(self.columns)}"
+        )
 
     def _as_sql(self, text: str) -> str:
         if not isinstance(text, str) or not text.strip():
@@ -91,33 +128,24 @@ class Table:
             raise DataError(f"{self.path} has no column {text!r}; it has {_listed(self.columns)}")
         return f"({text}\n)"  # the line break ends a comment, should the expression hold one
 
-    def _type_of(self, part: str, text: str) -> Any:
-        import duckdb
-        import ibis
 
-        # selecting * as well makes an aggregate, which has no value per row, an error here
-        probe = f"SELECT *, {part} AS probed FROM {_VIEW} LIMIT 0"
-        try:
-            schema = self.backend.con.sql(probe).to_arrow_table().schema
-        except duckdb.Error as error:
-            raise DataError(
-                f"cannot evaluate {text!r} on {self.path}: {_one_line(error)}; "
-                f"the columns are {_listed(self.columns)}"
-            ) from None
-        return ibis.Schema.from_pyarrow(schema)[schema.names[-1]]
-
-
-def open_table(path: str | Path, missing: Iterable[str] = MISSING_TEXT) -> Table:
-    """Open a CSV (also gzipped) or Parquet file for counting; its rows stay on disk.
+def open_table(
+    path: str | Path, missing: Iterable[str] = MISSING_TEXT, engine: str = "duckdb"
+) -> Table:
+    """Open a CSV (also gzipped) or Parquet file for counting; its rows stay where they are.
 
     Parameters
     ----------
     path : str or Path
         ``.parquet`` or ``.pq`` is Parquet; anything else is text with a header line, its
-        separator guessed, gzipped if the name ends in ``.gz``.
+        separator guessed, gzipped if the name ends in ``.gz``. Spark also takes a directory of
+        such files and the address of a store (``hdfs://``, ``s3a://``).
     missing : iterable of str
         Texts that mean "not recorded". They replace the default list; an empty field and NaN
         are missing in any case. A text that reads as a number also stands for that number.
+    engine : {"duckdb", "spark"}
+        Who reads and counts: this machine, or the Spark session that is running (or that Spark
+        starts).
 
     Returns
     -------
@@ -131,47 +159,46 @@ def open_table(path: str | Path, missing: Iterable[str] = MISSING_TEXT) -> Table
     >>> open_table(path).columns
     ('day', 'steps')
     """
-    import ibis
-
-    path = Path(path)
     texts = missing_texts(missing)
-    if path.is_dir():
-        raise DataError(f"{path} is a directory; give one CSV or Parquet file")
-    if not path.exists():
-        raise DataError(f"{path} does not exist")
-    if path.stat().st_size == 0:
-        raise DataError(f"{path} is empty")
-    backend = ibis.duckdb.connect()
-    with _speaking(path):
-        read = _read_parquet if path.suffix.lower() in _PARQUET else _read_csv
-        records = backend.create_view(_VIEW, _without_nan(read(backend, path, texts)))
-        rows = records.limit(1).to_pyarrow().num_rows
-    if not rows:
-        raise DataError(f"{path} has a header and no rows")
-    return Table(path, records, backend, texts)
+    if engine == "duckdb":
+        from corrdp.tables.duck import open_duckdb
+
+        return open_duckdb(path, texts)
+    if engine == "spark":
+        from corrdp.tables.spark import open_spark
+
+        return open_spark(path, texts)
+    raise DataError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
 
 
-def _read_csv(backend: Any, path: Path, texts: tuple[str, ...]) -> Any:
-    # DuckDB would otherwise skip leading lines and comments that it guesses, without a word;
-    # and it reads [1] in a name as a pattern
-    options: dict[str, Any] = {
-        "header": True,
-        "skip": 0,
-        "comment": "",
-        "nullstr": list(texts),
-    }
-    name = glob.escape(str(path))
-    guessed = backend.read_csv(name, sample_size=_SNIFFED_ROWS, **options)
-    # types are fixed now: every query would guess them again, from as many rows
-    found = backend.con.table(guessed.get_name())
-    types = dict(zip(found.columns, map(str, found.types), strict=True))
-    return backend.read_csv(name, types=types, **options)
+def is_parquet(path: str | Path) -> bool:
+    """Whether a name is that of a Parquet file.
+
+    Examples
+    --------
+    >>> is_parquet("s3://bucket/walk.parquet"), is_parquet("walk.csv.gz")
+    (True, False)
+    """
+    return str(path).rstrip("/").lower().endswith(_PARQUET)
 
 
-def _read_parquet(backend: Any, path: Path, texts: tuple[str, ...]) -> Any:
+def without_missing(records: Any, texts: tuple[str, ...]) -> Any:
+    """Texts that stand for a missing value, and the numbers they read as, become NULL.
+
+    Parameters
+    ----------
+    records : ibis.Table
+    texts : tuple of str
+
+    Examples
+    --------
+    >>> import ibis
+    >>> read = without_missing(ibis.table({"a": "string", "b": "date"}, name="t"), ("NA",))
+    >>> read.schema() == ibis.schema({"a": "string", "b": "date"})
+    True
+    """
     import ibis
 
-    records = backend.read_parquet(glob.escape(str(path)))
     numbers = missing_numbers(texts)
     cleaned = {}
     for name, kind in records.schema().items():
@@ -182,8 +209,20 @@ def _read_parquet(backend: Any, path: Path, texts: tuple[str, ...]) -> Any:
     return records.mutate(**cleaned) if cleaned else records
 
 
-def _without_nan(records: Any) -> Any:
-    """NaN becomes NULL: to DuckDB, NaN is larger than every number."""
+def without_nan(records: Any) -> Any:
+    """NaN becomes NULL: to an engine, NaN is larger than every number.
+
+    Parameters
+    ----------
+    records : ibis.Table
+
+    Examples
+    --------
+    >>> import ibis
+    >>> read = ibis.table({"a": "float64", "b": "int64"}, name="t")
+    >>> without_nan(read).columns
+    ('a', 'b')
+    """
     import ibis
 
     cleaned = {
@@ -192,43 +231,6 @@ def _without_nan(records: Any) -> Any:
         if kind.is_floating()
     }
     return records.mutate(**cleaned) if cleaned else records
-
-
-@contextmanager
-def _speaking(path: Path) -> Iterator[None]:
-    """Turn an engine's error into one line that names the file."""
-    import duckdb
-    from ibis.common.exceptions import IbisError
-
-    try:
-        yield
-    except (duckdb.Error, IbisError, OSError) as error:
-        raise DataError(f"cannot read {path}: {_one_line(error)}") from None
-
-
-def _one_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
-    told = re.sub(r"^(\w+ )+Error: ", "", lines[0])
-    detail = next((line for line in lines[1:] if line.startswith("Error when converting")), "")
-    if not detail:
-        return told
-    return f"{told}: {detail}; if that is a missing value, name it in missing="
-
-
-def _check_row_wise(text: str) -> None:
-    """Refuse SQL that reads other rows: one changed record could then move the whole answer."""
-    import sqlglot
-    from sqlglot import expressions as sql
-
-    try:
-        (tree,) = sqlglot.parse(text, read="duckdb")
-    except (sqlglot.errors.SqlglotError, ValueError):
-        tree = None  # what cannot be read cannot be vouched for, though DuckDB may take it
-    if tree is None or tree.find(sql.Query, sql.Window, sql.Table) is not None:
-        raise DataError(
-            f"`{text}` must be one expression over the columns of a single row: with a subquery "
-            "or a window, one changed record could move more than its own row"
-        )
 
 
 def _quoted(name: str) -> str:

@@ -53,6 +53,8 @@ class TripleCounts:
         Number of sequences; time steps of the longest, missing ones included.
     breaks : int
         Time steps longer than the usual one; no transition is counted across them.
+    later : (s, s) array of int
+        How many of ``counts`` lead to a time step in the later half.
     """
 
     states: tuple[Any, ...]
@@ -63,6 +65,29 @@ class TripleCounts:
     sequences: int
     longest: int
     breaks: int
+    later: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCounts:
+    """How unevenly transitions spread over many sequences, as counts of counts.
+
+    Likelihoods of a kernel per sequence need no more than this, and it stays small however many
+    sequences there are.
+
+    Attributes
+    ----------
+    states : tuple
+        The states that are left at least once, sorted.
+    leaving : (k, 3) array of int
+        Rows x, n, number: in so many sequences state x is left n times, n at least 1.
+    moving : (m, 3) array of int
+        Rows x, n, number: so many times a sequence moves from x to some one state n times.
+    """
+
+    states: tuple[Any, ...]
+    leaving: np.ndarray
+    moving: np.ndarray
 
 
 def sorted_states(values: list[Any]) -> tuple[Any, ...]:

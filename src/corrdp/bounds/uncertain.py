@@ -1,0 +1,91 @@
+"""Bounds that hold for every kernel in a confidence region, not only for the estimate.
+
+The contraction bound rises with the diameters, so the largest diameters over the region prove it
+for all kernels inside; likewise the ratio bound with the largest omega.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from corrdp.bounds.base import Bound
+from corrdp.bounds.contraction import contraction
+from corrdp.bounds.ratios import ratio
+from corrdp.bounds.windows import blocks
+from corrdp.errors import NotApplicableError
+from corrdp.guarantees import Pure
+from corrdp.models.markov import MarkovChain
+from corrdp.models.region import Region, power_bounds, widest_diameter, widest_ratio
+from corrdp.models.window import WindowChain
+
+_JUMPS = 12
+
+
+def uncertain_contraction(chain: MarkovChain, guarantee: Pure, region: Region) -> Bound:
+    """Contraction bound with the largest diameters over the region, skipping included.
+
+    A transition that was never seen may be impossible, which makes the one-step diameter infinite;
+    longer jumps usually keep the bound finite.
+    """
+    found = [widest_diameter(low, high) for low, high in power_bounds(region, _JUMPS)]
+    if all(math.isinf(d) for d in found):
+        raise NotApplicableError(
+            f"{unseen_words(region, chain.states)}, so the true chain may never forget; merge "
+            "states, or declare unseen transitions impossible (zeros='structural')"
+        )
+    return _over(contraction(chain, guarantee, np.array([found])), region, chain.states)
+
+
+def uncertain_ratio(chain: MarkovChain, guarantee: Pure, region: Region) -> Bound:
+    """Ratio bound with the largest omega over the region."""
+    log_omega = widest_ratio(region)
+    if math.isinf(log_omega):
+        raise NotApplicableError(f"{unseen_words(region, chain.states)}: omega may be infinite")
+    return _over(ratio(chain, guarantee, log_omega), region, chain.states)
+
+
+def uncertain_blocks(chain: WindowChain, guarantee: Pure, region: Region) -> Bound:
+    """Blocks bound of a chain of order k with the largest diameters over the region."""
+    size, s = chain.transition.shape
+    square = np.zeros((2, size, size))
+    for w in range(size):
+        following = (w * s) % size + np.arange(s)
+        square[0, w, following], square[1, w, following] = region.lower[w], region.upper[w]
+    used = chain.transition.any(axis=1)
+    low, high = (part[np.ix_(used, used)] for part in square)
+    box = Region(low, high, region.confidence, region.unseen)
+    powers = power_bounds(box, chain.order * _JUMPS // 2)
+    found = [widest_diameter(*pair) for pair in powers[chain.order - 1 :: chain.order]]
+    named = ["".join(str(chain.states[x]) for x in window) for window in chain.windows]
+    if all(math.isinf(d) for d in found):
+        raise NotApplicableError(
+            f"{unseen_words(region, named, chain.states)}, so the true chain may never forget; "
+            "merge states, or declare unseen transitions impossible (zeros='structural')"
+        )
+    return _over(blocks(chain, guarantee, np.array([found])), region, named, chain.states)
+
+
+def unseen_words(region: Region, rows: Any, columns: Any = None, most: int = 3) -> str:
+    """Which transitions were never seen, in words."""
+    columns = rows if columns is None else columns
+    named = [f"{rows[x]!r} -> {columns[y]!r}" for x, y in region.unseen]
+    more = f" and {len(named) - most} more" if len(named) > most else ""
+    return f"transition {', '.join(named[:most])}{more} was never seen"
+
+
+def _over(bound: Bound, region: Region, rows: Any, columns: Any = None) -> Bound:
+    """The bound with its confidence among the assumptions."""
+    said = [
+        f"the true kernel lies in the joint {region.confidence:.4g} confidence region of the "
+        "counts (exact binomial intervals for all transitions at once; exits from a state are "
+        "taken as independent draws)"
+    ]
+    if region.unseen:
+        said.append(f"{unseen_words(region, rows, columns)}: it may be rare or impossible")
+    certificate = bound.certificate
+    kept = replace(certificate, assumptions=(*certificate.assumptions, *said))
+    return replace(bound, certificate=kept, kind="upper bound")

@@ -1,0 +1,392 @@
+"""Does a fitted chain describe its data? Tests of its order and of its constancy, in words.
+
+Order k against k + 1: does the record k + 1 steps back tell anything that the last k do not? Halves
+and groups: does one kernel serve all times and all sequences? Each is a likelihood-ratio test (see
+:mod:`corrdp.models.ratio_tests`) on counts that the fit has kept, so no second pass is needed,
+except for the comparison of groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp.errors import DataError, ModelError
+from corrdp.models.fitting import ChainFit
+from corrdp.models.markov import MarkovChain
+from corrdp.models.ratio_tests import Cells, Margin, RatioTest, Slices, judge
+from corrdp.models.window import WindowChain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from corrdp.tables.tallies import GroupCounts
+
+INDEPENDENCE = "order 0 against 1"
+ORDER = "order 1 against 2"
+HALVES = "first half against second"
+GROUPS = "between sequences"
+_RARE = 5  # a transition seen less often is hardly known
+_NAMED = 5  # a sentence names no more states or transitions than this
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnostics:
+    """How well a chain describes the data that it was fitted on.
+
+    Attributes
+    ----------
+    states : tuple
+    order : int
+        Order of the fitted chain.
+    fit : ChainFit
+        The counts.
+    tests : tuple of RatioTest
+        Empty for a private fit: its counts are noisy, and the exact ones must not be used.
+
+    Examples
+    --------
+    >>> chain = MarkovChain.fit([0, 0, 1, 1] * 30)
+    >>> found = diagnose(chain)
+    >>> [(test.name, test.p_words) for test in found.tests if test.rejected]
+    [('order 1 against 2', 'p < 1e-34')]
+    >>> Diagnostics.from_dict(found.to_dict()).warnings == found.warnings
+    True
+    """
+
+    states: tuple[Any, ...]
+    order: int
+    fit: ChainFit
+    tests: tuple[RatioTest, ...]
+
+    # -- what was seen ----------------------------------------------------------------------
+
+    @property
+    def visits(self) -> tuple[int, ...]:
+        """How many of the transitions start in each state."""
+        return tuple(int(n) for n in self.fit.counts.sum(axis=1))
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The same as shares of all transitions."""
+        return tuple(n / max(self.fit.transitions, 1) for n in self.visits)
+
+    @property
+    def rare(self) -> tuple[tuple[Any, Any, int], ...]:
+        """Transitions seen one to four times: from, to, times."""
+        counts = self.fit.counts
+        found = np.argwhere((counts > 0) & (counts < _RARE)).tolist()
+        return tuple((self.states[x], self.states[y], int(counts[x, y])) for x, y in found)
+
+    @property
+    def never(self) -> tuple[tuple[Any, Any], ...]:
+        """Transitions that were never seen: from, to."""
+        found = np.argwhere(self.fit.counts == 0).tolist()
+        return tuple((self.states[x], self.states[y]) for x, y in found)
+
+    # -- what follows from it ---------------------------------------------------------------
+
+    def test(self, name: str) -> RatioTest | None:
+        """The test of this name, or None when it was not made."""
+        return next((test for test in self.tests if test.name == name), None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to think about before using the chain, one sentence each."""
+        return tuple(self._about_tests() + self._about_counts())
+
+    def _about_tests(self) -> list[str]:
+        if not self.tests:
+            return [
+                "the fit is private, and testing it on the exact counts would break that: order, "
+                "halves and sequences are not checked"
+            ]
+        said = []
+        past = self.test(ORDER)
+        first_fails = past is not None and past.rejected
+        if past is not None and self.order == 1:
+            if past.rejected:
+                said.append(
+                    f"a first-order chain is rejected against a second-order one ({past.p_words}): "
+                    "bounds on the first-order model may be too small; fit order=2 (docs/fit.md), "
+                    "or use a bound that needs no chain (Groups)"
+                )
+            elif past.p_value is None:
+                said.append(f"whether one past record is enough is not known: {past.words}")
+        care = ", as far as a test can tell that takes first order for granted" * first_fails
+        for name, what, advice in (
+            (HALVES, "the kernel changes over time", "fit a shorter stretch, or the parts apart"),
+            (GROUPS, "the sequences differ in their kernel", "fit the groups apart"),
+        ):
+            test = self.test(name)
+            if test is not None and test.rejected:
+                said.append(
+                    f"{what} ({test.p_words}){care}: one kernel may understate the dependence in "
+                    f"a part of the data; {advice}"
+                )
+        return said
+
+    def _about_counts(self) -> list[str]:
+        said = []
+        counts = self.fit.counts
+        if (rare := np.argwhere((counts > 0) & (counts < _RARE))).size:
+            shown = [f"{self._move(x, y)} ({counts[x, y]})" for x, y in rare[:_NAMED]]
+            said.append(
+                f"seen fewer than {_RARE} times: {_listed(shown, len(rare))}; such a "
+                "probability is hardly known, so merge states or ask for a confidence"
+            )
+        if self.fit.zeros == "chance" and (never := np.argwhere(counts == 0)).size:
+            shown = [self._move(x, y) for x, y in never[:_NAMED]]
+            said.append(
+                f"never seen and so taken as impossible: {_listed(shown, len(never))}; that "
+                "can make the chain bounds infinite, and is wrong if they do happen: merge states"
+            )
+        return said
+
+    def _move(self, x: int, y: int) -> str:
+        return f"{self.states[x]!r} to {self.states[y]!r}"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a result on this chain should say of the fit, in words."""
+        said = []
+        past = self.test(ORDER)
+        if self.order > 1:
+            said.append(f"whether the last {self.order} records are enough was not tested")
+        elif past is None or past.p_value is None:
+            said.append("whether one past record is enough was not tested")
+        else:
+            verdict = "is rejected" if past.rejected else "is not rejected"
+            said.append(f"first order {verdict} against second order, {past.p_words}")
+        for name, what in (
+            (HALVES, "the first and the second half of the data differ in their kernel"),
+            (GROUPS, "the sequences differ in their kernel"),
+        ):
+            test = self.test(name)
+            if test is not None and test.rejected:
+                said.append(f"{what}, {test.p_words}; one kernel is assumed all the same")
+        return tuple(said)
+
+    # -- results ----------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Diagnostics of a chain of order {self.order}, {len(self.states)} states, "
+            f"{self.fit.transitions:,} transitions"
+        ]
+        for test in self.tests:
+            lines.append(f"  {test.name:<26} G2 = {test.statistic:.6g}, df = {test.degrees}")
+            lines.append(f"  {'':<26} {test.words}")
+        counted = zip(self.states, self.visits, self.shares, strict=True)
+        lines += [f"  state {x!r:<20} {n:,} ({_percent(share)})" for x, n, share in counted]
+        lines += [f"  warning: {text}" for text in self.warnings]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "corrdp": SCHEMA,
+            "result": "diagnostics",
+            "states": encode(self.states),
+            "order": self.order,
+            "fit": self.fit.to_dict(),
+            "tests": [test.to_dict() for test in self.tests],
+            "warnings": list(self.warnings),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Diagnostics:
+        """Inverse of :meth:`to_dict`; warnings are derived again."""
+        check_header(data, "diagnostics")
+        return cls(
+            tuple(data["states"]),
+            data["order"],
+            ChainFit.from_dict(data["fit"]),
+            tuple(RatioTest.from_dict(test) for test in data["tests"]),
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what comes next by the record before; returns the matplotlib axes."""
+        from corrdp.report.orders import draw_orders
+
+        return draw_orders(self, ax)
+
+
+def diagnose(chain: MarkovChain | WindowChain, data: Any = None) -> Diagnostics:
+    """Test whether a fitted chain describes its data.
+
+    ``G^2 = 2 (ln L1 - ln L0)``, compared with a chi-square law,
+
+    where L1 is the largest likelihood of the data when what comes next may depend on one thing
+    more (the record before, the half, the sequence), and L0 the largest when it may not. Order 0
+    against 1 is tested on pairs, order 1 against 2 on runs of three, so that both likelihoods are
+    over the same transitions. Tests of halves and groups take first order for granted.
+
+    Parameters
+    ----------
+    chain : MarkovChain or WindowChain
+        Made by :meth:`MarkovChain.fit`.
+    data : sequences, path or Table, optional
+        The data of the fit, to compare the sequences (or groups) with each other; that takes one
+        more pass over them.
+
+    Returns
+    -------
+    Diagnostics
+
+    References
+    ----------
+    P. Billingsley, "Statistical methods in Markov chains", Annals of Mathematical Statistics 32
+    (1961), 12-40.
+
+    Examples
+    --------
+    >>> chain = MarkovChain.fit([0, 0, 1, 1] * 30)
+    >>> print(diagnose(chain).warnings[0][:68])
+    a first-order chain is rejected against a second-order one (p < 1e-3
+    """
+    if not isinstance(chain, MarkovChain | WindowChain) or chain.fitted is None:
+        raise ModelError("there is nothing to diagnose: give a chain made by MarkovChain.fit")
+    fit, states = chain.fitted, tuple(chain.states)
+    order = chain.order if isinstance(chain, WindowChain) else 1
+    if fit.private_epsilon is not None:
+        return Diagnostics(states, order, fit, ())
+    tests = [_independence(fit), _first_order(fit, states)]
+    if fit.later is not None:
+        tests.append(_halves(fit, fit.later, states))
+    if data is not None:
+        tests.append(_groups(fit, states, data))
+    return Diagnostics(states, order, fit, tuple(tests))
+
+
+def _independence(fit: ChainFit) -> RatioTest:
+    return judge(
+        INDEPENDENCE,
+        Cells.of_table(fit.counts[None]).pooled().summary,
+        rejected="records depend on the one before",
+        kept="no dependence between records is seen",
+        nothing="all transitions start in one state, or lead to one",
+    )
+
+
+def _first_order(fit: ChainFit, states: tuple[Any, ...]) -> RatioTest:
+    before, present, after, times = fit.triples.T
+    seen = times > 0
+    cells = Cells(present[seen], before[seen], after[seen], times[seen])
+    where = ""
+    if (far := cells.farthest()) is not None:
+        y, x, z, here, overall = far
+        where = (
+            f"; most of all {states[z]!r} after {states[x]!r}, {states[y]!r}: {_percent(here)}, "
+            f"against {_percent(overall)} after any {states[y]!r}"
+        )
+    return judge(
+        ORDER,
+        cells.pooled().summary,
+        rejected="what comes next depends on more than the present record",
+        kept="no more than the present record seems to matter",
+        nothing="no state was both reached from two states and followed by two",
+        details=where,
+    )
+
+
+def _halves(fit: ChainFit, later: np.ndarray, states: tuple[Any, ...]) -> RatioTest:
+    cells = Cells.of_table(np.stack([fit.counts - later, later], axis=1))
+    where = ""
+    if (far := cells.farthest()) is not None:
+        x, half, y, here, overall = far
+        where = (
+            f"; most of all {states[x]!r} to {states[y]!r}: {_percent(here)} in the "
+            f"{('first', 'second')[half]} half, {_percent(overall)} overall"
+        )
+    return judge(
+        HALVES,
+        cells.pooled().summary,
+        rejected="the kernel changes over time",
+        kept="no change over time is seen",
+        nothing="all that can be compared lies in one half",
+        details=where,
+    )
+
+
+def _groups(fit: ChainFit, states: tuple[Any, ...], data: Any) -> RatioTest:
+    if fit.sequences == 1:
+        slices = Cells.of_table(np.zeros((0, 0, 0), dtype=np.int64)).summary
+    else:
+        slices = _by_state(fit, states, _count_groups(fit, data))
+    return judge(
+        GROUPS,
+        slices,
+        rejected="the sequences do not share one kernel",
+        kept="no difference between sequences is seen",
+        nothing="the data are one sequence"
+        if fit.sequences == 1
+        else "no state is left in two sequences and to two states",
+    )
+
+
+def _count_groups(fit: ChainFit, data: Any) -> GroupCounts:
+    from corrdp.tables.source import Table
+
+    from_table = isinstance(data, str | Path | Table)
+    if from_table != (fit.state is not None):
+        wanted = "a table" if fit.state is not None else "sequences in memory"
+        raise DataError(f"the chain was fitted on {wanted}: give the same data to diagnose")
+    if fit.state is None:
+        from corrdp.tables.sequences import count_by_sequence
+
+        return count_by_sequence(data, fit.missing_text)
+    from corrdp.tables.grouping import count_by_group
+    from corrdp.tables.source import open_table
+
+    table = data if isinstance(data, Table) else open_table(data, fit.missing_text)
+    assert fit.group is not None  # there are several sequences
+    return count_by_group(table, fit.state, fit.order_by, group=fit.group)
+
+
+def _by_state(fit: ChainFit, states: tuple[Any, ...], found: GroupCounts) -> Slices:
+    """G^2 by state, from counts of counts: ``sum n ln n`` over cells, rows, columns and totals."""
+    place = {state: k for k, state in enumerate(states)}
+    totals = fit.counts.sum(axis=1)
+    if any(state not in place for state in found.states):
+        raise DataError("these are not the data of the fit: they hold other states")
+    label = np.array([place[state] for state in found.states], dtype=np.int64)
+
+    def summed(tally: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return np.bincount(label[tally[:, 0]], values * tally[:, 2], minlength=len(states))
+
+    left = summed(found.leaving, found.leaving[:, 1])
+    if (wrong := np.flatnonzero(left != totals)).size:
+        x = int(wrong[0])
+        raise DataError(
+            f"these are not the data of the fit: state {states[x]!r} is left {int(left[x]):,} "
+            f"times in them and {int(totals[x]):,} times in the fit"
+        )
+    inner = summed(found.moving, _n_log_n(found.moving[:, 1]))
+    inner -= summed(found.leaving, _n_log_n(found.leaving[:, 1]))
+    pooled = _n_log_n(fit.counts).sum(axis=1) - _n_log_n(totals)
+    x, n, number = found.leaving.T
+    seen = np.nonzero(fit.counts)
+    return Slices(
+        totals=totals,
+        rows=Margin.of(label[x], n, len(states), number),
+        columns=Margin.of(seen[0], fit.counts[seen], len(states)),
+        statistics=np.maximum(2 * (inner - pooled), 0.0),  # rounding may make it negative
+    )
+
+
+def _n_log_n(n: np.ndarray) -> np.ndarray:
+    return n * np.log(np.maximum(n, 1))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _listed(shown: list[str], number: int) -> str:
+    more = f" and {number - len(shown):,} more" if number > len(shown) else ""
+    return ", ".join(shown) + more

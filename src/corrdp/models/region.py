@@ -1,0 +1,210 @@
+"""Which kernels the data still allow: a box around a fitted kernel that holds the true one.
+
+Every transition probability gets an exact binomial (Clopper-Pearson) interval; the levels add up
+to the joint confidence (Bonferroni), so that with that confidence all hold at once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from corrdp.errors import InputError
+
+if TYPE_CHECKING:
+    from corrdp.models.markov import MarkovChain
+    from corrdp.models.window import WindowChain
+
+
+def clopper_pearson(
+    low: np.ndarray, high: np.ndarray, rest_low: np.ndarray, rest_high: np.ndarray, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Exact binomial interval of level 1 - alpha, for counts known up to a range.
+
+    Parameters
+    ----------
+    low, high : arrays
+        Smallest and largest possible number of successes (equal when the count is exact).
+    rest_low, rest_high : arrays
+        The same for the failures.
+    alpha : float
+
+    Returns
+    -------
+    lower, upper : arrays
+        0 where no success is certain, 1 where no failure is.
+
+    References
+    ----------
+    Clopper and Pearson, Biometrika 26 (1934), 404-413. The lower end rises with successes and
+    falls with failures, so the worst counts of the range give the ends.
+
+    Examples
+    --------
+    >>> one = np.array([5.0])
+    >>> [round(float(v[0]), 4) for v in clopper_pearson(one, one, one, one, .05)]
+    [0.1871, 0.8129]
+    """
+    from scipy.special import betaincinv
+
+    with np.errstate(invalid="ignore"):
+        lower = np.where(low > 0, betaincinv(np.maximum(low, 1), rest_high + 1, alpha / 2), 0.0)
+        upper = np.where(
+            rest_low > 0, betaincinv(high + 1, np.maximum(rest_low, 1), 1 - alpha / 2), 1.0
+        )
+    return lower, upper
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """All kernels with ``lower <= P <= upper`` and rows that sum to one.
+
+    Attributes
+    ----------
+    lower, upper : (rows, s) arrays
+    confidence : float
+        Joint level at which the true kernel lies inside.
+    unseen : tuple of (row, column)
+        Transitions that were never counted and are not declared impossible.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    confidence: float
+    unseen: tuple[tuple[int, int], ...]
+
+
+def region_of(
+    counts: np.ndarray, confidence: float, *, structural: bool = False, radius: int = 0
+) -> Region:
+    """The joint confidence region of a kernel from its transition counts.
+
+    Parameters
+    ----------
+    counts : (rows, s) array
+        Transitions out of each state (or window of states), noisy ones possibly negative.
+    confidence : float in (0, 1)
+    structural : bool
+        Take transitions that were never seen for impossible.
+    radius : int
+        Noise on each count is at most this, except with the half of the error probability that is
+        then set aside for it.
+
+    Notes
+    -----
+    The exits from one state are independent draws of its row; how many there are is taken as given.
+    A row with two possible values needs one interval, one with more an interval for each.
+
+    Examples
+    --------
+    >>> box = region_of(np.array([[9713, 1295], [1295, 2955]]), .95)
+    >>> box.lower.round(4).tolist(), box.upper.round(4).tolist()
+    ([[0.8753, 0.1108], [0.2889, 0.6792]], [[0.8892, 0.1247], [0.3208, 0.7111]])
+    """
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence must lie between 0 and 1, such as .95; got {confidence!r}")
+    counts = np.asarray(counts, dtype=float)
+    possible = counts > 0 if structural else np.ones(counts.shape, dtype=bool)
+    free = possible.sum(axis=1)
+    tests = int(np.where(free == 2, 1, np.where(free > 2, free, 0)).sum())
+    alpha = 1.0 - confidence
+    if radius > 0:
+        alpha /= 2  # the other half is for noise beyond the radius
+    low, high = np.maximum(counts - radius, 0.0), np.maximum(counts + radius, 0.0)
+    low, high = np.where(possible, low, 0.0), np.where(possible, high, 0.0)
+    rest_low = low.sum(axis=1, keepdims=True) - low
+    rest_high = high.sum(axis=1, keepdims=True) - high
+    lower, upper = clopper_pearson(low, high, rest_low, rest_high, alpha / max(tests, 1))
+    lower, upper = np.where(possible, lower, 0.0), np.where(possible, upper, 0.0)
+    single = free == 1
+    lower[single], upper[single] = possible[single], possible[single]
+    # what the others leave: a probability is at least one minus the upper ends of the rest
+    lower = np.maximum(lower, 1.0 - (upper.sum(axis=1, keepdims=True) - upper))
+    upper = np.minimum(upper, 1.0 - (lower.sum(axis=1, keepdims=True) - lower))
+    lower, upper = np.clip(lower, 0.0, 1.0) * possible, np.clip(upper, 0.0, 1.0) * possible
+    unseen = tuple((int(x), int(y)) for x, y in np.argwhere((counts <= 0) & possible))
+    return Region(lower, upper, confidence, unseen)
+
+
+def extreme_mixture(
+    lower: np.ndarray, upper: np.ndarray, values: np.ndarray, sign: float
+) -> np.ndarray:
+    """Largest (sign = 1) or smallest (-1) ``row @ values`` over rows of the region.
+
+    The rows start at their lower ends; what is left of the unit goes to the best values first.
+
+    Parameters
+    ----------
+    lower, upper : (rows, s) arrays
+    values : (s,) array
+    sign : {1, -1}
+    """
+    order = np.argsort(-sign * values, kind="stable")
+    room = (upper - lower)[:, order]
+    spare = 1.0 - lower.sum(axis=1)
+    before = np.cumsum(room, axis=1) - room
+    extra = np.clip(spare[:, None] - before, 0.0, room)
+    return lower @ values + extra @ values[order]
+
+
+def power_bounds(region: Region, longest: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Entrywise bounds on P, P^2, .., P^longest over the region, for a square kernel."""
+    size = region.lower.shape[1]
+    bounds = []
+    low, high = np.eye(size), np.eye(size)
+    for _ in range(longest):
+        low = np.stack(
+            [extreme_mixture(region.lower, region.upper, low[:, y], -1.0) for y in range(size)], 1
+        )
+        high = np.stack(
+            [extreme_mixture(region.lower, region.upper, high[:, y], 1.0) for y in range(size)], 1
+        )
+        bounds.append((low, np.minimum(high, 1.0)))
+    return bounds
+
+
+def widest_diameter(low: np.ndarray, high: np.ndarray) -> float:
+    """Largest Birkhoff diameter of matrices between two entrywise bounds.
+
+    ``max ln[U(a,y) U(b,y') / (L(b,y) L(a,y'))]`` over rows a != b and columns y != y'; infinite
+    where an entry may vanish that another row may have.
+    """
+    columns = (high > 0).any(axis=0)
+    low, high = low[:, columns], high[:, columns]
+    with np.errstate(divide="ignore"):
+        log_low, log_high = np.log(low), np.log(high)
+    worst = 0.0
+    for a in range(len(low)):
+        for b in range(len(low)):
+            if a == b:
+                continue
+            gain = log_high[a] - log_low[b]  # how much more likely column y can be in row a
+            back = log_high[b] - log_low[a]
+            total = gain[:, None] + back[None, :]
+            np.fill_diagonal(total, 0.0)
+            worst = max(worst, float(np.nanmax(np.where(np.isnan(total), 0.0, total))))
+    return worst if not math.isnan(worst) else math.inf
+
+
+def widest_ratio(region: Region) -> float:
+    """Largest ln omega over the region: two entries of one column, in different rows."""
+    columns = (region.upper > 0).any(axis=0)
+    low, high = region.lower[:, columns], region.upper[:, columns]
+    with np.errstate(divide="ignore"):
+        spread = np.log(high)[:, None, :] - np.log(low)[None, :, :]
+    rows = np.arange(len(low))
+    spread[rows, rows] = 0.0
+    return float(np.nanmax(np.where(np.isnan(spread), 0.0, spread)))
+
+
+def fitted_region(chain: MarkovChain | WindowChain, confidence: float) -> Region:
+    """Region of a fitted chain, from the counts of its fit (noise of a private fit included)."""
+    fit = chain.fitted
+    if fit is None:
+        raise InputError("confidence needs a chain that was fitted to data: MarkovChain.fit(...)")
+    counts = fit.window_counts(getattr(chain, "order", 1))
+    radius = fit.noise_radius(1.0 - (1.0 - confidence) / 2) if 0 < confidence < 1 else 0
+    return region_of(counts, confidence, structural=fit.zeros == "structural", radius=radius)

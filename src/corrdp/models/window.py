@@ -1,0 +1,181 @@
+"""Chains of order k: the next record depends on the last k, not only on the last one.
+
+A window is the tuple of k consecutive records. Windows form a first-order chain, and so do blocks
+of k records side by side.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from corrdp.errors import InputError, ModelError
+from corrdp.models.base import Model, check_length
+from corrdp.models.markov import MarkovChain, check_law
+
+if TYPE_CHECKING:
+    from corrdp.models.fitting import ChainFit
+    from corrdp.models.region import Region
+
+_MAX_WINDOWS = 4096
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WindowChain(Model):
+    """A stationary Markov chain of order k over finitely many states.
+
+    Parameters
+    ----------
+    transition : (s^k, s) array
+        ``P[w, y] = Pr[next = y | last k records = w]``; windows in the order of
+        ``itertools.product(states, repeat=k)``, oldest record first. Rows of windows that cannot
+        occur are all zero.
+    order : int
+        k, at least 1.
+    length : int, optional
+        Number of records; None means that results must hold for every length.
+    states : sequence, optional
+
+    Examples
+    --------
+    >>> chain = WindowChain([[.9, .1], [.4, .6], [.7, .3], [.3, .7]], order=2)
+    >>> chain.stationary.round(4).tolist()
+    [0.6364, 0.0909, 0.0909, 0.1818]
+    """
+
+    kind: ClassVar[str] = "window"
+    transition: Any
+    order: int
+    length: int | None = None
+    states: Any = None
+    fitted: ChainFit | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        try:
+            table = np.array(self.transition, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"transition must be numbers, one row per window: {error}") from None
+        order = self.order
+        if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+            raise ModelError(f"order must be a whole number from 1, got {order!r}")
+        if table.ndim != 2 or not table.size or len(table) != table.shape[1] ** order:
+            raise ModelError(
+                f"transition of order {order} must be (s^{order}, s); got shape {table.shape}"
+            )
+        if len(table) > _MAX_WINDOWS:
+            raise ModelError(
+                f"{len(table)} windows are too many (at most {_MAX_WINDOWS}); merge states or "
+                "lower the order"
+            )
+        used = np.asarray(table.any(axis=1))
+        if not used.any():
+            raise ModelError("every row of transition is zero")
+        check_law("transition", table[used])
+        s = table.shape[1]
+        states = tuple(range(s)) if self.states is None else tuple(self.states)
+        if len(states) != s or len(set(states)) != s:
+            raise ModelError(f"need {s} distinct states, got {states!r}")
+        table.setflags(write=False)
+        object.__setattr__(self, "transition", table)
+        object.__setattr__(self, "states", states)
+        object.__setattr__(self, "length", check_length(self.length))
+        self._check_reachable(used)
+        _ = self.stationary  # raises when it is not unique
+
+    def _check_reachable(self, used: np.ndarray) -> None:
+        reached = self.window_kernel[used].any(axis=0)
+        if (reached & ~used).any():
+            window = self.windows[int(np.flatnonzero(reached & ~used)[0])]
+            named = tuple(self.states[x] for x in window)
+            raise ModelError(f"window {named!r} can occur but its row of transition is zero")
+
+    @cached_property
+    def windows(self) -> np.ndarray:
+        """The windows as state numbers, shape (s^k, k)."""
+        s = self.transition.shape[1]
+        return np.array(list(itertools.product(range(s), repeat=self.order)))
+
+    @cached_property
+    def window_kernel(self) -> np.ndarray:
+        """First-order kernel from one window to the next, which shares k - 1 records."""
+        size, s = self.transition.shape
+        kernel = np.zeros((size, size))
+        for w in range(size):
+            following = (w * s) % size + np.arange(s)
+            kernel[w, following] = self.transition[w]
+        return kernel
+
+    @cached_property
+    def occurring(self) -> np.ndarray:
+        """Which windows occur in the long run, as a mask."""
+        return self.stationary > 0
+
+    @cached_property
+    def stationary(self) -> np.ndarray:
+        """The stationary law of a window; an error when it is not unique."""
+        used = np.flatnonzero(self.transition.any(axis=1))
+        inner = MarkovChain(self.window_kernel[np.ix_(used, used)])
+        law = np.zeros(len(self.transition))
+        law[used] = inner.stationary
+        return law
+
+    @property
+    def by_window(self) -> MarkovChain:
+        """The first-order chain of the windows that occur, named by their states."""
+        used = np.flatnonzero(self.occurring)
+        names = [", ".join(str(self.states[x]) for x in self.windows[w]) for w in used]
+        return MarkovChain(self.window_kernel[np.ix_(used, used)], states=names)
+
+    def sample(self, rng: np.random.Generator, length: int | None = None) -> np.ndarray:
+        """One sequence of state labels, from a stationary window on. O(length)."""
+        n = check_length(length) or self.length
+        if n is None:
+            raise InputError("give length= : the chain has none")
+        size, s = self.transition.shape
+        cumulative = self.transition.cumsum(axis=1)
+        window = int(rng.choice(size, p=self.stationary))
+        path = list(self.windows[window])
+        for u in rng.random(max(n - self.order, 0)):
+            y = min(int(cumulative[window].searchsorted(u, side="right")), s - 1)
+            path.append(y)
+            window = (window * s) % size + y
+        return np.array(self.states)[path[:n]]
+
+    def region(self, confidence: float) -> Region:
+        """Probabilities that the counts still allow; see :mod:`corrdp.models.region`."""
+        from corrdp.models.region import fitted_region
+
+        return fitted_region(self, confidence)
+
+    @property
+    def records(self) -> int | None:
+        fit = self.fitted
+        return self.length if fit is None or fit.public else fit.rows
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        said = [
+            f"the records form a stationary Markov chain of order {self.order} with these "
+            "probabilities",
+            "a record is one time step: a person's whole series is not one record",
+        ]
+        if self.fitted is not None:
+            said += self.fitted.assumptions
+        return tuple(said)
+
+    def describe(self) -> str:
+        n = "any length" if self.length is None else f"{self.length} records"
+        return f"Markov chain of order {self.order}, {len(self.states)} states, {n}"
+
+    def fields(self) -> dict[str, Any]:
+        return {
+            "states": list(self.states),
+            "order": self.order,
+            "transition": self.transition,
+            "length": self.length,
+            "fit": None if self.fitted is None else self.fitted.to_dict(),
+        }

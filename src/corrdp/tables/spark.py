@@ -1,0 +1,292 @@
+"""Tables that Spark reads, on this machine or on a cluster: everything that is particular to it.
+
+The session is the one that is running, or that Spark starts by its own configuration; its
+settings are left as they were. How a text file is written is guessed by DuckDB from its first
+lines, so that both engines see the same types.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from corrdp.errors import DataError
+from corrdp.tables.duck import SNIFFED_ROWS, CsvForm, guess_form
+from corrdp.tables.source import Table, is_parquet, without_missing, without_nan
+
+# Time must not jump with a local summer time, and a text that is no number must not turn into
+# a missing value without a word
+_SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+_TYPES = {
+    "BIGINT": "int64",
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "DOUBLE": "float64",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMP WITH TIME ZONE": "timestamp('UTC')",
+}
+_ISO_DATE = "%Y-%m-%d"
+_HINTS = {
+    "CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP": "if that is a missing value, name it in missing=",
+    "MALFORMED_CSV_RECORD|MALFORMED_RECORD_IN_PARSING": (
+        "each line needs as many fields as the header; if texts hold line breaks, write Parquet"
+    ),
+    r"TIMESTAMP\(NANOS": "store timestamps in microseconds",
+    "UNABLE_TO_INFER_SCHEMA": "is it empty, or hidden from Spark by a name with . or _ in front?",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SparkTable(Table):
+    """A file, or a directory of files, that Spark reads."""
+
+    session: Any = None
+    has_row_order: ClassVar[bool] = False
+
+    def collect(self, expression: Any) -> Any:
+        """Run an ibis table expression and return its (small) result as an Arrow table."""
+        with _speaking(self.path), _configured(self.session):
+            return _as_arrow(self.backend.raw_sql(self.backend.compile(expression)))
+
+    def _type_of(self, part: str, text: str) -> Any:
+        import sqlglot
+        from ibis.backends.pyspark.datatypes import PySparkType
+
+        try:
+            (query,) = sqlglot.transpile(
+                self._probe(part),
+                read="duckdb",
+                write=self.backend.dialect,
+                unsupported_level=sqlglot.ErrorLevel.RAISE,
+            )
+            with _configured(self.session):
+                field = self.backend.raw_sql(query).schema[0]
+        except sqlglot.errors.SqlglotError as error:
+            raise self._unusable(text, f"syntax error: {_first_line(error)}") from None
+        except _engine_errors() as error:
+            raise self._unusable(text, _one_line(error)) from None
+        return PySparkType.to_ibis(field.dataType)
+
+
+def open_spark(path: str | Path, texts: tuple[str, ...]) -> SparkTable:
+    """Open a file with Spark; see :func:`corrdp.tables.source.open_table`.
+
+    Parameters
+    ----------
+    path : str or Path
+        A path as Spark understands it: also a directory, a pattern, or an address such as
+        ``hdfs://`` or ``s3a://``.
+    texts : tuple of str
+        All texts that mean "not recorded".
+
+    Examples
+    --------
+    >>> table = open_spark("s3a://bucket/walk.parquet", ("", "NA"))  # doctest: +SKIP
+    """
+    session = _session()
+    import ibis
+
+    with _speaking(path), _configured(session):
+        backend = ibis.pyspark.connect(session)
+        read = _read_parquet if is_parquet(path) else _read_csv
+        cleaned = without_nan(read(session, backend, path, texts))
+        records = backend.create_view(ibis.util.gen_name("corrdp"), cleaned)
+        rows = _as_arrow(backend.raw_sql(backend.compile(records.limit(1)))).num_rows
+    if not rows:
+        raise DataError(f"{path} has a header and no rows")
+    return SparkTable(path, records, backend, texts, session)
+
+
+def _session() -> Any:
+    """The Spark session that is running, or else a new one."""
+    with warnings.catch_warnings():
+        # Spark warns of a pandas that is newer than itself; no data go through pandas here
+        warnings.filterwarnings("ignore", ".*pandas", FutureWarning)
+        return _started_session()
+
+
+def _started_session() -> Any:
+    try:
+        import ibis.backends.pyspark  # noqa: F401
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise DataError(
+            f"engine='spark' needs PySpark ({error}): "
+            'pip install "corrdp[spark]", and Java 17 or later'
+        ) from None
+    try:
+        return SparkSession.builder.getOrCreate()
+    except _engine_errors() as error:
+        raise DataError(
+            f"Spark did not start: {_one_line(error)}; it needs Java 17 or later (java -version, "
+            "JAVA_HOME), or the address of a server that answers (SPARK_REMOTE)"
+        ) from None
+
+
+@contextmanager
+def _configured(session: Any) -> Iterator[None]:
+    """Our settings while we work; the session may be someone else's."""
+    before = {name: session.conf.get(name) for name in _SETTINGS}
+    try:
+        for name, value in _SETTINGS.items():
+            session.conf.set(name, value)
+        with _quiet():
+            yield
+    finally:
+        for name, value in before.items():
+            session.conf.set(name, value)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep PySpark from printing a page of JSON about each error: we say it in one line."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # Spark 3.5 does not print them
+        yield
+        return
+    loggers = [
+        PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("SQL", "DataFrame")
+    ]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
+
+
+def _place(session: Any, path: str | Path) -> str:
+    """The path as Spark is to read it."""
+    text = str(path)
+    here = Path(text).absolute()
+    if session.conf.get("spark.master", "").startswith("local") and here.exists():
+        # Spark's working directory is the one in which it was started, and it reads [1] in a
+        # name as a pattern
+        return re.sub(r"([][*?{}\\])", r"\\\1", str(here))
+    return text
+
+
+def _read_parquet(session: Any, backend: Any, path: str | Path, texts: tuple[str, ...]) -> Any:
+    return without_missing(_named(backend, session.read.parquet(_place(session, path))), texts)
+
+
+def _read_csv(session: Any, backend: Any, path: str | Path, texts: tuple[str, ...]) -> Any:
+    place = _place(session, path)
+    head = _first_lines(session, place, path)
+    # each file of a directory has its own header
+    form = guess_form([head[0], *(line for line in head if line != head[0])], texts)
+    header = next(csv.reader(head[:1], delimiter=form.separator, quotechar=form.quote))
+    # without pruning each line is read whole, so that one with too few fields is seen
+    frame = session.read.option("columnPruning", False).csv(
+        place,
+        schema=", ".join(f"`{name.replace('`', '``')}` STRING" for name in form.types),
+        header=True,
+        sep=form.separator,
+        quote=form.quote,
+        escape=form.escape,
+        # files whose headers differ are an error, unless DuckDB had to mend the names
+        enforceSchema=header != list(form.types),
+        mode="FAILFAST",
+    )
+    return _typed(without_missing(_named(backend, frame), texts), form)
+
+
+def _first_lines(session: Any, place: str, path: str | Path) -> list[str]:
+    # as bytes, since what is no text at all does not come through as text
+    frame = session.read.text(place).limit(SNIFFED_ROWS + 1).selectExpr("CAST(value AS BINARY)")
+    lines = _as_arrow(frame).column(0).to_pylist()
+    if not lines:
+        raise DataError(f"{path} is empty, or hidden from Spark by a name with . or _ in front")
+    if lines[0].startswith(b"PAR1"):
+        raise DataError(
+            f"{path} holds Parquet, though its name does not end in .parquet; if it is a "
+            f"directory, write {str(path).rstrip('/')}/*.parquet"
+        )
+    try:
+        return [bytes(line).decode() for line in lines]
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is neither text in UTF-8 nor named .parquet") from None
+
+
+def _typed(records: Any, form: CsvForm) -> Any:
+    """Columns of text as what DuckDB takes them for; a time of day stays text."""
+    columns = {}
+    for name, kind in form.types.items():
+        value = records[name]
+        form_of_time = {"DATE": form.date_format, "TIMESTAMP": form.timestamp_format}.get(kind)
+        if form_of_time is not None and not form_of_time.startswith(_ISO_DATE):
+            read = value.as_date if kind == "DATE" else value.as_timestamp
+            columns[name] = read(form_of_time)
+        elif kind in _TYPES:
+            columns[name] = value.cast(_TYPES[kind])
+    return records.mutate(**columns) if columns else records
+
+
+def _named(backend: Any, frame: Any) -> Any:
+    """A Spark data frame as an ibis table."""
+    import ibis
+
+    name = ibis.util.gen_name("corrdp_file")
+    frame.createOrReplaceTempView(name)
+    return backend.table(name)
+
+
+def _as_arrow(frame: Any) -> Any:
+    """The rows of a Spark data frame; through pandas, whole numbers with gaps would be floats."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    # Spark 3.5
+    rows = [row.asDict() for row in frame.collect()]
+    return pa.Table.from_pylist(rows, schema=to_arrow_schema(frame.schema))
+
+
+@contextmanager
+def _speaking(path: str | Path) -> Iterator[None]:
+    """Turn an engine's error into one line that names the file."""
+    try:
+        yield
+    except _engine_errors() as error:
+        told = str(error)
+        if "PATH_NOT_FOUND" in told:
+            raise DataError(f"{path} does not exist, as far as Spark can see") from None
+        raise DataError(f"cannot read {path}: {_one_line(error)}") from None
+
+
+def _engine_errors() -> tuple[type[Exception], ...]:
+    from ibis.common.exceptions import IbisError
+    from pyspark.errors import PySparkException
+
+    known: list[type[Exception]] = [PySparkException, IbisError, OSError]
+    with suppress(ImportError):  # a client of a Spark server has no Java and no py4j
+        from py4j.protocol import Py4JError
+
+        known.append(Py4JError)
+    return tuple(known)
+
+
+def _one_line(error: Exception) -> str:
+    """What went wrong and what to do, without the trace of the Java program."""
+    text = str(error)
+    causes = re.findall(r"^(?:Caused by)?: (.+)", text, flags=re.M)
+    told = causes[-1] if causes else _first_line(error)
+    told = re.sub(r"^([\w$]+\.)+[\w$]+: ", "", told)
+    told = re.sub(r"^\[[\w.]+\] ", "", told)
+    told = re.split(r" SQLSTATE: | Correct the value as | Use `try_", told)[0].strip(" .")
+    hints = [hint for pattern, hint in _HINTS.items() if re.search(pattern, text)]
+    return "; ".join([told, *hints[:1]])
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))

@@ -1,0 +1,283 @@
+"""Confidence regions, private fits and second order: coverage, costs, tiny samples."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import corrdp as cdp
+from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError
+from corrdp.models.region import power_bounds, region_of, widest_diameter, widest_ratio
+
+P = np.array([[0.9, 0.1], [0.2, 0.8]])
+THREE = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
+THRESHOLD = 1e-3
+
+
+def covers(box, kernel) -> bool:
+    return bool((box.lower <= kernel).all() and (kernel <= box.upper).all())
+
+
+def at_least(hits: int, runs: int, share: float) -> bool:
+    """Whether a share is not significantly below what is claimed."""
+    return stats.binomtest(hits, runs, share, alternative="less").pvalue > THRESHOLD
+
+
+def test_interval_vectors():
+    """Clopper-Pearson against scipy, one row of two states: one interval."""
+    box = region_of(np.array([[7, 3], [1, 9]]), 0.9)
+    for (k, n), low, high in [((7, 10), box.lower[0, 0], box.upper[0, 0])]:
+        exact = stats.binomtest(k, n).proportion_ci(0.95, method="exact")  # two rows share 10 %
+        assert (low, high) == pytest.approx((exact.low, exact.high), rel=1e-9)
+    assert box.lower[0, 1] == pytest.approx(1 - box.upper[0, 0])
+
+
+@pytest.mark.parametrize("kernel", [P, THREE], ids=["two", "three"])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_coverage(kernel, level):
+    rng = np.random.default_rng(3)
+    chain = cdp.MarkovChain(kernel, 150)
+    truth = cdp.leakage(chain, 0.5).value
+    inside = above = runs = 0
+    while runs < 400:
+        try:
+            fitted = cdp.MarkovChain.fit(chain.sample(rng))
+        except DataError:
+            continue  # a state that was never left: refused, in words
+        if len(fitted.states) < len(kernel):
+            continue
+        runs += 1
+        inside += covers(fitted.region(level), kernel)
+        above += cdp.leakage(fitted, 0.5, confidence=level).value >= truth
+    assert at_least(inside, runs, level)
+    assert at_least(above, runs, level)
+
+
+def test_private_coverage():
+    rng = np.random.default_rng(4)
+    chain = cdp.MarkovChain(P, 2000)
+    inside = 0
+    for _ in range(200):
+        fitted = cdp.MarkovChain.fit(chain.sample(rng), private_epsilon=0.5, states=(0, 1))
+        inside += covers(fitted.region(0.9), P)
+    assert at_least(inside, 200, 0.9)
+
+
+def test_every_kernel_in_the_region_is_covered():
+    rng = np.random.default_rng(5)
+    counts = rng.integers(3, 40, (3, 3))
+    box = region_of(counts, 0.9)
+    bounds = power_bounds(box, 3)
+    widest = [widest_diameter(*pair) for pair in bounds]
+    for _ in range(500):
+        rows = []
+        for a in range(3):
+            while True:
+                row = rng.dirichlet(counts[a] + 1.0)
+                if (row >= box.lower[a]).all() and (row <= box.upper[a]).all():
+                    rows.append(row)
+                    break
+        kernel = np.array(rows)
+        power = np.eye(3)
+        for (low, high), limit in zip(bounds, widest, strict=True):
+            power = power @ kernel
+            assert (power >= low - 1e-12).all()
+            assert (power <= high + 1e-12).all()
+            assert cdp.MarkovChain(power).diameter <= limit + 1e-9
+        assert math.log(cdp.MarkovChain(kernel).omega) <= widest_ratio(box) + 1e-9
+
+
+def test_activity_costs(activity_kernel):
+    """Confidence .95 costs 4.40 instead of 4.10 times plain DP (contraction)."""
+    chain = fit_counts([[9713, 1295], [1295, 2955]])
+    cal = cdp.calibrate(chain, 1.0, query=cdp.Count(True), confidence=0.95)
+    assert 1 / cal.epsilon == pytest.approx(4.3995, abs=1e-3)
+    assert cdp.leakage(chain, cal.epsilon, confidence=0.95).value <= 1.0
+    said = " ".join(cal.assumptions)
+    assert "0.95 confidence region" in said
+    assert "taken as exact" not in said
+
+
+def fit_counts(counts, states=(False, True)):
+    """A chain whose fit has these counts, without data."""
+    from corrdp.models.fitting import ChainFit
+
+    counts = np.array(counts)
+    rows = int(counts.sum()) + 1
+    fit = ChainFit(counts, np.zeros((0, 4), int), rows, 0, 1, rows, 0)
+    return cdp.MarkovChain(fit.kernel, rows, None, states, fitted=fit)
+
+
+def test_wider_confidence_leaks_more():
+    chain = fit_counts([[90, 10], [20, 80]])
+    values = [cdp.leakage(chain, 1.0, confidence=c).value for c in (0.5, 0.9, 0.99, 0.9999)]
+    assert values == sorted(values)
+    assert values[0] > cdp.leakage(chain, 1.0, method="contraction").value
+
+
+def test_unseen_transition_is_named_and_survived():
+    chain = fit_counts([[50, 30, 0], [20, 30, 25], [10, 20, 40]], states=("a", "b", "c"))
+    leak = cdp.leakage(chain, 0.5, confidence=0.95)
+    said = " ".join(leak.certificate.assumptions)
+    assert "'a' -> 'c'" in said
+    # the two-step kernel is positive
+    assert leak.value < cdp.leakage(chain, 0.5, method="general").value
+    reasons = {c.method: c.reason for c in leak.candidates}
+    assert "'a' -> 'c'" in reasons["ratio"]
+
+
+def test_too_few_counts_fall_back_to_general():
+    chain = fit_counts([[3, 0], [1, 1]])
+    leak = cdp.leakage(chain, 0.5, confidence=0.999)
+    assert leak.certificate.name in ("general", "contraction")
+    assert leak.value <= 0.5 * chain.length
+    only = fit_counts([[2, 1], [1, 0]])
+    reasons = {c.method: c.reason for c in cdp.leakage(only, 0.5, confidence=0.9999).candidates}
+    assert "never seen" in reasons["ratio"]
+
+
+def test_structural_zeros():
+    chain = cdp.MarkovChain.fit([0, 1, 2] * 40 + [0, 0, 1, 1, 2, 2, 0], zeros="structural")
+    box = chain.region(0.95)
+    assert box.unseen == ()
+    assert box.upper[0, 2] == 0.0
+    assert "impossible" in " ".join(chain.assumptions)
+    with pytest.raises(InputError, match="zeros"):
+        cdp.MarkovChain.fit([0, 1, 0, 0, 1, 1], zeros="maybe")
+
+
+def test_confidence_needs_a_fit():
+    for model in (cdp.MarkovChain(P), cdp.Groups(2)):
+        with pytest.raises(InputError, match="fitted"):
+            cdp.leakage(model, 1.0, confidence=0.95)
+    chain = fit_counts([[9, 1], [2, 8]])
+    for bad in (0, 1, 95, -0.5):
+        with pytest.raises(InputError, match="confidence"):
+            cdp.leakage(chain, 1.0, confidence=bad)
+    with pytest.raises(NotApplicableError, match="region"):
+        cdp.leakage(chain, 1.0, confidence=0.9, method="transfer")
+
+
+def test_private_fit_is_paid_for():
+    rng = np.random.default_rng(6)
+    series = cdp.MarkovChain(P, 20_000).sample(rng)
+    public, private = (
+        cdp.MarkovChain.fit(series),
+        cdp.MarkovChain.fit(series, private_epsilon=0.1, states=(0, 1)),
+    )
+    assert private.fitted.private_epsilon == 0.1
+    assert not private.fitted.triples.size
+    np.testing.assert_allclose(private.transition, public.transition, atol=0.15)
+    spent = cdp.leakage(private, 0.2)
+    assert spent.value == pytest.approx(
+        cdp.leakage(cdp.MarkovChain(private.transition, 20_000), 0.3).value, rel=1e-9
+    )
+    assert "0.1" in " ".join(spent.certificate.assumptions)
+    cal = cdp.calibrate(private, 2.0, query=cdp.Count(1))
+    assert cdp.leakage(private, cal.epsilon).value <= 2.0
+    with pytest.raises(InfeasibleError):
+        cdp.calibrate(private, 0.1, query=cdp.Count(1))
+    assert cal.release(series).epsilon == cal.epsilon
+
+
+def test_private_noise_is_that_of_sensitivity_four():
+    """Variance of discrete Laplace of scale 4/eps on each count."""
+    series = [0, 0, 1, 1] * 500
+    drawn = np.array(
+        [
+            cdp.MarkovChain.fit(series, private_epsilon=1.0, states=(0, 1)).fitted.counts
+            for _ in range(400)
+        ]
+    )
+    truth = cdp.MarkovChain.fit(series).fitted.counts
+    a = math.exp(-1 / 4)
+    variance = 2 * a / (1 - a) ** 2
+    assert ((drawn - truth) ** 2).mean() == pytest.approx(variance, rel=0.2)
+
+
+def test_one_changed_record_moves_counts_by_at_most_four():
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        series = rng.integers(0, 3, 12)
+        other = series.copy()
+        other[rng.integers(12)] = rng.integers(3)
+        if len(set(series)) < 3 or len(set(other)) < 3:
+            continue
+        try:
+            first, second = (cdp.MarkovChain.fit(s).fitted.counts for s in (series, other))
+        except DataError:
+            continue
+        assert np.abs(first - second).sum() <= 4
+
+
+def test_private_fit_refuses():
+    with pytest.raises(DataError, match="states="):
+        cdp.MarkovChain.fit([0, 1, 1, 0], private_epsilon=1.0)
+    with pytest.raises(DataError, match="not among"):
+        cdp.MarkovChain.fit([0, 1, 2, 0], private_epsilon=1.0, states=(0, 1))
+    with pytest.raises(InputError, match="private_epsilon"):
+        cdp.MarkovChain.fit([0, 1, 1, 0], private_epsilon=-1.0, states=(0, 1))
+    with pytest.raises(DataError, match="order=1"):
+        cdp.MarkovChain.fit([0, 1, 1, 0], private_epsilon=1.0, states=(0, 1), order=2)
+
+
+def test_second_order_fit():
+    rng = np.random.default_rng(8)
+    true = cdp.WindowChain([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.3, 0.7]], 2, 60_000)
+    chain = cdp.MarkovChain.fit(true.sample(rng), order=2)
+    assert isinstance(chain, cdp.WindowChain)
+    np.testing.assert_allclose(chain.transition, true.transition, atol=0.02)
+    assert covers(chain.region(0.999), true.transition)
+    sure = cdp.leakage(chain, 0.1, confidence=0.95)
+    assert sure.value > cdp.leakage(chain, 0.1, method="blocks").value
+    data = json.loads(json.dumps(chain.to_dict()))
+    from corrdp.models.files import model_from_dict
+
+    assert model_from_dict(data).to_dict() == data
+    with pytest.raises(DataError, match="order=3"):
+        cdp.MarkovChain.fit([0, 1, 1, 0, 0, 1], order=3)
+    with pytest.raises(DataError, match="too few data"):
+        cdp.MarkovChain.fit([0, 0, 0, 1, 0, 0, 1, 1], order=2)
+
+
+def test_impossibility():
+    least = cdp.minimum_error(cdp.Groups(10), 1.0, query=cdp.Count(where="x"))
+    assert (least.alpha, least.spread) == (5.0, 10.0)
+    assert least.beta == pytest.approx(0.268941, abs=5e-7)
+    for eps, beta in [(0.5, 0.377541), (2, 0.119203), (3, 0.047426), (4, 0.017986), (5, 0.006693)]:
+        found = cdp.minimum_error(cdp.Independent(), eps, query=cdp.Count(where="x"))
+        assert found.beta == pytest.approx(beta, abs=5e-7)
+        assert found.alpha == 0.5
+    assert cdp.minimum_error(cdp.Groups(3), 1.0, query=cdp.Sum(60, 80)).alpha == 30
+    table = cdp.JointTable({(0, 0, 0): 0.5, (1, 1, 1): 0.5})
+    assert cdp.minimum_error(table, 1.0, query=cdp.Count(1)).alpha == 1.5
+    chain = cdp.MarkovChain(P, 10)
+    assert cdp.minimum_error(chain, 1.0, query=cdp.Count(1)).alpha == 0.5
+    assert cdp.minimum_error(chain, 1.0, query=cdp.Mean(0, 1)).alpha == pytest.approx(0.05)
+    with pytest.raises(InputError, match="target"):
+        cdp.minimum_error(chain, -1.0, query=cdp.Count(1))
+    from corrdp.bounds.impossibility import MinimumError
+
+    assert MinimumError.from_dict(least.to_dict()) == least
+
+
+def test_impossibility_is_reached_by_randomized_response():
+    """Answering f(D) or f(D') errs by the spread with probability exactly beta."""
+    target = 1.3
+    least = cdp.minimum_error(cdp.Groups(4), target, query=cdp.Count(where="x"))
+    flip = 1 / (1 + math.exp(target))
+    assert flip == pytest.approx(least.beta)
+    # no answer can do better: total variation of the two output laws is 1 - 2 beta
+    assert math.tanh(target / 2) == pytest.approx(1 - 2 * least.beta)
+
+
+def test_tiny_samples_answer_or_refuse_in_words():
+    chain = cdp.MarkovChain.fit([0, 1, 0])
+    assert cdp.leakage(chain, 1.0, confidence=0.95).value == 3.0  # no better than general
+    for series, word in [([0, 0, 1], "never followed"), ([1, 1, 1], "every recorded value")]:
+        with pytest.raises(DataError, match=word):
+            cdp.MarkovChain.fit(series)

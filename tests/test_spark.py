@@ -1,0 +1,345 @@
+"""Spark counts what DuckDB counts. Needs PySpark and Java: ``make test-spark``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corrdp.errors import DataError
+from corrdp.models.fitting import fit_chain
+from corrdp.tables.counting import count_triples, count_where, grid_sum, histogram
+from corrdp.tables.grouping import count_by_group
+from corrdp.tables.source import Table, open_table
+from tests.tabular import told, write_csv, write_parquet
+from tests.test_counting import hhmm_rows, random_rows
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SETTINGS = {"spark.sql.session.timeZone": "America/New_York", "spark.sql.ansi.enabled": "false"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Any:
+    """A session as a user may have made it: summer time, and casts that fail in silence."""
+    pytest.importorskip("pyspark", reason="PySpark is not installed: make test-spark")
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "4g")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
+        builder = builder.config(name, "false")
+    running = builder.getOrCreate()
+    yield running
+    running.stop()
+
+
+def both(path: Path, *asked: Any, **options: Any) -> dict[str, Any]:
+    """What both engines count, which must be the same."""
+    tables = [open_table(path, engine=engine, **options) for engine in ("duckdb", "spark")]
+    by_duckdb, by_spark = (count_triples(table, *asked) for table in tables)
+    assert told(by_spark) == told(by_duckdb)
+    np.testing.assert_array_equal(by_spark.later, by_duckdb.later)
+    return told(by_spark)
+
+
+def values(table: Table, expression: str) -> list[Any]:
+    return table.collect(table.pick(value=expression))["value"].to_pylist()
+
+
+def lines(path: Path, *rows: str) -> Path:
+    path.write_text("\n".join([*rows, ""]))
+    return path
+
+
+# -- equal counts ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("write", [write_csv, write_parquet])
+def test_groups_gaps_and_missing_states(tmp_path, write, seed):
+    rows, expected = random_rows(seed)
+    assert expected["breaks"]
+    assert expected["missing"]
+    name = {write_csv: "rows.csv", write_parquet: "rows.parquet"}[write]
+    path = write(tmp_path / name, ["who", "t", "s"], rows)
+    assert both(path, "s", ["t"], "who") == expected
+
+
+@pytest.mark.parametrize("write", [write_csv, write_parquet])
+@pytest.mark.parametrize("drop", [set(), {(1, 100)}, {(0, 355), (1, 0)}])
+def test_date_and_interval(tmp_path, write, drop):
+    rows = hhmm_rows([0, 1, 3], drop)
+    name = {write_csv: "walk.csv", write_parquet: "walk.parquet"}[write]
+    found = both(
+        write(tmp_path / name, ["date", "interval", "s"], rows[::-1]), "s > 0", ["date", "interval"]
+    )
+    assert set(found["pairs"]) <= {(x, y) for x in (False, True) for y in (False, True)}
+    # a date is a text in the Parquet file, which goes by rank: there 3 follows 1
+    assert found["breaks"] == len({min(drop)} if drop else ()) + (write is write_csv)
+
+
+@pytest.mark.parametrize("order", ["day", "moment", "zoned", "ratio", "small", "word"])
+def test_every_kind_of_order(tmp_path, order):
+    rows, expected = random_rows(20)
+    start = datetime(2024, 11, 3, microsecond=7)  # clocks go back in New York
+    moments = [start + timedelta(minutes=3 * t) for _, t, _ in rows]
+    columns = {
+        "who": [p for p, _, _ in rows],
+        "day": [date(1969, 12, 20) + timedelta(days=t) for _, t, _ in rows],
+        "moment": moments,
+        "zoned": pa.array(moments, pa.timestamp("us", tz="UTC")),
+        "ratio": [t / 7 for _, t, _ in rows],
+        "small": pa.array([t // 5 for _, t, _ in rows], pa.int8()),
+        "word": [f"{t + 1000:05d}" for _, t, _ in rows],
+        "s": [s for _, _, s in rows],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    assert both(tmp_path / "rows.parquet", "s", [order], "who") == expected
+
+
+def test_dates_and_times_of_a_csv(tmp_path):
+    start = datetime(2024, 11, 3)
+    moments = [start + timedelta(minutes=10 * k) for k in range(300) if k % 70]
+    rows = [
+        (m.strftime("%d/%m/%Y"), m.strftime("%H:%M:%S"), m, f"{m.isoformat()}Z", m.minute > 20)
+        for m in moments
+    ]
+    path = write_csv(tmp_path / "t.csv", ["day", "clock", "t", "z", "s"], rows)
+    assert both(path, "s", ["t"])["breaks"] == both(path, "s", ["z"])["breaks"] == 4
+    assert both(path, "s", ["day", "clock"])["breaks"] == 4
+
+
+@pytest.mark.parametrize(
+    ("states", "expression", "kinds"),
+    [
+        ([True, False, None, True, True, False], "s", {bool}),
+        ([3, 1, None, 1, 3, 3], "s", {int}),
+        ([2**60 + 1, 1, None, 1, 2**60 + 1, 1], "s", {int}),
+        ([0.5, 1.0, None, 1.0, float("nan"), 0.5], "s", {float}),
+        (["a", "b c", None, "ß", "a,b", "a"], "s", {str}),
+        ([3, 1, -999, 1, None, 3], "s = 3", {bool}),
+        ([3, 1, -999, 1, None, 3], "CASE WHEN s > 2 THEN 'high' ELSE 'low' END", {str}),
+        ([3, 1, -999, 1, None, 3], "s * 0.5", {float}),
+    ],
+)
+def test_states_of_every_kind(tmp_path, states, expression, kinds):
+    rows = list(enumerate(states * 3))
+    for path in (
+        write_csv(tmp_path / "s.csv", ["t", "s"], rows),
+        write_parquet(tmp_path / "s.parquet", ["t", "s"], rows),
+    ):
+        found = both(path, expression, ["t"], missing=["NA", "-999"])
+        assert {type(x) for pair in found["pairs"] for x in pair} == kinds
+        assert found["missing"] >= 3 or "CASE" in expression
+
+
+def test_a_directory_of_parts(tmp_path, monkeypatch):
+    rows, expected = random_rows(5)
+    names = ["who", "t", "s"]
+    for folder, write in (("parts.parquet", write_parquet), ("parts", write_csv)):
+        (tmp_path / folder).mkdir()
+        for k in range(3):
+            write(tmp_path / folder / f"part-{k}{folder[5:] or '.csv'}", names, rows[k::3])
+        monkeypatch.chdir(tmp_path)
+        table = open_table(folder, engine="spark")
+        assert told(count_triples(table, "s", ["t"], "who")) == expected
+    write_csv(tmp_path / "parts" / "part-3.csv", ["who", "s", "t"], [("z", "x", 1)])
+    with pytest.raises(DataError, match="header"):
+        count_triples(open_table("parts", engine="spark"), "s", ["t"], "who")
+
+
+def test_other_separators_quotes_and_names(tmp_path):
+    for name, text in [
+        ("a.csv", ('"t";"say";s', '1;"x; ""y""";0', "2;;1", '3;"NA";0', '4;"z";0')),
+        ("b.csv", (",t,t,s", "0,1,9,a", "1,2,9,b", "2,3,9,a", "3,4,9,b")),
+        ("day[1].csv", ("t\ts", "1\ta", "2\tb", "3\ta", "4\ta")),
+    ]:
+        path = lines(tmp_path / name, *text)
+        both(path, "s", ["t"])
+        tables = [open_table(path, engine=engine) for engine in ("duckdb", "spark")]
+        assert len({table.columns for table in tables}) == 1
+        for column in tables[0].columns:
+            assert sorted(map(repr, values(tables[1], column))) == sorted(
+                map(repr, values(tables[0], column))
+            )
+
+
+def test_counts_sums_and_histograms(tmp_path):
+    rng = np.random.default_rng(1)
+    numbers = [*rng.normal(scale=5, size=400), None, float("inf"), 2.5, -0.5]
+    path = write_parquet(tmp_path / "v.parquet", ["v"], [(v,) for v in numbers])
+    table, other = open_table(path), open_table(path, engine="spark")
+    assert count_where(other, "v > 0") == count_where(table, "v > 0")
+    assert grid_sum(other, "v", -4, 4, 0.25) == grid_sum(table, "v", -4, 4, 0.25)
+    assert histogram(other, "v > 1") == histogram(table, "v > 1")
+
+
+def test_transitions_by_group(tmp_path):
+    rows, _ = random_rows(3)
+    path = write_parquet(tmp_path / "rows.parquet", ["who", "t", "s"], rows)
+    tables = [open_table(path, engine=engine) for engine in ("duckdb", "spark")]
+    by_duckdb, by_spark = (count_by_group(table, "s", ["t"], group="who") for table in tables)
+    assert by_spark.states == by_duckdb.states
+    np.testing.assert_array_equal(by_spark.leaving, by_duckdb.leaving)
+    np.testing.assert_array_equal(by_spark.moving, by_duckdb.moving)
+
+
+def test_fit_makes_the_same_chain(tmp_path):
+    rows, _ = random_rows(6)
+    path = write_csv(tmp_path / "rows.csv", ["who", "t", "s"], rows)
+    asked: dict[str, Any] = {"state": "s", "order_by": "t", "group": "who"}
+    expected = fit_chain(path, **asked).to_dict()
+    assert fit_chain(path, engine="spark", **asked).to_dict() == expected
+    assert fit_chain(open_table(path, engine="spark"), **asked).to_dict() == expected
+
+
+def test_ten_million_rows(tmp_path, record_property):
+    path = tmp_path / "large.parquet"
+    duckdb.sql(
+        f"""COPY (
+            SELECT i // 1000 AS person, i % 1000 + (i % 1000 > 500)::INT AS t,
+                CASE WHEN hash(i) % 50 > 0 THEN (hash(i // 3) % 4)::INT END AS state
+            FROM range(10_000_000) r(i)
+        ) TO '{path}' (FORMAT parquet)"""
+    )
+    start = time.perf_counter()
+    found = both(path, "state", ["t"], "person")
+    record_property("seconds", time.perf_counter() - start)
+    assert (found["rows"] + found["missing"], found["sequences"]) == (10_000_000, 10_000)
+    assert (found["breaks"], found["longest"]) == (10_000, 1_000)
+
+
+# -- equal refusals ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "asked", "message"),
+    [
+        ([(2, 3, 0)], {"group": "who"}, "1 of 21 rows of .* who = 2, t = 3"),
+        ([], {}, "10 of 20 rows of .* repeat .* t = 0"),
+        ([(2, None, 0)], {"group": "who"}, "t is missing in 1 of 21 rows"),
+        ([(None, 11, 0), (None, 12, 0)], {"group": "who"}, "who is missing in 2 of 22 rows"),
+    ],
+)
+def test_places_that_are_not_clear(tmp_path, more, asked, message):
+    rows = [(p, t, (t + p) % 2) for p in (1, 2) for t in range(10)] + more
+    path = write_csv(tmp_path / "t.csv", ["who", "t", "s"], rows)
+    told_by = []
+    for engine in ("duckdb", "spark"):
+        with pytest.raises(DataError, match=message) as caught:
+            fit_chain(path, state="s", order_by="t", engine=engine, **asked)
+        told_by.append(str(caught.value))
+    assert told_by[0] == told_by[1]
+
+
+def test_order_is_needed(tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["t", "s"], [(t, t % 3 > 0) for t in range(20)])
+    with pytest.raises(DataError, match=r"come in no order .*order_by"):
+        fit_chain(path, state="s", engine="spark")
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("stepz", "no column 'stepz'; it has t, steps"),
+        ("steps >", "syntax error"),
+        ("stepz > 0", "stepz"),
+        ("steps > 0; DROP TABLE records", "syntax error"),
+        ("sum(steps)", "several"),
+        ("unnest([steps, 1])", "several"),
+        ("lag(steps) OVER (ORDER BY t)", "rows"),
+        ("steps > (SELECT 1)", "single row"),
+        ("no_such(steps)", "no_such"),
+        ("DATE '2020-01-01'", "CAST"),
+    ],
+)
+def test_bad_expressions_are_one_clear_line(tmp_path, capfd, expression, message):
+    path = lines(tmp_path / "t.csv", "t,steps", "1,0", "2,1")
+    capfd.readouterr()
+    for engine in ("duckdb", "spark"):
+        with pytest.raises(DataError) as caught:
+            count_triples(open_table(path, engine=engine), expression, ["t"])
+        assert message.lower() in str(caught.value).lower()
+        assert "\n" not in str(caught.value)
+    assert "Exception" not in capfd.readouterr().err
+
+
+def test_files_that_cannot_be_used(tmp_path):
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1\x00\x01\xff\xfe\x00not really a table")
+    (tmp_path / "broken.csv.gz").write_bytes(b"PAR1\x00\x01\xff\xfe\x00not really a table")
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    (tmp_path / "empty.csv").write_bytes(b"")
+    pq.write_table(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "none.parquet")
+    moment = pa.array([datetime(2020, 1, 1)], pa.timestamp("ns"))
+    pq.write_table(pa.table({"a": moment}), tmp_path / "nano.parquet")
+    lines(tmp_path / "none.csv", "a,b")
+    (tmp_path / "latin.csv").write_text("a,b\nß,1\n", encoding="latin-1")
+    (tmp_path / "folder").mkdir()
+    write_parquet(tmp_path / "folder" / "part.parquet", ["a"], [(1,), (2,)])
+    for name, message in [
+        ("absent.csv", "absent.csv does not exist"),
+        ("absent.parquet", "absent.parquet does not exist"),
+        ("hdfs://nowhere.invalid/a.csv", "cannot read hdfs://nowhere.invalid/a.csv"),
+        ("broken.parquet", "not a Parquet file"),
+        ("broken.csv.gz", "not a gzip file"),
+        ("empty.parquet", "empty"),
+        ("empty.csv", "empty"),
+        ("none.csv", "no rows"),
+        ("none.parquet", "no rows"),
+        ("nano.parquet", "microseconds"),
+        ("latin.csv", "text in UTF-8"),
+        ("folder", r"folder/\*\.parquet"),
+    ]:
+        path = name if "://" in name else tmp_path / name
+        with pytest.raises(DataError, match=message) as caught:
+            open_table(path, engine="spark")
+        assert "\n" not in str(caught.value)
+    pattern = tmp_path / "folder" / "*.parquet"
+    assert count_where(open_table(pattern, engine="spark"), "a > 1").value == 1
+
+
+def test_lines_that_do_not_fit(tmp_path):
+    late = lines(tmp_path / "late.csv", "t,a", *(f"{k},1" for k in range(250_000)), "250000,oops")
+    with pytest.raises(DataError, match=r"oops.*missing=") as caught:
+        count_where(open_table(late, engine="spark"), "a > 0")
+    assert "\n" not in str(caught.value)
+    table = open_table(late, missing=["oops"], engine="spark")
+    assert count_where(table, "a > 0").missing == 1
+    short = lines(tmp_path / "short.csv", "t,a", *(f"{k},1" for k in range(250_000)), "7")
+    with pytest.raises(DataError, match="as many fields as the header"):
+        count_where(open_table(short, engine="spark"), "t > 0")
+
+
+# -- the session -------------------------------------------------------------------------------
+
+
+def test_the_session_is_left_as_it_was(tmp_path, session):
+    path = lines(tmp_path / "t.csv", "t,s", "1,0", "2,1", "3,0", "4,0")
+    table = open_table(path, engine="spark")
+    assert count_triples(table, "s", ["t"]).rows == 4
+    with pytest.raises(DataError):
+        table.pick(value="nothing > 0")
+    assert {name: session.conf.get(name) for name in SETTINGS} == SETTINGS
+
+
+def test_without_java(tmp_path):
+    path = lines(tmp_path / "t.csv", "t,s", "1,0")
+    script = f"from corrdp.tables.source import open_table; open_table({str(path)!r}, (), 'spark')"
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
+    )
+    assert "DataError: Spark did not start" in done.stderr
+    assert "Java 17" in done.stderr
