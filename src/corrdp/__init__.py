@@ -21,6 +21,7 @@ _HOME = {
     "MarkovChain": "corrdp.models.markov",
     "WindowChain": "corrdp.models.window",
     "load_model": "corrdp.models.files",
+    "write_report": "corrdp.report.page",
     "Count": "corrdp.queries",
     "Sum": "corrdp.queries",
     "Mean": "corrdp.queries",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from corrdp.queries import Histogram as Histogram
     from corrdp.queries import Mean as Mean
     from corrdp.queries import Sum as Sum
+    from corrdp.report.page import write_report as write_report
     from corrdp.results import Calibration as Calibration
     from corrdp.results import Certificate as Certificate
     from corrdp.results import Leakage as Leakage
