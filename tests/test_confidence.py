@@ -281,3 +281,27 @@ def test_tiny_samples_answer_or_refuse_in_words():
     for series, word in [([0, 0, 1], "never followed"), ([1, 1, 1], "every recorded value")]:
         with pytest.raises(DataError, match=word):
             cdp.MarkovChain.fit(series)
+
+
+def test_rejected_order_is_carried_by_every_result():
+    rng = np.random.default_rng(9)
+    true = cdp.WindowChain([[0.95, 0.05], [0.3, 0.7], [0.6, 0.4], [0.2, 0.8]], 2, 20_000)
+    chain = cdp.MarkovChain.fit(true.sample(rng))
+    assert chain.order_test().rejected
+    said = " ".join(cdp.leakage(chain, 1.0).certificate.assumptions)
+    assert "first order is rejected against second order, p < 1e-" in said
+    assert chain.with_order(1) is chain
+    # what the first-order model proves is too little for the law that made the data
+    second = chain.with_order(2)
+    assert cdp.leakage(second, 0.1).value > cdp.leakage(chain, 0.1).value
+    with pytest.raises(InputError, match="fitted"):
+        cdp.MarkovChain(P).with_order(2)
+
+
+def test_public_fit_serves_any_length():
+    series = [0, 0, 1, 1, 0, 1, 0, 0, 1] * 5
+    chain = cdp.MarkovChain.fit(series, public=True)
+    assert chain.length is None
+    assert "public" in " ".join(chain.assumptions)
+    cal = cdp.calibrate(chain, 2.0, query=cdp.Count(1))
+    assert isinstance(cal.release(series * 3).value, int)

@@ -12,7 +12,7 @@ P. Billingsley, "Statistical methods in Markov chains", Annals of Mathematical S
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,10 @@ import numpy as np
 
 from corrdp.errors import DataError, ModelError
 from corrdp.models.markov import MarkovChain
-from corrdp.models.window import WindowChain
+from corrdp.models.private import COUNT_SENSITIVITY, noisy_counts, with_states
+from corrdp.models.window import WindowChain, second_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.tallies import TripleCounts
-
-# One changed record moves two transitions: two counts fall by one and two rise by one.
-COUNT_SENSITIVITY = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,10 +291,10 @@ def fit_chain(
 
         found = count_sequences(data, texts)
     if states is not None or private_epsilon is not None:
-        found = _with_states(found, states)
+        found = with_states(found, states)
     counts, triples = found.counts, found.triples
     if private_epsilon is not None:
-        counts, triples = _noisy(found, private_epsilon, order), np.zeros((0, 4), np.int64)
+        counts, triples = noisy_counts(found, private_epsilon, order), np.zeros((0, 4), np.int64)
     else:
         _check_counts(found)
     fit = ChainFit(
@@ -321,68 +319,6 @@ def fit_chain(
         fit.kernel, None if public else found.longest, None, found.states, fitted=fit
     )
     return chain if order == 1 else second_order(chain, order)
-
-
-def second_order(chain: MarkovChain, order: int) -> WindowChain:
-    """The chain of order 2 from the triples of a fit."""
-    fit = chain.fitted
-    if fit is None or isinstance(order, bool) or order != 2:
-        raise DataError(
-            f"fit counts windows of one or two states, not order={order!r}; for more give the "
-            "probabilities yourself: WindowChain(transition, order)"
-        )
-    counts = fit.window_counts(2)
-    totals = counts.sum(axis=1, keepdims=True)
-    rows = np.divide(counts, totals, out=np.zeros(counts.shape), where=totals > 0)
-    try:
-        return WindowChain(rows, 2, chain.length, chain.states, fitted=fit)
-    except ModelError as error:
-        raise DataError(f"too few data for order 2: {error}; merge states or fit order=1") from None
-
-
-def _with_states(found: TripleCounts, states: Sequence[Any] | None) -> TripleCounts:
-    """The counts over a public list of states, of which some may not occur."""
-    if states is None:
-        if not all(isinstance(state, bool) for state in found.states):
-            raise DataError(
-                "a private fit needs states=[...], the public list of states: which of them "
-                "occur is private too"
-            )
-        states = (False, True)
-    listed = tuple(states)
-    if len(set(listed)) < len(listed) or len(listed) < 2:
-        raise DataError(f"states must list two or more distinct states, got {listed!r}")
-    if absent := [state for state in found.states if state not in listed]:
-        raise DataError(f"the data hold {_named(absent)}, which is not among states={listed!r}")
-    place = np.array([listed.index(state) for state in found.states])
-    counts, later = np.zeros((2, len(listed), len(listed)), dtype=np.int64)
-    counts[np.ix_(place, place)] = found.counts
-    later[np.ix_(place, place)] = found.later
-    triples = found.triples.copy()
-    triples[:, :3] = place[triples[:, :3]]
-    return replace(found, states=listed, counts=counts, triples=triples, later=later)
-
-
-def _noisy(found: TripleCounts, epsilon: float, order: int) -> np.ndarray:
-    """Transition counts with discrete Laplace noise from OpenDP; negative ones become 0."""
-    from corrdp.mechanisms.base import check_positive
-    from corrdp.mechanisms.drawing import integer_mechanism, with_noise
-
-    if order != 1:
-        raise DataError("a private fit counts pairs only: use order=1")
-    level = check_positive("private_epsilon", epsilon)
-    measurement, _ = integer_mechanism(
-        found.counts.size, COUNT_SENSITIVITY, level, COUNT_SENSITIVITY / level
-    )
-    drawn = np.array(with_noise(measurement, found.counts.ravel().tolist()))
-    noisy = np.maximum(drawn, 0).reshape(found.counts.shape)
-    if (empty := ~noisy.any(axis=1)).any():
-        state = found.states[int(np.flatnonzero(empty)[0])]
-        raise DataError(
-            f"after noise nothing is left of the transitions out of {state!r}; use a larger "
-            "private_epsilon or merge states"
-        )
-    return noisy
 
 
 def _count_table(

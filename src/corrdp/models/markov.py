@@ -16,6 +16,7 @@ from corrdp.models.birkhoff import column_ratio, diameter
 if TYPE_CHECKING:
     from corrdp.models.diagnostics import Diagnostics
     from corrdp.models.fitting import ChainFit
+    from corrdp.models.ratio_tests import RatioTest
     from corrdp.models.region import Region
 
 _ROW_TOLERANCE = 1e-9
@@ -330,6 +331,15 @@ class MarkovChain(Model):
 
         return diagnose(self, data)
 
+    def order_test(self) -> RatioTest:
+        """First order against second; see :mod:`corrdp.models.diagnostics`."""
+        from corrdp.models.diagnostics import ORDER
+
+        test = self.diagnose().test(ORDER)
+        if test is None:
+            raise ModelError("a private fit keeps no counts to test the order on")
+        return test
+
     def with_order(self, order: int) -> Any:
         """The chain of another order from the counts of the same fit.
 
@@ -338,7 +348,7 @@ class MarkovChain(Model):
         >>> MarkovChain.fit([0, 0, 1, 1, 0, 1] * 9).with_order(2)
         <Markov chain of order 2, 2 states, 54 records>
         """
-        from corrdp.models.fitting import second_order
+        from corrdp.models.window import second_order
 
         if self.fitted is None:
             raise InputError("with_order needs a chain that was fitted: MarkovChain.fit(...)")

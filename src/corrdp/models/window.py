@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from corrdp.errors import InputError, ModelError
+from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.base import Model, check_length
 from corrdp.models.markov import MarkovChain, check_law
 
@@ -179,3 +179,20 @@ class WindowChain(Model):
             "length": self.length,
             "fit": None if self.fitted is None else self.fitted.to_dict(),
         }
+
+
+def second_order(chain: MarkovChain, order: int) -> WindowChain:
+    """The chain of order 2 from the triples of a fit."""
+    fit = chain.fitted
+    if fit is None or isinstance(order, bool) or order != 2:
+        raise DataError(
+            f"fit counts windows of one or two states, not order={order!r}; for more give the "
+            "probabilities yourself: WindowChain(transition, order)"
+        )
+    counts = fit.window_counts(2)
+    totals = counts.sum(axis=1, keepdims=True)
+    rows = np.divide(counts, totals, out=np.zeros(counts.shape), where=totals > 0)
+    try:
+        return WindowChain(rows, 2, chain.length, chain.states, fitted=fit)
+    except ModelError as error:
+        raise DataError(f"too few data for order 2: {error}; merge states or fit order=1") from None
