@@ -15,7 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from corrdp import MarkovChain
+from corrdp.cli.app import app
 from corrdp.errors import DataError
 from corrdp.models.fitting import fit_chain
 from corrdp.tables.counting import count_triples, count_where, grid_sum, histogram
@@ -200,9 +203,23 @@ def test_fit_makes_the_same_chain(tmp_path):
     rows, _ = random_rows(6)
     path = write_csv(tmp_path / "rows.csv", ["who", "t", "s"], rows)
     asked: dict[str, Any] = {"state": "s", "order_by": "t", "group": "who"}
-    expected = fit_chain(path, **asked).to_dict()
-    assert fit_chain(path, engine="spark", **asked).to_dict() == expected
-    assert fit_chain(open_table(path, engine="spark"), **asked).to_dict() == expected
+    expected = MarkovChain.fit(path, **asked).to_dict()
+    assert MarkovChain.fit(path, engine="spark", **asked).to_dict() == expected
+    assert MarkovChain.fit(open_table(path, engine="spark"), **asked).to_dict() == expected
+
+
+def test_the_command_writes_the_same_model(tmp_path):
+    rows, _ = random_rows(6)
+    path = write_csv(tmp_path / "rows.csv", ["who", "t", "s"], rows)
+    options = ["--state", "s", "--order", "t", "--group", "who"]
+    models = [tmp_path / f"{engine}.json" for engine in ("duckdb", "spark")]
+    for model in models:
+        arguments = ["fit", str(path), *options, "--engine", model.stem, "-o", str(model)]
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+    assert models[0].read_bytes() == models[1].read_bytes()
+    result = CliRunner().invoke(app, ["fit", str(path), "--state", "s", "--engine", "spark"])
+    assert result.exit_code != 0
 
 
 def test_ten_million_rows(tmp_path, record_property):

@@ -63,7 +63,7 @@ def release(
     ] = None,
     public: Annotated[
         bool,
-        typer.Option("--public", help="Keep fitted numbers and digests out of the report."),
+        typer.Option("--public", help="Keep fitted numbers and digests out of what is written."),
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the release as JSON.")
@@ -81,8 +81,8 @@ def release(
     level = one_of(target, epsilon)
     if dry_run and output is not None:
         raise InputError("--dry-run makes no release: leave out --output")
-    if public and report is None:
-        raise InputError("--public is about the report: add --report FILE")
+    if public and report is None and output is None:
+        raise InputError("--public is about what is written: add --report FILE or -o FILE")
     check_outputs(report, output, inputs=(file, model))
     kept = [path for path in (report, output) if path is not None and path.exists()]
     if kept and not force:
@@ -93,6 +93,7 @@ def release(
     from corrdp import calibrate
     from corrdp.answering import missing_text
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
+    from corrdp.report.words import public_release
     from corrdp.report.writing import write_files
     from corrdp.tables.source import open_table
 
@@ -113,7 +114,8 @@ def release(
         with working("drawing the report"):
             texts[report] = render_report(result, law, calibration=calibration, public=public)
     if output is not None:
-        texts[output] = as_json(result) + "\n"
+        handed = public_release(answer, law) if public and answer is not None else result
+        texts[output] = as_json(handed) + "\n"
     write_files(texts)
     if json:
         print(as_json(result))

@@ -355,7 +355,8 @@ class MarkovChain(Model):
         return self if order == 1 else second_order(self, order)
 
     @cached_property
-    def _fit_assumptions(self) -> tuple[str, ...]:
+    def fit_assumptions(self) -> tuple[str, ...]:
+        """What the fit and its diagnostics say, in words; these hold fitted numbers."""
         if self.fitted is None:
             return ()
         return (*self.fitted.assumptions, *self.diagnose().assumptions)
@@ -378,7 +379,7 @@ class MarkovChain(Model):
             f"the records form a first-order Markov chain with this kernel, {law}",
             "a record is one time step: a person's whole series is not one record",
         ]
-        return (*said, *self._fit_assumptions)
+        return (*said, *self.fit_assumptions)
 
     def describe(self) -> str:
         n = "any length" if self.length is None else f"{self.length} records"

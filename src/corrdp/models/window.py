@@ -163,9 +163,12 @@ class WindowChain(Model):
             "probabilities",
             "a record is one time step: a person's whole series is not one record",
         ]
-        if self.fitted is not None:
-            said += self.fitted.assumptions
-        return tuple(said)
+        return (*said, *self.fit_assumptions)
+
+    @property
+    def fit_assumptions(self) -> tuple[str, ...]:
+        """What the fit says, in words; these hold fitted numbers."""
+        return () if self.fitted is None else self.fitted.assumptions
 
     def describe(self) -> str:
         n = "any length" if self.length is None else f"{self.length} records"

@@ -22,12 +22,12 @@ from corrdp.report.words import (
     FIT_NOTE,
     MODEL_KINDS,
     PROTECTS,
-    PUBLIC_FIT_ASSUMPTION,
     PUBLIC_NOTE,
     in_words,
     moment,
     number,
     promise,
+    public_assumptions,
 )
 from corrdp.report.writing import write_files
 from corrdp.results import Calibration, Leakage, Release
@@ -286,11 +286,8 @@ class _Story:
         said = list(self.calibration.assumptions)
         if self.release is not None:
             said += [text for text in self.release.assumptions if text not in said]
-        fit = getattr(self.model, "fitted", None)
-        if self.public and fit is not None:
-            # those of the fit hold counts
-            said = [text for text in said if text not in fit.assumptions]
-            said.append(PUBLIC_FIT_ASSUMPTION)
+        if self.public:
+            said = public_assumptions(self.model, said)
         return f"<h2>Assumptions</h2>{_listing(said)}"
 
     def reach(self) -> str:

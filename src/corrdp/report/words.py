@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
+from corrdp.results import Release
 
 MODEL_KINDS = {
     "independent": "records that do not depend on each other",
     "groups": "blocks of records with any dependence inside and none between",
     "markov": "a Markov chain: each record depends on the one before it",
+    "window": "a Markov chain of higher order: each record depends on the last few",
     "table": "a joint law of a few records, written out in full",
 }
 
@@ -43,10 +48,7 @@ FIT_NOTE = (
     "(--public)."
 )
 
-PUBLIC_FIT_ASSUMPTION = (
-    "the model was learned from the private data, a leak that is not accounted for, and is "
-    "taken as exact"
-)
+PUBLIC_FIT_ASSUMPTION = "the model was learned from data; the steward holds what it says of them"
 
 
 def in_words(query: Query) -> str:
@@ -113,3 +115,20 @@ def moment(made: str) -> str:
     '2025-06-01 12:30 UTC'
     """
     return f"{datetime.fromisoformat(made).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def public_assumptions(model: Any, texts: Iterable[str]) -> list[str]:
+    """Assumptions without the sentences that hold numbers fitted from the data."""
+    private = set(getattr(model, "fit_assumptions", ()))
+    kept = [text for text in texts if text not in private and "never seen" not in text]
+    return [*kept, PUBLIC_FIT_ASSUMPTION] if private else kept
+
+
+def public_release(release: Release, model: Any) -> Release:
+    """A release that can be handed out: no fitted numbers, no digest."""
+    said = tuple(public_assumptions(model, release.assumptions))
+    proof = replace(
+        release.certificate,
+        assumptions=tuple(public_assumptions(model, release.certificate.assumptions)),
+    )
+    return replace(release, digest="", assumptions=said, certificate=proof)
