@@ -33,7 +33,9 @@ def test_second_order(home):
     assert isinstance(load_model(path), WindowChain)
     result = json.loads(done("leakage", path, "--epsilon", 0.1, "--json").stdout)
     assert {c["method"] for c in result["candidates"]} >= {"blocks", "contraction"}
-    bad = run("fit", home / "steps.csv", *FIT, "--markov-order", 3)
+    done("fit", home / "steps.csv", *FIT, "--markov-order", 3, "-o", home / "third.json")
+    assert load_model(home / "third.json").order == 3
+    bad = run("fit", home / "steps.csv", *FIT, "--markov-order", 0)
     assert bad.exit_code == 2
 
 

@@ -238,8 +238,8 @@ def test_second_order_fit():
     from corrdp.models.files import model_from_dict
 
     assert model_from_dict(data).to_dict() == data
-    with pytest.raises(DataError, match="order=3"):
-        cdp.MarkovChain.fit([0, 1, 1, 0, 0, 1], order=3)
+    with pytest.raises(DataError, match="order must"):
+        cdp.MarkovChain.fit([0, 1, 1, 0, 0, 1], order=0)
     with pytest.raises(DataError, match="too few data"):
         cdp.MarkovChain.fit([0, 0, 0, 1, 0, 0, 1, 1], order=2)
 
@@ -305,3 +305,27 @@ def test_public_fit_serves_any_length():
     assert "public" in " ".join(chain.assumptions)
     cal = cdp.calibrate(chain, 2.0, query=cdp.Count(1))
     assert isinstance(cal.release(series * 3).value, int)
+
+
+def test_higher_orders_count_alike_in_memory_and_in_files(tmp_path):
+    rng = np.random.default_rng(10)
+    series = cdp.MarkovChain(THREE, 3000).sample(rng)
+    gone = rng.random(3000) < 0.02
+    path = tmp_path / "walk.csv"
+    rows = [f"{t},{'NA' if g else x}" for t, (x, g) in enumerate(zip(series, gone, strict=True))]
+    path.write_text("t,x\n" + "\n".join(rows) + "\n")
+    labels = [None if g else int(x) for x, g in zip(series, gone, strict=True)]
+    memory = cdp.MarkovChain.fit(labels, order=3)
+    file = cdp.MarkovChain.fit(path, state="x", order_by="t", order=3)
+    np.testing.assert_array_equal(memory.fitted.runs, file.fitted.runs)
+    np.testing.assert_allclose(memory.transition, file.transition)
+    # by hand
+    counts = np.zeros((27, 3), dtype=int)
+    for a, b, c, d in zip(labels, labels[1:], labels[2:], labels[3:], strict=False):
+        if None not in (a, b, c, d):
+            counts[(a * 3 + b) * 3 + c, d] += 1
+    np.testing.assert_array_equal(memory.fitted.window_counts(3), counts)
+    from corrdp.models.files import model_from_dict
+
+    assert model_from_dict(memory.to_dict()).to_dict() == memory.to_dict()
+    assert cdp.leakage(memory, 0.05, confidence=0.9).value > 0.05

@@ -38,7 +38,7 @@ def fit(
         typer.Option(help="Where to draw, as SVG or PNG, whether a first-order chain fits."),
     ] = None,
     markov_order: Annotated[
-        int, typer.Option(help="How many past records the next one depends on: 1 or 2.")
+        int, typer.Option(help="How many past records the next one depends on.")
     ] = 1,
     private_epsilon: Annotated[
         float | None,

@@ -21,7 +21,7 @@ import numpy as np
 from corrdp.errors import DataError, ModelError
 from corrdp.models.markov import MarkovChain
 from corrdp.models.private import COUNT_SENSITIVITY, noisy_counts, with_states
-from corrdp.models.window import WindowChain, second_order
+from corrdp.models.window import WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.tallies import TripleCounts
 
@@ -52,6 +52,9 @@ class ChainFit:
         DP level of the noise on ``counts``, when the fit is private.
     public : bool
         Whether the data of the fit are public, so that fitting gives nothing away.
+    runs : (k, order + 2) array of int or None
+        For orders above two: state numbers of the runs of order + 1 states that occur, and how
+        often.
     later : (s, s) array of int or None
         How many of ``counts`` lead to a time step in the later half; None when not counted.
 
@@ -79,6 +82,7 @@ class ChainFit:
     private_epsilon: float | None = None
     public: bool = False
     later: np.ndarray | None = None
+    runs: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -92,6 +96,10 @@ class ChainFit:
         if len(triples) and triples[:, :3].max() >= len(counts):
             raise ModelError(f"triples name a state beyond the {len(counts)} of counts")
         arrays = {"counts": counts, "triples": triples}
+        if self.runs is not None:
+            arrays["runs"] = _whole_numbers("runs", self.runs)
+            if arrays["runs"].ndim != 2:
+                raise ModelError("runs must be rows of states and a number")
         if self.later is not None:
             arrays["later"] = later = _whole_numbers("later", self.later)
             if later.shape != counts.shape or (later > counts).any():
@@ -138,11 +146,16 @@ class ChainFit:
 
     def window_counts(self, order: int) -> np.ndarray:
         """Counts of the next state after each window of ``order`` states, shape (s^order, s)."""
+        s = len(self.counts)
         if order == 1:
             return self.counts
-        if order != 2:
-            raise ModelError(f"counts are kept for windows of one or two states, not {order}")
-        return self.triple_counts.reshape(-1, len(self.counts))
+        if order == 2:
+            return self.triple_counts.reshape(-1, s)
+        if self.runs is None or self.runs.shape[1] != order + 2:
+            raise ModelError(f"this fit kept no runs of {order + 1} states: fit order={order}")
+        dense = np.zeros((s,) * (order + 1), dtype=np.int64)
+        dense[tuple(self.runs[:, :-1].T)] = self.runs[:, -1]
+        return dense.reshape(-1, s)
 
     def noise_radius(self, level: float) -> int:
         """Largest noise on any count, with this probability; 0 without noise."""
@@ -186,6 +199,7 @@ class ChainFit:
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         data["counts"], data["triples"] = self.counts.tolist(), self.triples.tolist()
         data["later"] = None if self.later is None else self.later.tolist()
+        data["runs"] = None if self.runs is None else self.runs.tolist()
         data["order_by"], data["missing_text"] = list(self.order_by), list(self.missing_text)
         return data
 
@@ -244,8 +258,9 @@ def fit_chain(
         Tables only: what tells the sequences apart.
     missing : iterable of str, optional
         Texts that mean "not recorded"; "", "NA", "NaN" and "null" when left out.
-    order : {1, 2}
-        How many past records the next one depends on; 2 gives a :class:`WindowChain`.
+    order : int
+        How many past records the next one depends on; more than 1 gives a :class:`WindowChain`,
+        and more than 2 takes one more pass over the data.
     zeros : {"chance", "structural"}
         Whether a transition that was never seen was missed by chance or is impossible; this
         matters for confidence regions.
@@ -314,11 +329,40 @@ def fit_chain(
         # whatever is counted without noise would break the promise of a private fit
         later=found.later if private_epsilon is None else None,
         public=public,
+        runs=_longer_runs(data, found, texts, engine, state, orders, group, order),
     )
     chain = MarkovChain(
         fit.kernel, None if public else found.longest, None, found.states, fitted=fit
     )
-    return chain if order == 1 else second_order(chain, order)
+    return chain if order == 1 else of_order(chain, order)
+
+
+def _longer_runs(
+    data: Any,
+    found: TripleCounts,
+    texts: tuple[str, ...],
+    engine: str | None,
+    state: str | None,
+    orders: tuple[str, ...],
+    group: str | None,
+    order: int,
+) -> np.ndarray | None:
+    """Runs of order + 1 states, for orders above two, by the state numbers of the fit."""
+    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+        raise DataError(f"order must be a whole number from 1, got {order!r}")
+    if order < 3:
+        return None
+    from corrdp.tables.source import Table, open_table
+    from corrdp.tables.windows import count_runs, count_runs_in_memory
+
+    if isinstance(data, str | Path | Table):
+        table = data if isinstance(data, Table) else open_table(data, texts, engine or "duckdb")
+        states, runs = count_runs(table, str(state), orders, group, order + 1)
+    else:
+        states, runs = count_runs_in_memory(data, texts, order + 1)
+    place = np.array([found.states.index(label) for label in states], dtype=np.int64)
+    runs[:, :-1] = place[runs[:, :-1]]
+    return runs[np.lexsort(runs[:, -2::-1].T)]
 
 
 def _count_table(

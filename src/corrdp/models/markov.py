@@ -348,11 +348,11 @@ class MarkovChain(Model):
         >>> MarkovChain.fit([0, 0, 1, 1, 0, 1] * 9).with_order(2)
         <Markov chain of order 2, 2 states, 54 records>
         """
-        from corrdp.models.window import second_order
+        from corrdp.models.window import of_order
 
         if self.fitted is None:
             raise InputError("with_order needs a chain that was fitted: MarkovChain.fit(...)")
-        return self if order == 1 else second_order(self, order)
+        return self if order == 1 else of_order(self, order)
 
     @cached_property
     def fit_assumptions(self) -> tuple[str, ...]:

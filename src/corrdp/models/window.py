@@ -184,18 +184,22 @@ class WindowChain(Model):
         }
 
 
-def second_order(chain: MarkovChain, order: int) -> WindowChain:
-    """The chain of order 2 from the triples of a fit."""
+def of_order(chain: MarkovChain, order: int) -> WindowChain:
+    """The chain of a higher order from the counts of a fit."""
     fit = chain.fitted
-    if fit is None or isinstance(order, bool) or order != 2:
+    if fit is None:
+        raise InputError("a higher order needs a chain that was fitted: MarkovChain.fit(...)")
+    if len(chain.states) ** order > _MAX_WINDOWS:
         raise DataError(
-            f"fit counts windows of one or two states, not order={order!r}; for more give the "
-            "probabilities yourself: WindowChain(transition, order)"
+            f"order {order} over {len(chain.states)} states has too many windows (at most "
+            f"{_MAX_WINDOWS}); merge states or lower the order"
         )
-    counts = fit.window_counts(2)
+    counts = fit.window_counts(order)
     totals = counts.sum(axis=1, keepdims=True)
     rows = np.divide(counts, totals, out=np.zeros(counts.shape), where=totals > 0)
     try:
-        return WindowChain(rows, 2, chain.length, chain.states, fitted=fit)
+        return WindowChain(rows, order, chain.length, chain.states, fitted=fit)
     except ModelError as error:
-        raise DataError(f"too few data for order 2: {error}; merge states or fit order=1") from None
+        raise DataError(
+            f"too few data for order {order}: {error}; merge states or lower the order"
+        ) from None

@@ -44,7 +44,7 @@ def count_sequences(data: Any, missing: Iterable[str] = MISSING_TEXT) -> TripleC
     >>> found.states, found.counts.tolist(), found.triples.tolist()
     (('a', 'b'), [[0, 2], [0, 1]], [[0, 1, 1, 1]])
     """
-    steps = _steps(data, missing)
+    steps = numbered_steps(data, missing)
     s, codes, linked = len(steps.states), steps.codes, steps.linked
     number = np.arange(len(codes)) - np.repeat(
         np.cumsum(steps.lengths) - steps.lengths, steps.lengths
@@ -85,7 +85,7 @@ def count_by_sequence(data: Any, missing: Iterable[str] = MISSING_TEXT) -> Group
     >>> found.leaving.tolist(), found.moving.tolist()
     ([[0, 1, 2], [1, 2, 1]], [[0, 1, 2], [1, 1, 2]])
     """
-    steps = _steps(data, missing)
+    steps = numbered_steps(data, missing)
     s = len(steps.states)
     owners = np.repeat(np.arange(len(steps.lengths)), steps.lengths)[1:][steps.linked]
     cells, times = np.unique(owners * (s * s) + steps.pairs, return_counts=True)
@@ -125,7 +125,7 @@ class _Steps:
         return codes[:-1][linked] * len(self.states) + codes[1:][linked]
 
 
-def _steps(data: Any, missing: Iterable[str]) -> _Steps:
+def numbered_steps(data: Any, missing: Iterable[str]) -> _Steps:
     sequences = split_sequences(data)
     lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
     if not lengths.sum():
