@@ -181,6 +181,7 @@ class ChainFit:
                 f"the private fit cost epsilon {self.private_epsilon:.6g} on the same records; it "
                 "is added to the epsilon of every release"
             )
+            said.append("how many rows, missing rows, gaps and sequences there are is public")
         if self.zeros == "structural":
             said.append("transitions that were never seen are impossible")
         if self.state is not None and not self.order_by:
