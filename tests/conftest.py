@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -24,6 +26,16 @@ def activity_kernel() -> np.ndarray:
 @pytest.fixture(scope="session")
 def activity(activity_kernel: np.ndarray) -> MarkovChain:
     return MarkovChain(activity_kernel, 17_568, states=(False, True))
+
+
+@pytest.fixture
+def walk(tmp_path: Path) -> Path:
+    """Ten rows of two people, one value missing."""
+    path = tmp_path / "walk.csv"
+    steps = ["0", "12", "7", "NA", "0", "0", "3", "9", "0", "1"]
+    rows = [f"{'ab'[k // 5]},{k % 5},{value}" for k, value in enumerate(steps)]
+    path.write_text("who,t,steps\n" + "\n".join(rows) + "\n")
+    return path
 
 
 @st.composite

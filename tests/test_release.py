@@ -66,16 +66,6 @@ def no_noise_on_errors(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureR
 
 
 @pytest.fixture
-def walk(tmp_path: Path) -> Path:
-    """Ten rows of two people, one value missing."""
-    path = tmp_path / "walk.csv"
-    steps = ["0", "12", "7", "NA", "0", "0", "3", "9", "0", "1"]
-    rows = [f"{'ab'[k // 5]},{k % 5},{value}" for k, value in enumerate(steps)]
-    path.write_text("who,t,steps\n" + "\n".join(rows) + "\n")
-    return path
-
-
-@pytest.fixture
 def whole(tmp_path: Path) -> Path:
     """Eight rows, nothing missing."""
     path = tmp_path / "whole.csv"

@@ -13,14 +13,12 @@ import numpy as np
 
 from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.models.base import Model
+from corrdp.models.chain import Chain
 from corrdp.models.groups import Groups
-from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
-from corrdp.models.window import WindowChain
 from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Sum, is_missing
 from corrdp.tables.source import Table, open_table
 
-CHAINS = (MarkovChain, WindowChain)
 _ROOM = 2**62  # half of what 64-bit integers hold; the other half is for noise
 
 
@@ -37,6 +35,7 @@ def check_reads(model: Model, query: Query) -> None:
 
     Examples
     --------
+    >>> from corrdp import MarkovChain
     >>> check_reads(MarkovChain([[.9, .1], [.2, .8]]), Count(1))
     >>> check_reads(MarkovChain([[.9, .1], [.2, .8]]), Count(2))
     Traceback (most recent call last):
@@ -45,7 +44,7 @@ def check_reads(model: Model, query: Query) -> None:
     """
     if model.states is None:
         return
-    if isinstance(model, CHAINS):
+    if isinstance(model, Chain):
         _check_text(model, query)
     if isinstance(query, Count) and query.where is None and query.state not in model.states:
         raise QueryError(f"the model has no state {query.state!r}; its states are {_list(model)}")
@@ -60,7 +59,7 @@ def check_reads(model: Model, query: Query) -> None:
             )
 
 
-def _check_text(model: MarkovChain | WindowChain, query: Query) -> None:
+def _check_text(model: Chain, query: Query) -> None:
     """A condition or column is fine only if it is the very expression the chain was fitted on."""
     text = query.where if isinstance(query, Count) else query.column
     if text is None:
@@ -96,7 +95,7 @@ def _list(model: Model, most: int = 10) -> str:
 
 def missing_text(model: Model) -> tuple[str, ...]:
     """Texts that mean "not recorded" in the data of a model: those it was fitted with."""
-    if isinstance(model, CHAINS) and model.fitted is not None:
+    if isinstance(model, Chain) and model.fitted is not None:
         return model.fitted.missing_text
     return MISSING_TEXT
 
@@ -128,6 +127,7 @@ def exact_answer(model: Model, query: Query, data: Any, state: str | None = None
 
     Examples
     --------
+    >>> from corrdp import MarkovChain
     >>> exact_answer(MarkovChain([[.9, .1], [.2, .8]]), Count(1), [[0, 1, 1], [1, 0]])
     [3]
     """
@@ -224,7 +224,7 @@ def _answer_table(model: Model, query: Query, table: Table, state: str | None) -
 
     if isinstance(query, Count) and query.records is not None:
         raise QueryError("records= needs a sequence; on a table, give a condition: Count(where=)")
-    if isinstance(query, Count) and query.where is not None and not isinstance(model, CHAINS):
+    if isinstance(query, Count) and query.where is not None and not isinstance(model, Chain):
         counted = count_where(table, query.where)
         _check_rows(model, query, table, counted.rows, counted.missing)
         return [counted.value]
@@ -246,7 +246,7 @@ def _answer_table(model: Model, query: Query, table: Table, state: str | None) -
 
 def _expression(model: Model, query: Query, state: str | None) -> str:
     """What the query reads in each row of a table."""
-    if isinstance(model, CHAINS):
+    if isinstance(model, Chain):
         fitted = None if model.fitted is None else model.fitted.state
         if fitted is None and state is None:
             raise QueryError(
@@ -286,7 +286,7 @@ def _check_rows(model: Model, query: Query, table: Table, rows: int, missing: in
             'missing="skip" if which rows are missing is public'
         )
     if model.length is not None:
-        group = model.fitted.group if isinstance(model, CHAINS) and model.fitted else None
+        group = model.fitted.group if isinstance(model, Chain) and model.fitted else None
         _check_length(model, rows if group is None else _longest(table, group))
     _check_room(query, rows)
     _check_n(query, rows - missing)

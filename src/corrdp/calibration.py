@@ -96,10 +96,15 @@ def calibrate(
         leak = measure(_positive("epsilon", epsilon))
         return Calibration(leak.value, float(epsilon), leak, query, model)
     goal = _positive("target", target)
-    law = _any_length(model, query, measure, goal)
-    level = _largest(
-        lambda e: measure(e, law).value, goal, method, _start(law, query, goal, method)
-    )
+
+    def search(law: Model) -> float:
+        start = _start(law, query, goal, method)
+        return _largest(lambda e: measure(e, law).value, goal, method, start)
+
+    try:
+        level = search(_any_length(model, query))
+    except NotApplicableError:  # the bound grows with the length
+        level = search(model)
     leak = measure(level)
     while leak.value > goal:  # rounding at the last step
         level = math.nextafter(level * (1.0 - 1e-12), 0.0)
@@ -107,22 +112,14 @@ def calibrate(
     return Calibration(goal, level, leak, query, model)
 
 
-def _any_length(
-    model: Model, query: Query, measure: Callable[..., Leakage], target: float
-) -> Model:
-    """A long homogeneous chain without its length, if that can be bounded: the search is then
-    as fast as for a short one, and what it finds holds for the chain."""
+def _any_length(model: Model, query: Query) -> Model:
+    """A long homogeneous chain without its length: it leaks no less and is searched faster."""
     length = model.length or 0
     if length <= _LONG or not isinstance(model, MarkovChain) or not model.homogeneous:
         return model
     if getattr(query, "records", None) is not None:
         return model
-    law = MarkovChain(model.transition, None, model.initial, model.states, fitted=model.fitted)
-    try:
-        measure(target, law)
-    except NotApplicableError:
-        return model
-    return law
+    return MarkovChain(model.transition, None, model.initial, model.states, fitted=model.fitted)
 
 
 def _positive(name: str, value: float | None) -> float:

@@ -13,9 +13,8 @@ from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
 from corrdp.models.base import Model
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chain import Chain
 from corrdp.models.region import Region
-from corrdp.models.window import WindowChain
 from corrdp.queries import Query, resolve
 
 EVERY_MECHANISM = "every mechanism with this guarantee"
@@ -86,7 +85,7 @@ def _asked(
 
 def _with_fit(model: Model, scope: Scope) -> Scope:
     """The scope with the epsilon of a private fit of the same records added."""
-    fitted = getattr(model, "fitted", None)
+    fitted = model.fitted if isinstance(model, Chain) else None
     if fitted is None or fitted.private_epsilon is None:
         return scope
     # two releases of the same records: no longer one query or one mechanism alone
@@ -95,8 +94,7 @@ def _with_fit(model: Model, scope: Scope) -> Scope:
 
 
 def _region(model: Model, confidence: float) -> Region:
-    fitted = getattr(model, "fitted", None)
-    if not isinstance(model, MarkovChain | WindowChain) or fitted is None:
+    if not isinstance(model, Chain):
         raise InputError("confidence needs a chain that was fitted to data: MarkovChain.fit(...)")
     return model.region(confidence)
 

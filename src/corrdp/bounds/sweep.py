@@ -75,7 +75,7 @@ def _order_rows(kernel: np.ndarray, orders: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def _close(bounds: np.ndarray, alive: np.ndarray) -> None:
+def close_paths(bounds: np.ndarray, alive: np.ndarray) -> None:
     """Shortest paths among the states alive: a minimum over jumps may break the triangle."""
     s = len(bounds)
     for k in range(s):
@@ -252,7 +252,7 @@ def sweep(
                 else:
                     bounds[j, x, z] = costs[j, x, z] + eps[t * eps_step, x, z]
         if pairwise and longest > 1:
-            _close(bounds[j], alive)
+            close_paths(bounds[j], alive)
         for x in range(s):
             for z in range(s):
                 if x != z and alive[x] and alive[z]:

@@ -18,6 +18,7 @@ from numba import njit
 from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.contraction import limit_with_skipping
 from corrdp.bounds.mixtures import star
+from corrdp.bounds.sweep import close_paths
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.birkhoff import diameter
@@ -91,15 +92,6 @@ def _pair_cost(bounds: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
 
 
 @njit(cache=True)
-def _close(bounds: np.ndarray) -> None:
-    size = len(bounds)
-    for k in range(size):
-        for x in range(size):
-            for z in range(size):
-                bounds[x, z] = min(bounds[x, z], bounds[x, k] + bounds[k, z])
-
-
-@njit(cache=True)
 def _settle(
     powers: np.ndarray, new_cost: np.ndarray, skipped: np.ndarray, costs: np.ndarray, sweeps: int
 ) -> None:
@@ -109,11 +101,12 @@ def _settle(
     cost directly, skipped[m] what the records jumped over cost.
     """
     size = len(costs)
+    everywhere = np.ones(size, np.bool_)
     for _ in range(sweeps):
         moved = 0.0
         for m in range(len(powers)):
             bounds = costs + new_cost[m]
-            _close(bounds)
+            close_paths(bounds, everywhere)
             for x in range(size):
                 for z in range(size):
                     if x != z:
@@ -121,7 +114,7 @@ def _settle(
                         if value < costs[x, z]:
                             moved = max(moved, costs[x, z] - value)
                             costs[x, z] = value
-        _close(costs)
+        close_paths(costs, everywhere)
         if moved <= 1e-13 * costs.max():
             break
 

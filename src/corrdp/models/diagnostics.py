@@ -16,8 +16,8 @@ import numpy as np
 
 from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import DataError, ModelError
+from corrdp.models.chain import Chain
 from corrdp.models.fitting import ChainFit
-from corrdp.models.markov import MarkovChain
 from corrdp.models.ratio_tests import Cells, Margin, RatioTest, Slices, judge
 from corrdp.models.window import WindowChain
 
@@ -50,6 +50,7 @@ class Diagnostics:
 
     Examples
     --------
+    >>> from corrdp import MarkovChain
     >>> chain = MarkovChain.fit([0, 0, 1, 1] * 30)
     >>> found = diagnose(chain)
     >>> [(test.name, test.p_words) for test in found.tests if test.rejected]
@@ -216,7 +217,7 @@ class Diagnostics:
         return draw_orders(self, ax)
 
 
-def diagnose(chain: MarkovChain | WindowChain, data: Any = None) -> Diagnostics:
+def diagnose(chain: Chain, data: Any = None) -> Diagnostics:
     """Test whether a fitted chain describes its data.
 
     ``G^2 = 2 (ln L1 - ln L0)``, compared with a chi-square law,
@@ -245,11 +246,12 @@ def diagnose(chain: MarkovChain | WindowChain, data: Any = None) -> Diagnostics:
 
     Examples
     --------
+    >>> from corrdp import MarkovChain
     >>> chain = MarkovChain.fit([0, 0, 1, 1] * 30)
     >>> print(diagnose(chain).warnings[0][:68])
     a first-order chain is rejected against a second-order one (p < 1e-3
     """
-    if not isinstance(chain, MarkovChain | WindowChain) or chain.fitted is None:
+    if not isinstance(chain, Chain) or chain.fitted is None:
         raise ModelError("there is nothing to diagnose: give a chain made by MarkovChain.fit")
     fit, states = chain.fitted, tuple(chain.states)
     order = chain.order if isinstance(chain, WindowChain) else 1

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from corrdp.errors import InputError, ModelError
-from corrdp.models.base import Model, check_length
+from corrdp.models.base import check_length
 from corrdp.models.birkhoff import column_ratio, diameter
+from corrdp.models.chain import Chain
 
 if TYPE_CHECKING:
-    from corrdp.models.diagnostics import Diagnostics
     from corrdp.models.fitting import ChainFit
     from corrdp.models.ratio_tests import RatioTest
-    from corrdp.models.region import Region
 
 _ROW_TOLERANCE = 1e-9
 
@@ -41,7 +40,7 @@ def check_law(name: str, values: np.ndarray) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarkovChain(Model):
+class MarkovChain(Chain):
     """A Markov chain over finitely many states.
 
     Parameters
@@ -325,12 +324,6 @@ class MarkovChain(Model):
             engine=engine,
         )
 
-    def diagnose(self, data: Any = None) -> Diagnostics:
-        """Whether the fitted chain describes its data; see :mod:`corrdp.models.diagnostics`."""
-        from corrdp.models.diagnostics import diagnose
-
-        return diagnose(self, data)
-
     def order_test(self) -> RatioTest:
         """First order against second; see :mod:`corrdp.models.diagnostics`."""
         from corrdp.models.diagnostics import ORDER
@@ -353,24 +346,6 @@ class MarkovChain(Model):
         if self.fitted is None:
             raise InputError("with_order needs a chain that was fitted: MarkovChain.fit(...)")
         return self if order == 1 else of_order(self, order)
-
-    @cached_property
-    def fit_assumptions(self) -> tuple[str, ...]:
-        """What the fit and its diagnostics say, in words; these hold fitted numbers."""
-        if self.fitted is None:
-            return ()
-        return (*self.fitted.assumptions, *self.diagnose().assumptions)
-
-    def region(self, confidence: float) -> Region:
-        """Kernels that the counts still allow; see :mod:`corrdp.models.region`."""
-        from corrdp.models.region import fitted_region
-
-        return fitted_region(self, confidence)
-
-    @property
-    def records(self) -> int | None:
-        fit = self.fitted
-        return self.length if fit is None or fit.public else fit.rows
 
     @property
     def assumptions(self) -> tuple[str, ...]:

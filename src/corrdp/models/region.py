@@ -15,8 +15,7 @@ import numpy as np
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:
-    from corrdp.models.markov import MarkovChain
-    from corrdp.models.window import WindowChain
+    from corrdp.models.chain import Chain
 
 
 def clopper_pearson(
@@ -200,7 +199,7 @@ def widest_ratio(region: Region) -> float:
     return float(np.nanmax(np.where(np.isnan(spread), 0.0, spread)))
 
 
-def fitted_region(chain: MarkovChain | WindowChain, confidence: float) -> Region:
+def fitted_region(chain: Chain, confidence: float) -> Region:
     """Region of a fitted chain, from the counts of its fit (noise of a private fit included)."""
     fit = chain.fitted
     if fit is None:

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from corrdp.errors import DataError, InputError, ModelError
-from corrdp.models.base import Model, check_length
+from corrdp.models.base import check_length
+from corrdp.models.chain import Chain
 from corrdp.models.markov import MarkovChain, check_law
 
 if TYPE_CHECKING:
     from corrdp.models.fitting import ChainFit
-    from corrdp.models.region import Region
 
 _MAX_WINDOWS = 4096
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WindowChain(Model):
+class WindowChain(Chain):
     """A stationary Markov chain of order k over finitely many states.
 
     Parameters
@@ -145,17 +145,6 @@ class WindowChain(Model):
             window = (window * s) % size + y
         return np.array(self.states)[path[:n]]
 
-    def region(self, confidence: float) -> Region:
-        """Probabilities that the counts still allow; see :mod:`corrdp.models.region`."""
-        from corrdp.models.region import fitted_region
-
-        return fitted_region(self, confidence)
-
-    @property
-    def records(self) -> int | None:
-        fit = self.fitted
-        return self.length if fit is None or fit.public else fit.rows
-
     @property
     def assumptions(self) -> tuple[str, ...]:
         said = [
@@ -164,11 +153,6 @@ class WindowChain(Model):
             "a record is one time step: a person's whole series is not one record",
         ]
         return (*said, *self.fit_assumptions)
-
-    @property
-    def fit_assumptions(self) -> tuple[str, ...]:
-        """What the fit says, in words; these hold fitted numbers."""
-        return () if self.fitted is None else self.fitted.assumptions
 
     def describe(self) -> str:
         n = "any length" if self.length is None else f"{self.length} records"
