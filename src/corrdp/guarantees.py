@@ -20,6 +20,36 @@ def _non_negative(name: str, value: float, *, allow_zero: bool) -> float:
     return number
 
 
+def _levels(name: str, given: Any) -> Any:
+    """One number > 0, or an array with one number >= 0 per record, not all of them 0."""
+    if np.ndim(given) == 0:
+        return _non_negative(name, given, allow_zero=False)
+    try:
+        vector = np.array(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers, one per record: {error}") from None
+    if vector.ndim != 1 or vector.size == 0:
+        raise InputError(f"{name} must be one number or one per record, got shape {vector.shape}")
+    bad = np.flatnonzero(~np.isfinite(vector) | (vector < 0))
+    if bad.size:
+        raise InputError(f"{name}[{bad[0]}] = {vector[bad[0]]} must be a finite number >= 0")
+    if not vector.any():
+        raise InputError(f"{name} is 0 for every record: the mechanism reads nothing")
+    vector.setflags(write=False)
+    return vector
+
+
+def _per_record(name: str, level: Any, n: int) -> np.ndarray:
+    if np.ndim(level) == 0:
+        return np.full(n, level)
+    if len(level) != n:
+        raise InputError(
+            f"{name} has {len(level)} entries and the model {n} records; "
+            "give one number, or one entry per record"
+        )
+    return np.asarray(level)
+
+
 @dataclass(frozen=True, eq=False)
 class Pure:
     """epsilon-DP: changing one record changes every log probability by at most epsilon.
@@ -41,26 +71,7 @@ class Pure:
     epsilon: Any
 
     def __post_init__(self) -> None:
-        if np.ndim(self.epsilon) == 0:
-            object.__setattr__(
-                self, "epsilon", _non_negative("epsilon", self.epsilon, allow_zero=False)
-            )
-            return
-        try:
-            vector = np.array(self.epsilon, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"epsilon must be numbers, one per record: {error}") from None
-        if vector.ndim != 1 or vector.size == 0:
-            raise InputError(
-                f"epsilon must be one number or one per record, got shape {vector.shape}"
-            )
-        bad = np.flatnonzero(~np.isfinite(vector) | (vector < 0))
-        if bad.size:
-            raise InputError(f"epsilon[{bad[0]}] = {vector[bad[0]]} must be a finite number >= 0")
-        if not vector.any():
-            raise InputError("epsilon is 0 for every record: the mechanism reads nothing")
-        vector.setflags(write=False)
-        object.__setattr__(self, "epsilon", vector)
+        object.__setattr__(self, "epsilon", _levels("epsilon", self.epsilon))
 
     @property
     def is_vector(self) -> bool:
@@ -74,14 +85,7 @@ class Pure:
 
     def vector(self, n: int) -> np.ndarray:
         """Epsilon of each of ``n`` records."""
-        if not self.is_vector:
-            return np.full(n, self.epsilon)
-        if len(self.epsilon) != n:
-            raise InputError(
-                f"epsilon has {len(self.epsilon)} entries and the model {n} records; "
-                "give one number, or one entry per record"
-            )
-        return np.asarray(self.epsilon)
+        return _per_record("epsilon", self.epsilon, n)
 
 
 @dataclass(frozen=True)
@@ -104,20 +108,51 @@ class Approximate:
             raise InputError(f"delta must lie in [0, 1], got {self.delta}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class L1:
     """Metric privacy on real records: log probabilities move by at most ``rate * |x - x'|``.
+
+    Parameters
+    ----------
+    rate : float or sequence of float
+        Per unit of the records; one number for every record, or one per record.
+    epsilon : float or sequence of float, optional
+        The plain DP level, where the mechanism has one: after clipping to a range of width w it
+        is ``rate * w``.
 
     Examples
     --------
     >>> L1(.1).rate
     0.1
+    >>> L1(.1, epsilon=2.0).largest
+    2.0
     """
 
-    rate: float
+    rate: Any
+    epsilon: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", _non_negative("rate", self.rate, allow_zero=False))
+        object.__setattr__(self, "rate", _levels("rate", self.rate))
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", _levels("epsilon", self.epsilon))
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether the rate differs from record to record."""
+        return isinstance(self.rate, np.ndarray)
+
+    @property
+    def largest(self) -> float:
+        """The plain DP level: the largest epsilon, inf when there is none."""
+        return float("inf") if self.epsilon is None else float(np.max(self.epsilon))
+
+    def rates(self, n: int) -> np.ndarray:
+        """Rate of each of ``n`` records."""
+        return _per_record("rate", self.rate, n)
+
+    def vector(self, n: int) -> np.ndarray:
+        """Epsilon of each of ``n`` records, inf where the mechanism has no DP level."""
+        return _per_record("epsilon", np.inf if self.epsilon is None else self.epsilon, n)
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,49 @@ class Candidate:
         return cls(data["method"], decode_number(data["value"]), data["reason"])
 
 
+@dataclass(frozen=True)
+class Metric:
+    """Bayesian metric privacy: leakage about a real record by how far two values lie apart.
+
+    ``at(x, x') = max over pieces of min(ceiling, slope * |x - x'| + rounding)``
+
+    Parameters
+    ----------
+    pieces : tuple of (slope, ceiling)
+        One pair per kind of record: leakage per unit of distance, and the most that any two
+        values can leak (inf when the mechanism is not DP).
+    rounding : float
+        What rounding each record to the query's grid can add.
+
+    Examples
+    --------
+    >>> Metric(((.0145, 2.0),)).at(160, 40)
+    1.74
+    >>> Metric(((.0145, 2.0),)).at(1000, -800)
+    2.0
+    """
+
+    pieces: tuple[tuple[float, float], ...]
+    rounding: float = 0.0
+
+    def at(self, x: float, x2: float) -> float:
+        """Leakage between two values of one record."""
+        distance = abs(float(x) - float(x2))
+        if distance == 0.0:
+            return 0.0
+        return max(min(top, slope * distance + self.rounding) for slope, top in self.pieces)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return encode(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Metric:
+        """Inverse of :meth:`to_dict`."""
+        pieces = tuple((float(slope), float(top)) for slope, top in data["pieces"])
+        return cls(pieces, float(data["rounding"]))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Leakage:
     """Bayesian differential privacy leakage of a guarantee on a model.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corrdp.results import Certificate, Kind, Witness
+from corrdp.results import Certificate, Kind, Metric, Witness
 
 # Relative slack added to recursions of a few hundred floating-point steps, so that an upper
 # bound is never below its own exact value.
@@ -16,13 +16,17 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A value with its proof; ``per_record`` is None where the model has no fixed length."""
+    """A value with its proof; ``per_record`` is None where the model has no fixed length.
+
+    ``metric`` is set where the records are real numbers.
+    """
 
     value: float
     kind: Kind
     certificate: Certificate
     per_record: np.ndarray | None = None
     witness: Witness | None = None
+    metric: Metric | None = None
 
 
 def up(value: float, relative: float = 0.0) -> float:
