@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from corrdp import releasing
-from corrdp.answering import check_reads, exact_answer
+from corrdp.answering import exact_answer
 from corrdp.errors import CorrdpError, DataError, InputError, QueryError, RefusedError
 from corrdp.mechanisms.laplace import DiscreteLaplace
 from corrdp.models.base import Model
@@ -23,6 +23,7 @@ from corrdp.models.independent import Independent
 from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
+from corrdp.reading import check_reads
 from corrdp.releasing import draw
 from corrdp.results import Calibration, Certificate, Leakage, Release
 
@@ -411,5 +412,5 @@ def test_a_chain_written_by_hand_can_name_its_states(whole: Path) -> None:
     assert release.reads == f"`steps > 0` in {whole.name}"
     with pytest.raises(QueryError, match="state="):
         exact_answer(chain, Count(True), whole)
-    with pytest.raises(QueryError, match="for chains"):
+    with pytest.raises(QueryError, match="states in a column"):
         exact_answer(Independent(), Sum(0, 1, column="steps"), whole, "steps > 0")

@@ -1,4 +1,4 @@
-"""The exact answer of a query on data, and whether a model may vouch for it.
+"""The exact answer of a query on data.
 
 Nothing here is private: :mod:`corrdp.releasing` adds the noise.
 """
@@ -6,7 +6,6 @@ Nothing here is private: :mod:`corrdp.releasing` adds the noise.
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 
 import numpy as np
@@ -15,99 +14,12 @@ from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.models.base import Model
 from corrdp.models.chain import Chain
 from corrdp.models.groups import Groups
-from corrdp.models.table import JointTable
-from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Sum, is_missing
+from corrdp.models.independent import Independent
+from corrdp.queries import Count, Mean, Query, Sum, is_missing
+from corrdp.reading import expressions, listed, missing_text, names_column
 from corrdp.tables.source import Table, open_table
 
 _ROOM = 2**62  # half of what 64-bit integers hold; the other half is for noise
-
-
-def check_reads(model: Model, query: Query) -> None:
-    """Refuse a query that the model does not determine: its promise would be about other data.
-
-    A chain or a joint table speaks about its states, so the query must be a function of them;
-    independent records and groups allow any query.
-
-    Parameters
-    ----------
-    model : Model
-    query : Query
-
-    Examples
-    --------
-    >>> from corrdp import MarkovChain
-    >>> check_reads(MarkovChain([[.9, .1], [.2, .8]]), Count(1))
-    >>> check_reads(MarkovChain([[.9, .1], [.2, .8]]), Count(2))
-    Traceback (most recent call last):
-    ...
-    corrdp.errors.QueryError: the model has no state 2; its states are 0, 1
-    """
-    if model.states is None:
-        return
-    if isinstance(model, Chain):
-        _check_text(model, query)
-    if isinstance(query, Count) and query.where is None and query.state not in model.states:
-        raise QueryError(f"the model has no state {query.state!r}; its states are {_list(model)}")
-    if isinstance(query, Sum):
-        query.scores(model.states)  # raises when a state is not a number
-    if isinstance(query, Histogram):
-        absent = [state for state in model.states if state not in query.categories]
-        if absent:
-            raise QueryError(
-                f"the histogram has no category for state {absent[0]!r} of the model; "
-                f"its states are {_list(model)}"
-            )
-
-
-def _check_text(model: Chain, query: Query) -> None:
-    """A condition or column is fine only if it is the very expression the chain was fitted on."""
-    text = query.where if isinstance(query, Count) else query.column
-    if text is None:
-        return
-    fitted = None if model.fitted is None else model.fitted.state
-    if fitted is None:
-        raise QueryError(
-            f"the model speaks about its states {_list(model)} and no column; the query reads "
-            f"{text!r}. Fit the model on a table with a state that determines the query, or ask "
-            "about the states"
-        )
-    if _tokens(text) != _tokens(fitted):
-        raise QueryError(
-            f"the model speaks about `{fitted}`, the query reads `{text}`; ask about one of its "
-            f"states, {_list(model)}, or fit the model on a state that determines the query"
-        )
-    if isinstance(query, Count) and not all(isinstance(s, bool) for s in model.states):
-        raise QueryError(
-            f"`{fitted}` is not a condition: its states are {_list(model)}; use Count(state)"
-        )
-
-
-def _tokens(text: str) -> list[str]:
-    """An SQL expression without the white space between its words."""
-    return re.findall(r"""'[^']*'|"[^"]*"|\w+|[^\w\s]""", text)
-
-
-def _list(model: Model, most: int = 10) -> str:
-    states = [repr(s) for s in model.states or ()]
-    more = f" and {len(states) - most} more" if len(states) > most else ""
-    return ", ".join(states[:most]) + more
-
-
-def missing_text(model: Model) -> tuple[str, ...]:
-    """Texts that mean "not recorded" in the data of a model: those it was fitted with."""
-    if isinstance(model, Chain) and model.fitted is not None:
-        return model.fitted.missing_text
-    return MISSING_TEXT
-
-
-def what_is_read(model: Model, query: Query, data: Any, state: str | None) -> str:
-    """Which expression of which file a query reads, for the record; empty for data in memory."""
-    if not isinstance(data, Table | str | os.PathLike):
-        return ""
-    path = data.path if isinstance(data, Table) else os.fspath(data)
-    where = query.where if isinstance(query, Count) else None
-    expression = where or _expression(model, query, state)
-    return f"`{expression}` in {os.path.basename(str(path))}"
 
 
 def exact_answer(model: Model, query: Query, data: Any, state: str | None = None) -> list[int]:
@@ -181,7 +93,7 @@ def _check_states(model: Model, values: list[Any], place: str) -> None:
         if not fits:
             raise DataError(
                 f"{place}index {index}: {value!r} is not a state of the model; "
-                f"its states are {_list(model)}"
+                f"its states are {listed(model)}"
             )
 
 
@@ -189,7 +101,7 @@ def _check_length(model: Model, longest: int) -> None:
     """The promise was computed for the model's length; missing steps count."""
     if model.length is None:
         return
-    exact = isinstance(model, Groups | JointTable)
+    exact = not isinstance(model, Chain | Independent)
     if longest > model.length or (exact and longest < model.length):
         raise DataError(
             f"the data have {longest} records, the model was made for "
@@ -224,11 +136,13 @@ def _answer_table(model: Model, query: Query, table: Table, state: str | None) -
 
     if isinstance(query, Count) and query.records is not None:
         raise QueryError("records= needs a sequence; on a table, give a condition: Count(where=)")
-    if isinstance(query, Count) and query.where is not None and not isinstance(model, Chain):
+    if model.real_valued:
+        return _answer_real(model, query, table, state)
+    if isinstance(query, Count) and query.where is not None and not names_column(model):
         counted = count_where(table, query.where)
         _check_rows(model, query, table, counted.rows, counted.missing)
         return [counted.value]
-    expression = _expression(model, query, state)
+    (expression,) = expressions(model, query, state)
     if isinstance(query, Sum) and model.states is None:
         summed = grid_sum(table, expression, query.lower, query.upper, query.base_grid)
         _check_rows(model, query, table, summed.rows, summed.missing)
@@ -239,33 +153,26 @@ def _answer_table(model: Model, query: Query, table: Table, state: str | None) -
         if model.states is not None and value not in model.states:
             raise DataError(
                 f"`{expression}` is {value!r} in {number} rows of {table.path}, which is not a "
-                f"state of the model; its states are {_list(model)}"
+                f"state of the model; its states are {listed(model)}"
             )
     return _add_up(query, cells.value)
 
 
-def _expression(model: Model, query: Query, state: str | None) -> str:
-    """What the query reads in each row of a table."""
-    if isinstance(model, Chain):
-        fitted = None if model.fitted is None else model.fitted.state
-        if fitted is None and state is None:
-            raise QueryError(
-                "the model does not say which column holds its states; give state=..., fit it on "
-                "the table, or pass the states as a sequence"
-            )
-        if fitted is not None and state is not None and _tokens(state) != _tokens(fitted):
-            raise QueryError(f"the model was fitted on `{fitted}`, not on `{state}`")
-        return fitted or str(state)
-    if state is not None:
-        raise QueryError("state= is for chains; this model has no states")
-    if isinstance(query, Count):
-        raise QueryError(
-            "this model names no column, so there is no state to count in a table; give a "
-            "condition: Count(where=...)"
-        )
-    if query.column is None:
-        raise QueryError(f"on a table, say what the {query.kind} reads: column=...")
-    return query.column
+def _answer_real(model: Model, query: Query, table: Table, state: str | None) -> list[int]:
+    """A sum over the columns of a wide table, or over the values of a long one."""
+    from corrdp.tables.counting import grid_sum
+
+    assert isinstance(query, Sum)
+    found = [
+        grid_sum(table, text, query.lower, query.upper, query.base_grid)
+        for text in expressions(model, query, state)
+    ]
+    if model.fitted is not None:
+        model.fitted.check_blocks(table)
+        _check_missing(query, table, sum(f.rows for f in found), sum(f.missing for f in found))
+    else:  # row by row the records of the model, in its order
+        _check_rows(model, query, table, found[0].rows, found[0].missing)
+    return [sum(f.value for f in found)]
 
 
 def _add_up(query: Query, cells: dict[Any, int]) -> list[int]:
@@ -280,14 +187,18 @@ def _add_up(query: Query, cells: dict[Any, int]) -> list[int]:
 
 
 def _check_rows(model: Model, query: Query, table: Table, rows: int, missing: int) -> None:
+    _check_missing(query, table, rows, missing)
+    if model.length is not None:
+        group = model.fitted.group if isinstance(model, Chain) and model.fitted else None
+        _check_length(model, rows if group is None else _longest(table, group))
+
+
+def _check_missing(query: Query, table: Table, rows: int, missing: int) -> None:
     if missing and query.missing == "raise":
         raise DataError(
             f"{missing} of {rows} rows of {table.path} have no value; use "
             'missing="skip" if which rows are missing is public'
         )
-    if model.length is not None:
-        group = model.fitted.group if isinstance(model, Chain) and model.fitted else None
-        _check_length(model, rows if group is None else _longest(table, group))
     _check_room(query, rows)
     _check_n(query, rows - missing)
 

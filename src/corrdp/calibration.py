@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from corrdp.answering import check_reads
 from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.scopes import spread_over
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
-from corrdp.guarantees import Pure
+from corrdp.guarantees import L1, Pure
 from corrdp.models.base import Model
 from corrdp.models.markov import MarkovChain
-from corrdp.queries import Query, resolve
+from corrdp.queries import Query, Sum
+from corrdp.reading import resolved
 from corrdp.results import Calibration, Leakage
 
 _PRECISION = 1e-9  # relative width of the bracket around epsilon
@@ -20,7 +20,7 @@ _LONG = 10_000  # a longer chain is searched as one of any length, which leaks n
 _SMALLEST = 1e-9  # relative to the target: less noise than this is no answer
 
 
-def guarantee_of(model: Model, query: Query, epsilon: float) -> Pure:
+def guarantee_of(model: Model, query: Query, epsilon: float) -> Pure | L1:
     """What a release of the query at DP level epsilon promises, record by record."""
     return spread_over(model, query, epsilon)
 
@@ -52,7 +52,7 @@ def calibrate(
         combined with others), one named bound, or "exact": the leakage of a single release of
         this query, often with less noise, and good for nothing else.
     confidence : float, optional
-        For fitted chains: keep the target for every kernel in the joint confidence region.
+        For fitted models: keep the target for every law that the data still allow.
 
     Returns
     -------
@@ -83,12 +83,12 @@ def calibrate(
         raise InputError("give either a target (BDP level) or epsilon (DP level): one of them")
     if not isinstance(query, Query):
         raise InputError(f"query must be Count, Sum, Mean or Histogram, got {query!r}")
-    query = resolve(query, model.records)
-    check_reads(model, query)
+    query = resolved(model, query)
 
     def measure(level: float, law: Model = model) -> Leakage:
-        if method == "exact":
-            return leakage(law, level, query=query, method="exact", confidence=confidence)
+        # on real records it is the query's clipping and rounding that the bounds are about
+        if method == "exact" or law.real_valued:
+            return leakage(law, level, query=query, method=method, confidence=confidence)
         guarantee = guarantee_of(law, query, level)
         return leakage(law, guarantee, method=method, confidence=confidence)
 
@@ -97,9 +97,11 @@ def calibrate(
         return Calibration(leak.value, float(epsilon), leak, query, model)
     goal = _positive("target", target)
 
+    most = goal * _room(model, query)
+
     def search(law: Model) -> float:
         start = _start(law, query, goal, method)
-        return _largest(lambda e: measure(e, law).value, goal, method, start)
+        return _largest(lambda e: measure(e, law).value, goal, method, start, most)
 
     try:
         level = search(_any_length(model, query))
@@ -110,6 +112,18 @@ def calibrate(
         level = math.nextafter(level * (1.0 - 1e-12), 0.0)
         leak = measure(level)
     return Calibration(goal, level, leak, query, model)
+
+
+def _room(model: Model, query: Query) -> float:
+    """How far epsilon can lie above the target: the record itself leaks epsilon over this.
+
+    Never going past the target keeps the release target-DP as well. Only where the secret range
+    is narrower than the query does less noise keep the promise.
+    """
+    secret = getattr(model, "secret_range", None)
+    if secret is None or not isinstance(query, Sum):
+        return 1.0
+    return max(1.0, query.width / (secret[1] - secret[0]))
 
 
 def _any_length(model: Model, query: Query) -> Model:
@@ -141,22 +155,21 @@ def _start(model: Model, query: Query, target: float, method: str) -> float:
         return leakage(model, guarantee_of(model, query, level), method="contraction").value
 
     try:
-        return _largest(value, target, "contraction", target * _SMALLEST)
+        return _largest(value, target, "contraction", target * _SMALLEST, target)
     except (NotApplicableError, InfeasibleError):
         return target * _SMALLEST
 
 
-def _largest(value: Callable[[float], float], target: float, method: str, low: float) -> float:
-    """Largest epsilon <= target with value(epsilon) <= target, by the Illinois method on logs.
+def _largest(
+    value: Callable[[float], float], target: float, method: str, low: float, high: float
+) -> float:
+    """Largest epsilon <= high with value(epsilon) <= target, by the Illinois method on logs.
 
-    ``low`` is an epsilon that probably keeps the target.
-
-    Leakage rises with epsilon and is at least epsilon wherever a record can be singled out, so
-    the target itself is the right end; never going past it keeps the release target-DP as well.
+    ``low`` is an epsilon that probably keeps the target. Leakage rises with epsilon.
     """
-    high, above = target, value(target)
+    above = value(high)
     if above <= target:
-        return target
+        return high
     below = value(low)
     if below > target and low > target * _SMALLEST:
         low = target * _SMALLEST  # a confidence region asks for more than the estimate

@@ -242,6 +242,11 @@ class Sum(Query):
         return self.base_grid
 
     @property
+    def width(self) -> float:
+        """How far one record can move the sum: upper - lower on the grid."""
+        return self.steps * self.base_grid
+
+    @property
     def grid_bounds(self) -> tuple[int, int]:
         """lower and upper in grid steps (rounding is monotone, so values stay between them)."""
         return round(self.lower / self.base_grid), round(self.upper / self.base_grid)

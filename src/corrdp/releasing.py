@@ -8,10 +8,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from corrdp.answering import check_reads, exact_answer, what_is_read
+from corrdp.answering import exact_answer
 from corrdp.errors import RefusedError
 from corrdp.mechanisms.drawing import integer_mechanism, with_noise
 from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
+from corrdp.reading import check_reads, what_is_read
 from corrdp.results import Calibration, Release
 
 

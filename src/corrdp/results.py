@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from corrdp.encoding import SCHEMA, check_header, decode_number, encode, runs, unruns
-from corrdp.errors import CompositionError
+from corrdp.errors import CompositionError, NotApplicableError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -183,6 +183,8 @@ class Leakage:
         One line on the model.
     digest : str
         Fingerprint of the model.
+    metric : Metric or None
+        Where records are real numbers: leakage by how far two values lie apart.
     """
 
     value: float
@@ -195,9 +197,28 @@ class Leakage:
     per_record: np.ndarray | None = None
     model: str = ""
     digest: str = ""
+    metric: Metric | None = None
 
     def __float__(self) -> float:
         return float(self.value)
+
+    def at(self, x: float, x2: float) -> float:
+        """Leakage between two values of one real record, wherever they lie.
+
+        Examples
+        --------
+        >>> import corrdp as cdp
+        >>> pairs = cdp.GaussianRecords.equicorrelated(2, .45, secret_range=(40, 160))
+        >>> leak = cdp.leakage(pairs, 1.0)
+        >>> round(leak.at(100, 112), 6), round(leak.at(1000, -800), 6)
+        (0.145, 2.0)
+        """
+        if self.metric is None:
+            raise NotApplicableError(
+                "leakage by distance needs real records with a secret range and an l1-private "
+                "mechanism: GaussianRecords(..., secret_range=(low, high))"
+            )
+        return self.metric.at(x, x2)
 
     def __add__(self, other: object) -> Leakage:
         raise CompositionError(
@@ -237,6 +258,7 @@ class Leakage:
             "per_record": runs(self.per_record),
             "model": self.model,
             "digest": self.digest,
+            "metric": None if self.metric is None else self.metric.to_dict(),
         }
 
     @classmethod
@@ -255,6 +277,7 @@ class Leakage:
             unruns(data["per_record"]),
             data["model"],
             data["digest"],
+            None if data.get("metric") is None else Metric.from_dict(data["metric"]),
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:

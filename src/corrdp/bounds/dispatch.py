@@ -2,179 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from corrdp.bounds.applicable import APPLICABLE, BY_NAME_ONLY, METHODS, Method
 from corrdp.bounds.base import Bound
-from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM, Scope, scope_of
+from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM, Adversary, Scope, scope_of
 from corrdp.errors import InputError, NotApplicableError
-from corrdp.guarantees import Guarantee
+from corrdp.guarantees import L1, Guarantee
 from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
-from corrdp.models.groups import Groups
-from corrdp.models.independent import Independent
-from corrdp.models.markov import MarkovChain
-from corrdp.models.table import JointTable
-from corrdp.models.window import WindowChain
 from corrdp.queries import Query
-from corrdp.results import Candidate, Certificate, Leakage
+from corrdp.results import Candidate, Certificate, Leakage, Metric
 
-METHODS = ("general", "lange", "zhao", "ratio", "blocks", "contraction", "transfer", "exact")
 _WHOLE_DOMAIN = (
     "the mechanism keeps its epsilon for one changed record on every combination of values, "
     "impossible ones included"
 )
-
-
-Method = Callable[[Any, Scope], Bound]
-
-
-def _general(model: Model, scope: Scope) -> Bound:
-    from corrdp.bounds.general import general
-
-    return general(model, scope.guarantee)
-
-
-def _no_region(scope: Scope, name: str) -> None:
-    if scope.region is not None:
-        raise NotApplicableError(f"{name} is for one kernel, not for a confidence region")
-
-
-def _additive(name: str) -> Method:
-    def method(model: MarkovChain, scope: Scope) -> Bound:
-        from corrdp.bounds import ratios
-
-        _no_region(scope, name)
-        return getattr(ratios, name)(model, scope.guarantee)
-
-    return method
-
-
-def _ratio(model: MarkovChain, scope: Scope) -> Bound:
-    from corrdp.bounds.ratios import ratio
-    from corrdp.bounds.uncertain import uncertain_ratio
-
-    if scope.region is not None:
-        return uncertain_ratio(model, scope.guarantee, scope.region)
-    return ratio(model, scope.guarantee)
-
-
-def _contraction(model: MarkovChain, scope: Scope) -> Bound:
-    from corrdp.bounds.contraction import contraction
-    from corrdp.bounds.uncertain import uncertain_contraction
-
-    if scope.region is not None:
-        return uncertain_contraction(model, scope.guarantee, scope.region)
-    return contraction(model, scope.guarantee)
-
-
-def _blocks(model: WindowChain, scope: Scope) -> Bound:
-    from corrdp.bounds.uncertain import uncertain_blocks
-    from corrdp.bounds.windows import blocks
-
-    if scope.region is not None:
-        return uncertain_blocks(model, scope.guarantee, scope.region)
-    return blocks(model, scope.guarantee)
-
-
-def _windows(model: WindowChain, scope: Scope) -> Bound:
-    from corrdp.bounds.windows import window_contraction
-
-    _no_region(scope, "contraction on windows")
-    return window_contraction(model, scope.guarantee)
-
-
-def _exact_windows(model: WindowChain, scope: Scope) -> Bound:
-    from corrdp.bounds.exact import window_table
-
-    _no_region(scope, "exact")
-    return _exact_table(window_table(model), scope)
-
-
-def _transfer(model: MarkovChain, scope: Scope) -> Bound:
-    from corrdp.bounds.transfer import step_matrices, transfer
-    from corrdp.mechanisms.base import steps
-
-    _no_region(scope, "transfer")
-    if scope.local is not None:
-        return transfer(model, steps(scope.local.channel())[None])
-    guarantee = scope.guarantee
-    if guarantee.is_vector:
-        if model.length is None:
-            raise InputError("one epsilon per record needs a chain with a length")
-        return transfer(model, step_matrices(model, guarantee.vector(model.length)))
-    return transfer(model, step_matrices(model, guarantee.epsilon))
-
-
-def _exact_chain(model: MarkovChain, scope: Scope) -> Bound:
-    from corrdp.bounds.counting import exact_sum
-    from corrdp.bounds.exact import is_short, table_of
-
-    _no_region(scope, "exact")
-    if scope.query is not None:
-        scores = scope.query.scores(model.states)
-        if scores is not None and not scope.guarantee.is_vector and model.homogeneous:
-            try:
-                return exact_sum(
-                    model, scores, scope.guarantee.largest, _spread(scope.query, scores)
-                )
-            except NotApplicableError as error:
-                reason = error
-        else:
-            reason = NotApplicableError(
-                "exact on long chains needs one kernel and a count or sum over all records; "
-                "use transfer"
-            )
-        if not is_short(model):
-            raise reason
-        return _exact_table(table_of(model), scope)
-    if int(model.occurring.sum()) == 2:
-        # every output of randomized response is one orientation of the transfer bound
-        bound = _transfer(model, scope)
-        if bound.kind != "exact":
-            raise NotApplicableError("the chain mixes too slowly for an exact value; use transfer")
-        return bound
-    return _exact_table(table_of(model), scope)
-
-
-def _spread(query: Query, scores: np.ndarray) -> float:
-    """Sensitivity in the units of the scores (a mean is a sum up to a public factor)."""
-    return float(np.ptp(scores)) if query.kind == "count" else query.upper - query.lower  # type: ignore[attr-defined]
-
-
-def _exact_table(model: JointTable, scope: Scope) -> Bound:
-    from corrdp.bounds.exact import exact_every_mechanism, exact_local, exact_query
-
-    if scope.query is not None:
-        return exact_query(model, scope.query, scope.guarantee.largest)
-    if scope.local is not None:
-        return exact_local(model, scope.local.channel())
-    assert model.length is not None
-    return exact_every_mechanism(model, scope.guarantee.vector(model.length))
-
-
-_APPLICABLE: dict[type, dict[str, Method]] = {
-    Independent: {"general": _general},
-    Groups: {"general": _general},
-    JointTable: {"general": _general, "exact": _exact_table},
-    MarkovChain: {
-        "general": _general,
-        "lange": _additive("lange"),
-        "zhao": _additive("zhao"),
-        "ratio": _ratio,
-        "contraction": _contraction,
-        "transfer": _transfer,
-        "exact": _exact_chain,
-    },
-    WindowChain: {
-        "general": _general,
-        "blocks": _blocks,
-        "contraction": _windows,
-        "exact": _exact_windows,
-    },
-}
 
 
 def leakage(
@@ -185,6 +30,7 @@ def leakage(
     mechanism: Mechanism | None = None,
     method: str = "best",
     confidence: float | None = None,
+    adversary: Adversary | None = None,
 ) -> Leakage:
     """What a privacy parameter really means on dependent records.
 
@@ -202,16 +48,22 @@ def leakage(
         How the records depend on each other.
     epsilon : float, sequence of float, or guarantee
         DP level before correlation; one number, or one per record. Left out with ``mechanism``.
+        On Gaussian records a number is the level of an l1-private mechanism over its width (that
+        of the query, else of the secret range); write ``Pure(epsilon)`` for any DP mechanism.
     query : Query, optional
         Narrow the scope to this query with Laplace noise, which may leak less.
     mechanism : Mechanism, optional
         Narrow the scope to this mechanism.
     method : str
-        "best" for the smallest applicable bound, or one of general, lange, zhao, ratio, blocks,
-        contraction, transfer, exact.
+        "best" for the smallest applicable bound, or one of them by name: general, lange, zhao,
+        ratio, blocks, contraction, transfer, exact (chains, trees, networks, pedigrees, tables),
+        walks (networks), sharp, positive, comparison, regression (Gaussian records). By name only:
+        signed (Gaussian sums that are not clipped) and estimate (a numerical value, no bound).
     confidence : float, optional
-        For fitted chains: a joint level such as .95. The value then holds for every kernel in the
-        confidence region of the counts, not only for the estimate.
+        For fitted models: a joint level such as .95. The value then holds for every law that the
+        data still allow, not only for the estimate.
+    adversary : Adversary, optional
+        On a tree: this adversary alone, instead of all.
 
     Returns
     -------
@@ -237,10 +89,10 @@ def leakage(
     >>> round(leak.value, 6), leak.kind, leak.certificate.name
     (4.322353, 'exact', 'transfer')
     """
-    if type(model) not in _APPLICABLE:
+    if not isinstance(model, Model):
         raise InputError(f"model must be a dependence model such as MarkovChain, got {model!r}")
-    scope = scope_of(model, epsilon, query, mechanism, confidence)
-    applicable = _APPLICABLE[type(model)]
+    scope = scope_of(model, epsilon, query, mechanism, confidence, adversary)
+    applicable = APPLICABLE[model.kind]
     if method == "best":
         return _best(model, scope, applicable)
     if method not in METHODS:
@@ -260,6 +112,8 @@ def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
         attained = "transfer" in bounds and bounds["transfer"].kind == "exact"
         if name == "exact" and scope.is_wide and attained:
             continue  # the same number again
+        if name in BY_NAME_ONLY:
+            continue
         try:
             bounds[name] = method(model, scope)
             candidates.append(Candidate(name, bounds[name].value))
@@ -284,21 +138,18 @@ def _result(
     others: dict[str, Bound] | None = None,
 ) -> Leakage:
     per_record = bound.per_record
-    if per_record is None and others:
+    known = [b.per_record for b in (others or {}).values() if b.per_record is not None]
+    if per_record is None and known:
         # the value holds for every record; another bound may say less for some
-        known = [b.per_record for b in others.values() if b.per_record is not None]
-        if known:
-            per_record = np.minimum(np.minimum.reduce(known), bound.value)
-    narrow = method == "exact" or (method == "transfer" and scope.local is not None)
-    wide = EACH_RECORD if scope.guarantee.is_vector else EVERY_MECHANISM
-    text = scope.text if narrow else wide
+        per_record = np.minimum(np.minimum.reduce(known), bound.value)
+    text, narrow = _holds_for(scope, method)
     assumptions = (*model.assumptions, *bound.certificate.assumptions)
-    if getattr(model, "fitted", None) is not None and scope.region is None:
+    if model.fitted is not None and scope.confidence is None:
         assumptions += (
             "the fitted probabilities are taken as exact (no confidence was asked for)",
         )
-    if narrow and not scope.is_wide:
-        assumptions += (f"one release by {scope.text}; nothing else about these records is public",)
+    if narrow:
+        assumptions += (f"one release by {text}; nothing else about these records is public",)
     else:
         assumptions += (_WHOLE_DOMAIN,)
     certificate = Certificate(bound.certificate.name, bound.certificate.reference, assumptions)
@@ -307,10 +158,41 @@ def _result(
         kind=bound.kind,
         certificate=certificate,
         scope=text,
-        epsilon=scope.guarantee.largest,
+        epsilon=_level(model, scope),
         witness=bound.witness,
         candidates=candidates,
         per_record=per_record,
         model=model.describe(),
         digest=model.digest,
+        metric=_metric(bound, others),
     )
+
+
+def _level(model: Model, scope: Scope) -> float:
+    """The plain DP level; for an l1 rate alone, what it says between the ends of the range."""
+    guarantee = scope.guarantee
+    if isinstance(guarantee, L1) and guarantee.epsilon is None:
+        low, high = model.secret_range  # type: ignore[attr-defined]
+        return float(np.max(guarantee.rate)) * (high - low)
+    return guarantee.largest
+
+
+def _holds_for(scope: Scope, method: str) -> tuple[str, bool]:
+    """What a value by this method holds for, and whether that is one release only."""
+    if method == "signed":
+        return "Laplace noise on the sum, not clipped", True
+    if method == "estimate":
+        return f"Laplace noise on the {scope.query}", True
+    if method == "exact" or (method == "transfer" and scope.local is not None):
+        text, narrow = scope.text, not scope.is_wide
+    elif isinstance(scope.guarantee, L1) and method != "general":
+        text, narrow = scope.text, False
+    else:
+        text, narrow = EACH_RECORD if scope.guarantee.is_vector else EVERY_MECHANISM, False
+    return text if scope.adversary is None else f"{text}, and {scope.adversary}", narrow
+
+
+def _metric(bound: Bound, others: dict[str, Bound] | None) -> Metric | None:
+    """How leakage falls with distance: by the bound itself, or the one that says least of all."""
+    found = [b.metric for b in (others or {"": bound}).values() if b.metric is not None]
+    return min(found, key=lambda metric: max(slope for slope, _ in metric.pieces), default=None)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.answering import check_reads
 from corrdp.bounds.exact import adversaries
 from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import InputError, NotApplicableError
@@ -17,7 +16,8 @@ from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
 from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
-from corrdp.queries import Histogram, Query, resolve
+from corrdp.queries import Histogram, Query
+from corrdp.reading import resolved
 from corrdp.results import Certificate
 
 REFERENCE = "Lange (2024), theorem 4.6 and corollary 4.7 (docs/theorems.md#impossibility)"
@@ -105,8 +105,7 @@ def minimum_error(model: Model, target: float, *, query: Query) -> MinimumError:
     """
     if not (math.isfinite(target) and target > 0):
         raise InputError(f"target must be a finite number > 0, got {target}")
-    query = resolve(query, model.records)
-    check_reads(model, query)
+    query = resolved(model, query)
     if isinstance(query, Histogram):
         raise NotApplicableError("minimum_error is about one number; ask for a Count per category")
     spread = _spread(model, query)

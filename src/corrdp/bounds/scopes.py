@@ -3,41 +3,86 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from corrdp.answering import check_reads
-from corrdp.errors import GuaranteeError, InputError
+from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
 from corrdp.models.base import Model
 from corrdp.models.chain import Chain
 from corrdp.models.region import Region
-from corrdp.queries import Query, resolve
+from corrdp.queries import Query, Sum
+from corrdp.reading import resolved
 
 EVERY_MECHANISM = "every mechanism with this guarantee"
 EACH_RECORD = "every mechanism with these epsilons, one per record (the largest is shown)"
+L1_PRIVATE = (
+    "every mechanism with this epsilon that is l1-private at the stated rate, such as Laplace "
+    "noise on clipped sums"
+)
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """One adversary: the record attacked, and the records whose values are known.
+
+    Parameters
+    ----------
+    target : int
+        Number of the record attacked, from 0.
+    known : mapping of int to state
+        Records known, with their values.
+
+    Examples
+    --------
+    >>> print(Adversary(0, {2: "ill"}))
+    the adversary who attacks record 0 and knows record 2 is 'ill'
+    """
+
+    target: int
+    known: Mapping[int, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        facts = ", ".join(f"record {record} is {value!r}" for record, value in self.known.items())
+        return f"the adversary who attacks record {self.target} and knows {facts or 'no other'}"
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
     """What a leakage is asked for: a guarantee, and where given the query or mechanism.
 
-    With a region, it must hold for every kernel inside.
+    With a confidence, it must hold for every law that the data of a fit still allow; the region
+    is that of a fitted chain.
     """
 
     text: str
-    guarantee: Pure
+    guarantee: Pure | L1
     query: Query | None = None
     local: FiniteMechanism | None = None
+    confidence: float | None = None
     region: Region | None = None
+    adversary: Adversary | None = None
 
     @property
     def is_wide(self) -> bool:
         """Whether the result must hold for every mechanism."""
         return self.query is None and self.local is None
+
+    @property
+    def dp(self) -> Pure:
+        """The plain DP level."""
+        if isinstance(self.guarantee, Pure):
+            return self.guarantee
+        if self.guarantee.epsilon is None:
+            raise NotApplicableError(
+                "an l1 rate alone is no DP level; give one, L1(rate, epsilon=...), or a query "
+                "that clips"
+            )
+        return Pure(self.guarantee.epsilon)
 
 
 def scope_of(
@@ -46,10 +91,15 @@ def scope_of(
     query: Query | None,
     mechanism: Mechanism | None,
     confidence: float | None,
+    adversary: Adversary | None = None,
 ) -> Scope:
     """Read the arguments of :func:`corrdp.leakage`."""
     scope = _with_fit(model, _asked(model, epsilon, query, mechanism))
-    return scope if confidence is None else replace(scope, region=_region(model, confidence))
+    if adversary is not None:
+        scope = replace(scope, adversary=_check_adversary(model, adversary))
+    if confidence is None:
+        return scope
+    return replace(scope, confidence=confidence, region=_region(model, confidence))
 
 
 def _asked(
@@ -66,56 +116,106 @@ def _asked(
             level = pure(mechanism.guarantee)
             return _query_scope(model, level, own, f"{type(mechanism).__name__} noise on the {own}")
         if isinstance(mechanism, FiniteMechanism):
-            inputs, states = len(mechanism.channel()), model.states
-            if states is not None and inputs != len(states):
-                raise InputError(
-                    f"the mechanism takes {inputs} values and the model has {len(states)} states"
-                )
-            return Scope(f"{mechanism} on each record", pure(mechanism.guarantee), local=mechanism)
+            return _local_scope(model, mechanism)
         raise InputError(
             f"cannot use {mechanism!r}: expected Laplace, DiscreteLaplace, BinaryResponse or GRR"
         )
     if epsilon is None:
         raise InputError("give epsilon (a number, one per record, or a guarantee) or mechanism=")
+    if model.real_valued:
+        return _real_scope(model, epsilon, query)
     level = pure(as_guarantee(epsilon))
     if query is None:
         return Scope(EACH_RECORD if level.is_vector else EVERY_MECHANISM, level)
     return _query_scope(model, level, query, f"Laplace noise on the {query}")
 
 
+def _local_scope(model: Model, mechanism: FiniteMechanism) -> Scope:
+    inputs, states = len(mechanism.channel()), model.states
+    if model.real_valued:
+        raise InputError("the mechanism takes finitely many values and the records are real")
+    if states is not None and inputs != len(states):
+        raise InputError(
+            f"the mechanism takes {inputs} values and the model has {len(states)} states"
+        )
+    return Scope(f"{mechanism} on each record", pure(mechanism.guarantee), local=mechanism)
+
+
+def _real_scope(model: Model, epsilon: Any, query: Query | None) -> Scope:
+    """On real records a bare epsilon is that of an l1-private mechanism over its width."""
+    guarantee = as_guarantee(epsilon)
+    if query is not None:
+        query = resolved(model, query)
+        if isinstance(guarantee, L1) and not guarantee.is_vector and isinstance(query, Sum):
+            guarantee = Pure(guarantee.rate * query.width)
+        level = pure(guarantee)
+        if level.is_vector:
+            raise InputError("with a query, epsilon is the query's DP level: give one number")
+        return Scope(L1_PRIVATE, spread_over(model, query, level.largest), query)
+    if isinstance(guarantee, L1):
+        return Scope(L1_PRIVATE, guarantee)
+    level = pure(guarantee)
+    if isinstance(epsilon, Pure) or model.secret_range is None:  # type: ignore[attr-defined]
+        return Scope(EACH_RECORD if level.is_vector else EVERY_MECHANISM, level)
+    low, high = model.secret_range  # type: ignore[attr-defined]
+    return Scope(L1_PRIVATE, L1(level.epsilon / (high - low), level.epsilon))
+
+
+def _check_adversary(model: Model, adversary: Adversary) -> Adversary:
+    if model.kind != "tree":
+        raise InputError("one adversary can be singled out on a MarkovTree only; leave it out")
+    n = model.length or 0
+    for record in (adversary.target, *adversary.known):
+        if not 0 <= record < n:
+            raise InputError(f"record {record} does not exist: the model has records 0 to {n - 1}")
+    if adversary.target in adversary.known:
+        raise InputError(f"record {adversary.target} is both attacked and known")
+    return adversary
+
+
 def _with_fit(model: Model, scope: Scope) -> Scope:
     """The scope with the epsilon of a private fit of the same records added."""
-    fitted = model.fitted if isinstance(model, Chain) else None
-    if fitted is None or fitted.private_epsilon is None:
+    spent = getattr(model.fitted, "private_epsilon", None)
+    if spent is None:
         return scope
     # two releases of the same records: no longer one query or one mechanism alone
-    total = Pure(scope.guarantee.epsilon + fitted.private_epsilon)
-    return Scope(EVERY_MECHANISM, total)
+    return Scope(EVERY_MECHANISM, Pure(scope.dp.epsilon + spent))
 
 
-def _region(model: Model, confidence: float) -> Region:
-    if not isinstance(model, Chain):
-        raise InputError("confidence needs a chain that was fitted to data: MarkovChain.fit(...)")
-    return model.region(confidence)
+def _region(model: Model, confidence: float) -> Region | None:
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence must lie between 0 and 1, such as .95, got {confidence}")
+    if isinstance(model, Chain):
+        return model.region(confidence)
+    if model.fitted is None or model.kind not in ("gaussian", "field"):
+        raise InputError(
+            "confidence needs a model that was fitted to data: MarkovChain.fit(...), "
+            "GaussianRecords.fit(...) or MarkovField.fit(...)"
+        )
+    return None
 
 
 def _query_scope(model: Model, level: Pure, query: Query, text: str) -> Scope:
-    query = resolve(query, model.records)
-    check_reads(model, query)
+    if model.real_valued:
+        return _real_scope(model, level.epsilon, query)
+    query = resolved(model, query)
     if level.is_vector:
         raise InputError("with a query, epsilon is the query's DP level: give one number")
     return Scope(text, spread_over(model, query, level.largest), query)
 
 
-def spread_over(model: Model, query: Query, epsilon: float) -> Pure:
-    """The guarantee of one query: epsilon for the records that it reads, 0 for the others."""
-    if getattr(query, "records", None) is None:
-        return Pure(epsilon)
-    if model.length is None:
+def spread_over(model: Model, query: Query, epsilon: float) -> Pure | L1:
+    """The guarantee of one query: epsilon for the records that it reads, 0 for the others.
+
+    On real records a clipped sum or mean is l1-private as well, at epsilon over its width.
+    """
+    pattern = None if model.length is None else model.reads(query)
+    if pattern is None and getattr(query, "records", None) is not None:
         raise InputError("records= needs a model with a length")
-    pattern = query.pattern(model.length)
-    assert pattern is not None
-    return Pure(epsilon * pattern)
+    level = Pure(epsilon if pattern is None else epsilon * pattern)
+    if model.real_valued and isinstance(query, Sum):
+        return L1(level.epsilon / query.width, level.epsilon)
+    return level
 
 
 def pure(guarantee: Guarantee) -> Pure:

@@ -91,8 +91,8 @@ def release(
             "name, or --force"
         )
     from corrdp import calibrate
-    from corrdp.answering import missing_text
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
+    from corrdp.reading import missing_text
     from corrdp.report.words import public_release
     from corrdp.report.writing import write_files
     from corrdp.tables.source import open_table

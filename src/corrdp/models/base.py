@@ -7,23 +7,40 @@ import json
 from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from corrdp.encoding import SCHEMA, encode
 from corrdp.errors import InputError, ModelError
+
+if TYPE_CHECKING:
+    from corrdp.queries import Query
 
 
 class Model(ABC):
     """A law of dependence between records."""
 
     kind: ClassVar[str]
+    # whether records are real numbers, so that mechanisms can be private by distance
+    real_valued: ClassVar[bool] = False
     states: tuple[Any, ...] | None = None
     length: int | None = None
+    fitted: Any = None
 
     @property
     def records(self) -> int | None:
         """Number of records in the data set, when the model fixes it."""
         return self.length
+
+    def reads(self, query: Query) -> np.ndarray | None:
+        """Which records a query reads, as 0/1; None when it reads them all."""
+        return None if self.length is None else query.pattern(self.length)
+
+    @property
+    def fit_assumptions(self) -> tuple[str, ...]:
+        """What a fit says of its data, in words; these may hold fitted numbers."""
+        return () if self.fitted is None else tuple(self.fitted.assumptions)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -1,0 +1,162 @@
+"""Which queries a model may vouch for, and what they read in a table."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from corrdp.errors import QueryError
+from corrdp.models.base import Model
+from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Sum, resolve
+from corrdp.tables.source import Table
+
+
+def resolved(model: Model, query: Query) -> Query:
+    """The query with what it takes from the model filled in, once :func:`check_reads` lets it pass.
+
+    Examples
+    --------
+    >>> from corrdp import Independent
+    >>> resolved(Independent(4), Mean(0, 10)).sensitivity
+    2.5
+    """
+    check_reads(model, query)
+    pattern = model.reads(query) if isinstance(query, Mean) else None
+    return resolve(query, model.records if pattern is None else int(pattern.sum()))
+
+
+def check_reads(model: Model, query: Query) -> None:
+    """Refuse a query that the model does not determine: its promise would be about other data.
+
+    A model with states speaks about them, so the query must be a function of the state; Gaussian
+    records can be summed; independent records and groups allow any query.
+
+    Parameters
+    ----------
+    model : Model
+    query : Query
+
+    Examples
+    --------
+    >>> from corrdp import MarkovChain
+    >>> check_reads(MarkovChain([[.9, .1], [.2, .8]]), Count(1))
+    >>> check_reads(MarkovChain([[.9, .1], [.2, .8]]), Count(2))
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.QueryError: the model has no state 2; its states are 0, 1
+    """
+    if model.real_valued:
+        _check_real(model, query)
+    if model.states is None:
+        return
+    if names_column(model):
+        _check_text(model, query)
+    if isinstance(query, Count) and query.where is None and query.state not in model.states:
+        raise QueryError(f"the model has no state {query.state!r}; its states are {listed(model)}")
+    if isinstance(query, Sum):
+        query.scores(model.states)  # raises when a state is not a number
+    if isinstance(query, Histogram):
+        absent = [state for state in model.states if state not in query.categories]
+        if absent:
+            raise QueryError(
+                f"the histogram has no category for state {absent[0]!r} of the model; "
+                f"its states are {listed(model)}"
+            )
+
+
+def names_column(model: Model) -> bool:
+    """Whether the states of the model stand in one column (or expression) of a table."""
+    return model.states is not None and model.kind != "table"
+
+
+def _check_real(model: Model, query: Query) -> None:
+    """Gaussian records: sums and means of the columns that the model is about."""
+    if not isinstance(query, Sum):
+        raise QueryError(
+            f"Gaussian records can be summed, Sum(lower, upper) or Mean(lower, upper); a "
+            f"{query.kind} is not l1-private"
+        )
+    columns = () if model.fitted is None else model.fitted.columns
+    if query.column is not None and columns and query.column not in columns:
+        raise QueryError(
+            f"the model speaks about {', '.join(columns)}, the query reads `{query.column}`; "
+            "leave the column out to read them all"
+        )
+
+
+def _check_text(model: Model, query: Query) -> None:
+    """A condition or column is fine only if it is the very expression the model was fitted on."""
+    text = query.where if isinstance(query, Count) else query.column
+    if text is None:
+        return
+    fitted = getattr(model.fitted, "state", None)
+    assert model.states is not None
+    if fitted is None:
+        raise QueryError(
+            f"the model speaks about its states {listed(model)} and no column; the query reads "
+            f"{text!r}. Fit the model on a table with a state that determines the query, or ask "
+            "about the states"
+        )
+    if _tokens(text) != _tokens(fitted):
+        raise QueryError(
+            f"the model speaks about `{fitted}`, the query reads `{text}`; ask about one of its "
+            f"states, {listed(model)}, or fit the model on a state that determines the query"
+        )
+    if isinstance(query, Count) and not all(isinstance(s, bool) for s in model.states):
+        raise QueryError(
+            f"`{fitted}` is not a condition: its states are {listed(model)}; use Count(state)"
+        )
+
+
+def _tokens(text: str) -> list[str]:
+    """An SQL expression without the white space between its words."""
+    return re.findall(r"""'[^']*'|"[^"]*"|\w+|[^\w\s]""", text)
+
+
+def listed(model: Model, most: int = 10) -> str:
+    """The states of a model, for messages."""
+    states = [repr(s) for s in model.states or ()]
+    more = f" and {len(states) - most} more" if len(states) > most else ""
+    return ", ".join(states[:most]) + more
+
+
+def missing_text(model: Model) -> tuple[str, ...]:
+    """Texts that mean "not recorded" in the data of a model: those it was fitted with."""
+    return MISSING_TEXT if model.fitted is None else model.fitted.missing_text
+
+
+def what_is_read(model: Model, query: Query, data: Any, state: str | None) -> str:
+    """Which expression of which file a query reads, for the record; empty for data in memory."""
+    if not isinstance(data, Table | str | os.PathLike):
+        return ""
+    path = data.path if isinstance(data, Table) else os.fspath(data)
+    where = query.where if isinstance(query, Count) else None
+    read = (where,) if where else expressions(model, query, state)
+    return f"{', '.join(f'`{text}`' for text in read)} in {os.path.basename(str(path))}"
+
+
+def expressions(model: Model, query: Query, state: str | None) -> tuple[str, ...]:
+    """What the query reads in each row of a table: one expression, or one per column."""
+    if model.real_valued and query.column is None and model.fitted is not None:
+        return tuple(model.fitted.columns)
+    if names_column(model):
+        fitted = getattr(model.fitted, "state", None)
+        if fitted is None and state is None:
+            raise QueryError(
+                "the model does not say which column holds its states; give state=..., fit it on "
+                "the table, or pass the states as a sequence"
+            )
+        if fitted is not None and state is not None and _tokens(state) != _tokens(fitted):
+            raise QueryError(f"the model was fitted on `{fitted}`, not on `{state}`")
+        return (fitted or str(state),)
+    if state is not None:
+        raise QueryError("state= is for models with states in a column; this one has none")
+    if isinstance(query, Count):
+        raise QueryError(
+            "this model names no column, so there is no state to count in a table; give a "
+            "condition: Count(where=...)"
+        )
+    if query.column is None:
+        raise QueryError(f"on a table, say what the {query.kind} reads: column=...")
+    return (query.column,)
