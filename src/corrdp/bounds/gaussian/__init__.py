@@ -1,0 +1,1 @@
+"""Bounds for Gaussian records: from regression coefficients to a leakage."""

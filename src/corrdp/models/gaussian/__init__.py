@@ -1,0 +1,1 @@
+"""Gaussian records: their law in blocks, and how it is learned from tables."""

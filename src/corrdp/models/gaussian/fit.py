@@ -1,0 +1,356 @@
+"""Learning the covariance of blocks: families, pairs, sites measured together.
+
+Blocks of different make-up share the covariance of their roles: each variance is estimated from
+all values of a role, each covariance from the blocks that have both roles. Where the sample is
+small, correlations are shrunk towards 0.
+
+References
+----------
+J. Schafer, K. Strimmer, "A shrinkage approach to large-scale covariance matrix estimation", SAGMB 4
+(2005), article 32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from corrdp.errors import DataError, ModelError
+from corrdp.models.gaussian.building import Blocks
+from corrdp.models.gaussian.normality import Normality, check_normality
+from corrdp.models.gaussian.records import GaussianRecords
+from corrdp.models.gaussian.shapes import DenseShape
+from corrdp.models.gaussian.table import BlockTable, from_array, long_table, wide_table
+from corrdp.queries import MISSING_TEXT
+from corrdp.tables.source import Table
+
+_SMALL = 10  # fewer complete blocks per role than this, and correlations are shrunk
+_FEWEST_PAIRS = 3  # blocks with both roles that a covariance needs
+_LEAST_EIGENVALUE = 1e-6  # of the correlation matrix, made so by shrinking
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianFit:
+    """Where a fitted covariance comes from.
+
+    Attributes
+    ----------
+    rows, complete : int
+        Blocks with at least one value, and with all roles.
+    missing : int
+        Values that are missing, in blocks that lack a role.
+    roles : tuple of str
+    shape_roles : tuple of tuple of int
+        The roles of each of the model's shapes.
+    columns : tuple of str
+        What was read from a wide table; empty otherwise.
+    group, value, role : str or None
+        What was read from a long table.
+    missing_text : tuple of str
+        Texts that stood for "not recorded"; a release reads the table the same way.
+    shrinkage : float
+        How far correlations were moved towards 0: none at 0, all the way at 1.
+    covariance : (m, m) array or None
+        Covariance of the complete blocks, without shrinkage; None when there are fewer than two.
+    normality : Normality
+
+    Examples
+    --------
+    >>> fit = GaussianRecords.fit([[1., 2.], [2., 4.5], [3., 5.], [4., 8.5]]).fitted
+    >>> fit.rows, fit.roles, round(fit.shrinkage, 3)
+    (4, ('0', '1'), 0.305)
+    >>> GaussianFit.from_dict(fit.to_dict()).to_dict() == fit.to_dict()
+    True
+    """
+
+    rows: int
+    complete: int
+    missing: int
+    roles: tuple[str, ...]
+    shape_roles: tuple[tuple[int, ...], ...]
+    columns: tuple[str, ...]
+    group: str | None
+    value: str | None
+    role: str | None
+    missing_text: tuple[str, ...]
+    shrinkage: float
+    covariance: np.ndarray | None
+    normality: Normality
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a user of the estimate takes for granted, in words."""
+        said = [
+            f"the covariance was estimated from {self.rows:,} blocks, {self.complete:,} of them "
+            "complete, taken as independent draws (rows that share a person are not)",
+            "fitting on the private data is itself a release of information, which is not "
+            "accounted for",
+        ]
+        if self.complete < self.rows:
+            said.append(
+                "blocks of different make-up share the covariance of their roles, and which roles "
+                "a block lacks is public and says nothing about the values"
+            )
+        if self.shrinkage > 0:
+            said.append(
+                f"correlations were shrunk by {100 * self.shrinkage:.3g} % because the sample is "
+                "small: that pulls towards independence, so leakage may be understated; ask for a "
+                "confidence"
+            )
+        said.append(self.normality.words)
+        return tuple(said)
+
+    @property
+    def reading(self) -> tuple[str, ...]:
+        """The columns (or expressions) of a table that hold the values; none for data in memory."""
+        return self.columns or (() if self.value is None else (self.value,))
+
+    def check_blocks(self, table: Table) -> None:
+        """Refuse a long table whose blocks the model does not know.
+
+        A block may lack roles: it then leaks no more than a whole one.
+        """
+        if self.group is None or self.value is None or self.role is None:
+            return
+        found = long_table(table, self.group, self.value, self.role)
+        strange = [role for role in found.roles if role not in self.roles]
+        if strange:
+            raise DataError(
+                f"{table.path} has the role {strange[0]!r}, which the model does not know; its "
+                f"roles are {', '.join(self.roles)}"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, exact."""
+        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in ("roles", "columns", "missing_text"):
+            data[name] = list(data[name])
+        data["shape_roles"] = [list(roles) for roles in self.shape_roles]
+        data["covariance"] = None if self.covariance is None else self.covariance.tolist()
+        data["normality"] = self.normality.to_dict()
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Any) -> GaussianFit:
+        """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(data, dict) or set(data) != names:
+            given = set(data) if isinstance(data, dict) else set()
+            raise ModelError(
+                f"fit has unknown keys {sorted(given - names)} and lacks {sorted(names - given)}"
+            )
+        kept = dict(data)
+        for name in ("roles", "columns", "missing_text"):
+            kept[name] = tuple(kept[name])
+        kept["shape_roles"] = tuple(tuple(roles) for roles in kept["shape_roles"])
+        if kept["covariance"] is not None:
+            kept["covariance"] = np.array(kept["covariance"], dtype=float)
+            if kept["covariance"].shape != (len(kept["roles"]),) * 2:
+                raise ModelError("covariance of a fit must have one row and column for each role")
+        kept["normality"] = Normality.from_dict(kept["normality"])
+        return cls(**kept)
+
+
+def fit_gaussian(
+    table: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    group: str | None = None,
+    value: str | None = None,
+    role: str | None = None,
+    missing: Iterable[str] | None = None,
+    secret_range: Any = None,
+    engine: str | None = None,
+) -> GaussianRecords:
+    """Estimate the covariance of blocks from a table.
+
+    Wide tables hold a block in each row (``columns`` are its roles), long ones a record
+    (``group`` tells the blocks apart, ``role`` the records inside). The model's records are those
+    of the data, block by block, roles in their order; missing values are no records.
+
+    Parameters
+    ----------
+    table : path, Table or 2-D array
+        A CSV or Parquet file, a :class:`corrdp.tables.source.Table`, or numbers in memory, one row
+        a block (NaN is missing).
+    columns : sequence of str
+        Wide tables: columns or SQL expressions. For numbers in memory their names, if any.
+    group, value, role : str
+        Long tables: columns or SQL expressions; each role at most once in a group.
+    missing : iterable of str, optional
+        Texts that mean "not recorded"; "", "NA", "NaN" and "null" when left out.
+    secret_range : pair of float, optional
+        As for :class:`GaussianRecords`.
+    engine : {"duckdb", "spark"}, optional
+        Files only: who reads; DuckDB when left out.
+
+    Returns
+    -------
+    GaussianRecords
+        With ``fitted`` set to a :class:`GaussianFit`.
+
+    Raises
+    ------
+    DataError
+        When a group has a role twice, a role never varies, or values are not numbers.
+
+    Examples
+    --------
+    >>> pairs = np.random.default_rng(3).multivariate_normal([0, 9], [[4, 1], [1, 1]], 500)
+    >>> model = fit_gaussian(pairs, columns=["mother", "child"])
+    >>> model
+    <Gaussian records: 1,000 in 500 blocks of 2>
+    >>> model.shapes[0].cov.round(2).tolist()
+    [[4.04, 0.95], [0.95, 0.99]]
+    """
+    read, texts = _read(table, columns, group, value, role, missing, engine)
+    present = ~np.isnan(read.values)
+    kept = present.any(axis=1)
+    if not kept.any():
+        raise DataError("every value is missing: there is nothing to learn from")
+    values, present = read.values[kept], present[kept]
+    whole = present.all(axis=1)
+    cov, shrinkage = estimate_covariance(values, read.roles)
+    mean = np.array([column[~np.isnan(column)].mean() for column in values.T])
+    patterns, shape_of_block = np.unique(present, axis=0, return_inverse=True)
+    shape_roles = tuple(tuple(np.flatnonzero(row).tolist()) for row in patterns)
+    shapes = tuple(
+        DenseShape(cov[np.ix_(roles, roles)], mean[list(roles)]) for roles in shape_roles
+    )
+    in_memory = not _is_table(table)
+    fit = GaussianFit(
+        rows=len(values),
+        complete=int(whole.sum()),
+        missing=int((~present).sum()),
+        roles=read.roles,
+        shape_roles=shape_roles,
+        columns=() if in_memory or columns is None else read.roles,
+        group=group,
+        value=value,
+        role=role,
+        missing_text=texts,
+        shrinkage=shrinkage,
+        covariance=np.atleast_2d(np.cov(values[whole].T)) if whole.sum() > 1 else None,
+        normality=check_normality(values, read.roles),
+    )
+    labels = np.repeat(np.arange(len(values)), present.sum(axis=1))
+    blocks = Blocks(shapes, shape_of_block.reshape(-1), labels)
+    return GaussianRecords.of_blocks(blocks, secret_range=secret_range, fitted=fit)
+
+
+def _is_table(table: Any) -> bool:
+    return isinstance(table, str | Path | Table)
+
+
+def _read(
+    table: Any,
+    columns: Sequence[str] | None,
+    group: str | None,
+    value: str | None,
+    role: str | None,
+    missing: Iterable[str] | None,
+    engine: str | None,
+) -> tuple[BlockTable, tuple[str, ...]]:
+    """The blocks, and the texts that stood for missing values."""
+    from corrdp.tables.source import open_table
+
+    long = {"group": group, "value": value, "role": role}
+    given = [name for name, text in long.items() if text is not None]
+    if not _is_table(table):
+        if given or missing is not None or engine is not None:
+            raise DataError("group, value, role, missing and engine are for tables; give a path")
+        return from_array(table, columns), MISSING_TEXT
+    if (columns is None) == (len(given) == 0) or (given and len(given) < 3):
+        raise DataError(
+            "a table needs either columns=[...] (each row a block) or all of group=, value= and "
+            f"role= (each row a record); got {'columns, ' if columns else ''}{given or 'nothing'}"
+        )
+    if isinstance(table, Table):
+        if missing is not None or engine is not None:
+            raise DataError("this table is open already; give missing and engine to open_table")
+        opened = table
+    else:
+        texts = MISSING_TEXT if missing is None else missing
+        opened = open_table(table, texts, engine or "duckdb")
+    if columns is not None:
+        return wide_table(opened, columns), opened.missing
+    return long_table(opened, str(group), str(value), str(role)), opened.missing
+
+
+def estimate_covariance(values: np.ndarray, roles: Sequence[str]) -> tuple[np.ndarray, float]:
+    """Covariance of the roles from all values at hand, and how far correlations were shrunk.
+
+    ``cov_jk = (1 - shrinkage) * s_j s_k r_jk`` with r_jk over the blocks that have both roles
+
+    where shrinkage is 0 for large samples, else Schafer and Strimmer's
+    ``sum Var(r_jk) / sum r_jk^2`` over pairs of roles, and in any case enough to make the matrix
+    positive definite.
+
+    Parameters
+    ----------
+    values : (blocks, m) array
+        NaN where a value is missing.
+    roles : sequence of str
+
+    Examples
+    --------
+    >>> cov, shrinkage = estimate_covariance(np.array([[0., 1.], [1., 0.], [2., 3.]] * 10), "ab")
+    >>> cov.round(4).tolist(), shrinkage
+    ([[0.6897, 0.6897], [0.6897, 1.6092]], 0.0)
+    """
+    m = values.shape[1]
+    present = ~np.isnan(values)
+    deviations = np.array([_deviation(values[present[:, k], k], roles[k]) for k in range(m)])
+    correlation, variance = np.eye(m), np.zeros((m, m))
+    for j in range(m):
+        for k in range(j):
+            both = present[:, j] & present[:, k]
+            if not both.any():
+                continue  # no block has both, so nothing depends on their covariance
+            if both.sum() < _FEWEST_PAIRS:
+                raise DataError(
+                    f"only {both.sum()} blocks have both {roles[j]!r} and {roles[k]!r}: their "
+                    f"covariance needs at least {_FEWEST_PAIRS}"
+                )
+            found = _correlation(values[both, j], values[both, k])
+            correlation[j, k] = correlation[k, j] = found[0]
+            variance[j, k] = variance[k, j] = found[1]
+    least = float(np.linalg.eigvalsh(correlation)[0])
+    shrinkage = 0.0
+    if present.all(axis=1).sum() < _SMALL * m or least < _LEAST_EIGENVALUE:
+        squares = ((correlation - np.eye(m)) ** 2).sum()
+        shrinkage = min(float(variance.sum() / squares), 1.0) if squares > 0 else 0.0
+        needed = (_LEAST_EIGENVALUE - least) / (1.0 - least) if least < 1.0 else 0.0
+        shrinkage = max(shrinkage, needed)
+        correlation *= 1.0 - shrinkage
+        np.fill_diagonal(correlation, 1.0)
+    # the outer product first: it is symmetric to the last bit, as the model file must be
+    return correlation * np.outer(deviations, deviations), shrinkage
+
+
+def _deviation(column: np.ndarray, role: str) -> float:
+    if len(column) < _FEWEST_PAIRS:
+        raise DataError(f"{role!r} has {len(column)} values: a variance needs {_FEWEST_PAIRS}")
+    found = float(column.std(ddof=1))
+    if not found > 1e-12 * np.abs(column).max():
+        raise DataError(
+            f"{role!r} is {column[0]:g} in every block: a record that never varies has no secret; "
+            "leave it out"
+        )
+    return found
+
+
+def _correlation(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Correlation of two samples and the estimated variance of that estimate."""
+    n = len(x)
+    sd = x.std(ddof=1), y.std(ddof=1)
+    if min(sd) == 0:
+        return 0.0, 0.0
+    products = (x - x.mean()) / sd[0] * (y - y.mean()) / sd[1]
+    mean = products.mean()
+    spread = float(((products - mean) ** 2).sum())
+    return float(products.sum() / (n - 1)), n / (n - 1) ** 3 * spread

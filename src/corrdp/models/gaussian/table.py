@@ -1,0 +1,138 @@
+"""Blocks of real values from tables: wide (a block a row) or long (group, role, value)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corrdp.errors import DataError
+from corrdp.tables.source import Table
+
+_MOST_ROLES = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTable:
+    """One row a block, one column a role.
+
+    Attributes
+    ----------
+    values : (blocks, roles) array
+        NaN where a block lacks a role or its value is missing.
+    roles : tuple of str
+    """
+
+    values: np.ndarray
+    roles: tuple[str, ...]
+
+
+def from_array(data: Any, columns: Sequence[str] | None) -> BlockTable:
+    """Wide blocks in memory; NaN is missing.
+
+    Examples
+    --------
+    >>> from_array([[1, 2], [3, float("nan")]], None).roles
+    ('0', '1')
+    """
+    try:
+        values = np.array(data, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"expected a table or numbers, one row a block: {error}") from None
+    if values.ndim != 2 or not values.size:
+        raise DataError(f"data in memory must be rows of blocks, got shape {values.shape}")
+    roles = range(values.shape[1]) if columns is None else columns
+    if len(roles) != values.shape[1]:
+        raise DataError(f"{len(roles)} columns named for data with {values.shape[1]}")
+    return BlockTable(_finite(values, [str(r) for r in roles]), tuple(str(r) for r in roles))
+
+
+def wide_table(table: Table, columns: Sequence[str]) -> BlockTable:
+    """Each row a block, each named column (or SQL expression) a role.
+
+    Parameters
+    ----------
+    table : Table
+    columns : sequence of str
+    """
+    names = [columns] if isinstance(columns, str) else list(columns)
+    if not names or len(set(names)) < len(names):
+        raise DataError(f"columns must name each role once, got {names!r}")
+    read = table.collect(table.pick(**{f"role{k}": text for k, text in enumerate(names)}))
+    found = [_numbers(read.column(k), text) for k, text in enumerate(names)]
+    return BlockTable(_finite(np.column_stack(found), names), tuple(names))
+
+
+def long_table(table: Table, group: str, value: str, role: str) -> BlockTable:
+    """Each group a block, with one row for every role it has.
+
+    Blocks come in the order in which their groups first appear, roles sorted by name.
+
+    Parameters
+    ----------
+    table : Table
+    group, value, role : str
+        Columns or SQL expressions.
+    """
+    read = table.collect(table.pick(block=group, part=role, value=value))
+    block, blocks = _codes(read.column("block"), "group", group)
+    part, parts = _codes(read.column("part"), "role", role)
+    if len(parts) > _MOST_ROLES:
+        raise DataError(
+            f"role {role!r} has {len(parts):,} different values (at most {_MOST_ROLES:,}); are "
+            "group and role swapped?"
+        )
+    numbers = _numbers(read.column("value"), value)
+    order = sorted(range(len(parts)), key=lambda k: str(parts[k]))
+    place = np.empty(len(parts), dtype=np.int64)
+    place[order] = np.arange(len(parts))
+    cell = block * len(parts) + place[part]
+    counts = np.bincount(cell, minlength=len(blocks) * len(parts))
+    if (counts > 1).any():
+        k = int(np.argmax(counts > 1))
+        raise DataError(
+            f"group {blocks[k // len(parts)]!r} has role {parts[order[k % len(parts)]]!r} "
+            f"{counts[k]} times; each role may come once in a group. Make the roles finer (such as "
+            "child1, child2), or give every repetition a group of its own"
+        )
+    values = np.full(len(counts), np.nan)
+    values[cell] = numbers
+    roles = tuple(str(parts[k]) for k in order)
+    return BlockTable(_finite(values.reshape(len(blocks), len(parts)), roles), roles)
+
+
+def _codes(column: Any, name: str, text: str) -> tuple[np.ndarray, list[Any]]:
+    """Numbers of the distinct values, by first appearance, and those values."""
+    if column.null_count:
+        raise DataError(
+            f"{column.null_count:,} rows have no {name} ({text}): fill it in, or drop these rows"
+        )
+    coded = column.combine_chunks().dictionary_encode()
+    if not hasattr(coded, "indices"):  # a chunked array of one chunk
+        coded = coded.chunk(0)
+    return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
+
+
+def _numbers(column: Any, text: str) -> np.ndarray:
+    import pyarrow as pa
+
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        known = [v for v in column.slice(0, 1000).to_pylist() if v is not None]
+        shown = f", such as {known[0]!r}" if known else ""
+        raise DataError(
+            f"{text!r} holds {kind} values{shown}, not numbers; name a numeric column, or list the "
+            "texts that mean missing"
+        )
+    return column.cast(pa.float64()).to_numpy(zero_copy_only=False).astype(float)
+
+
+def _finite(values: np.ndarray, roles: Sequence[str]) -> np.ndarray:
+    if np.isinf(values).any():
+        row, column = (int(k) for k in np.argwhere(np.isinf(values))[0])
+        raise DataError(
+            f"{roles[column]!r} is infinite in block {row}; correct it or make it missing"
+        )
+    return values
