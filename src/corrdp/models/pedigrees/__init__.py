@@ -1,0 +1,1 @@
+"""Pedigrees: Mendel's laws, families, and tables in linkage format."""

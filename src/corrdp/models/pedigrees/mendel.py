@@ -1,0 +1,139 @@
+"""Mendel's laws for one SNP with two alleles B and b: transmission, children, founders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corrdp.errors import InputError, ModelError
+
+GENOTYPES = ("BB", "Bb", "bb")
+# probability that a parent of each genotype hands on allele B
+TRANSMISSION = np.array([1.0, 0.5, 0.0])
+
+Law = tuple[float, float, float]
+
+
+def children(first: Any, second: Any) -> np.ndarray:
+    """Law of a child's genotype from its parents' chances of handing on B; the last axis is new."""
+    s, t = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
+    return np.stack([s * t, s * (1 - t) + t * (1 - s), (1 - s) * (1 - t)], axis=-1)
+
+
+# CHILD[x, y, z]: probability of genotype z for the child of genotypes x and y
+CHILD = children(TRANSMISSION[:, None], TRANSMISSION[None, :])
+
+
+def child_law(father: str, mother: str) -> dict[str, float]:
+    """Genotype of a child, given those of its parents.
+
+    ``P(BB) = s t``, ``P(bb) = (1 - s)(1 - t)``, ``P(Bb)`` the rest
+
+    where
+
+    * s = t(father), t = t(mother) are the chances of handing on allele B: t(BB) = 1,
+      t(Bb) = 1/2, t(bb) = 0, independently for the two parents.
+
+    Parameters
+    ----------
+    father, mother : {"BB", "Bb", "bb"}
+
+    References
+    ----------
+    Lange, master thesis (2024), definition 5.1 and table 3.
+
+    Examples
+    --------
+    >>> child_law("Bb", "Bb")
+    {'BB': 0.25, 'Bb': 0.5, 'bb': 0.25}
+    """
+    for who, genotype in (("father", father), ("mother", mother)):
+        if genotype not in GENOTYPES:
+            raise InputError(f"{who} is {genotype!r}; a genotype is one of {', '.join(GENOTYPES)}")
+    law = CHILD[GENOTYPES.index(father), GENOTYPES.index(mother)]
+    return dict(zip(GENOTYPES, law.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class HardyWeinberg:
+    """Founders whose two alleles are drawn independently.
+
+    ``P(BB) = p^2``, ``P(Bb) = 2 p (1 - p)``, ``P(bb) = (1 - p)^2``
+
+    Parameters
+    ----------
+    p : float
+        Frequency of allele B, strictly between 0 and 1: at 0 or 1 every genotype is certain and
+        there is nothing to protect.
+
+    References
+    ----------
+    The usual law of genotypes in a large population with random mating; Lange (2024) leaves the
+    founders' law open.
+
+    Examples
+    --------
+    >>> HardyWeinberg(.5).law
+    {'BB': 0.25, 'Bb': 0.5, 'bb': 0.25}
+    """
+
+    p: float
+
+    def __post_init__(self) -> None:
+        try:
+            p = float(self.p)
+        except (TypeError, ValueError):
+            raise ModelError(f"p must be a number between 0 and 1, got {self.p!r}") from None
+        if not 0.0 < p < 1.0:
+            raise ModelError(
+                f"p, the frequency of allele B, must lie strictly between 0 and 1, got {p}: where "
+                "only one allele occurs every genotype is certain"
+            )
+        object.__setattr__(self, "p", p)
+
+    @property
+    def law(self) -> dict[str, float]:
+        """Probability of each genotype."""
+        p, q = self.p, 1.0 - self.p
+        return {"BB": p * p, "Bb": 2 * p * q, "bb": q * q}
+
+
+FounderLaw = HardyWeinberg | Mapping[str, float]
+
+
+def read_law(given: Any, whose: str) -> Law:
+    """The probabilities of BB, Bb and bb, checked; ``whose`` is for the message.
+
+    Examples
+    --------
+    >>> read_law({"BB": .2, "Bb": .5, "bb": .3}, "all founders")
+    (0.2, 0.5, 0.3)
+    """
+    if isinstance(given, HardyWeinberg):
+        given = given.law
+    if not isinstance(given, Mapping) or set(given) != set(GENOTYPES):
+        raise ModelError(
+            f"the law of {whose} must be HardyWeinberg(p) or give BB, Bb and bb a probability "
+            f"each, got {given!r}"
+        )
+    try:
+        law = (float(given["BB"]), float(given["Bb"]), float(given["bb"]))
+    except (TypeError, ValueError):
+        raise ModelError(f"the law of {whose} must hold numbers, got {given!r}") from None
+    if not all(0.0 <= p <= 1.0 for p in law):
+        raise ModelError(f"the law of {whose} must hold probabilities, got {dict(given)!r}")
+    if abs(sum(law) - 1.0) > 1e-9:
+        raise ModelError(f"the law of {whose} sums to {sum(law):.12g}, off by {sum(law) - 1:.3g}")
+    return law
+
+
+def is_law(given: Any) -> bool:
+    """Whether this is one law, rather than one per founder."""
+    if isinstance(given, HardyWeinberg):
+        return True
+    return isinstance(given, Mapping) and not any(
+        isinstance(value, HardyWeinberg | Mapping) for value in given.values()
+    )
