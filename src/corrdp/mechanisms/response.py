@@ -15,7 +15,7 @@ from corrdp.mechanisms.base import check_positive, steps
 _LARGEST_EPSILON = 700.0  # beyond, a lie has probability 0 in floating point
 
 
-def _numbers(name: str, values: Any, k: int) -> np.ndarray:
+def state_numbers(name: str, values: Any, k: int) -> np.ndarray:
     """State numbers 0..k-1; anything else is an error that names the first culprit."""
     array = np.asarray(values)
     if not (array.dtype == bool or np.issubdtype(array.dtype, np.integer)) or not array.size:
@@ -30,11 +30,26 @@ def _numbers(name: str, values: Any, k: int) -> np.ndarray:
     return array.astype(np.int64)  # unsigned numbers would turn to floats when added to signed ones
 
 
-def _pair(y: Any, x: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    reports, records = _numbers("y", y, k), _numbers("x", x, k)
+def paired_numbers(y: Any, x: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Reports and records as state numbers, one report for each record."""
+    reports, records = state_numbers("y", y, k), state_numbers("x", x, k)
     if reports.shape != records.shape:
         raise InputError(f"one report per record: y has shape {reports.shape}, x {records.shape}")
     return reports, records
+
+
+def check_flip(name: str, value: Any) -> float:
+    """``value`` as a float, refused unless it is a flip rate in [0, 1/2]."""
+    try:
+        rate = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number, got {value!r}") from None
+    if not 0 <= rate <= 0.5:
+        raise InputError(
+            f"{name} must lie in [0, 1/2], got {rate}; swap the two reports if they are "
+            "wrong more often than right"
+        )
+    return rate
 
 
 @dataclass(frozen=True)
@@ -72,16 +87,7 @@ class BinaryResponse:
     def __post_init__(self) -> None:
         for name in ("flip0", "flip1"):
             value = self.flip0 if getattr(self, name) is None else getattr(self, name)
-            try:
-                rate = float(value)
-            except (TypeError, ValueError):
-                raise InputError(f"{name} must be a number, got {value!r}") from None
-            if not 0 <= rate <= 0.5:
-                raise InputError(
-                    f"{name} must lie in [0, 1/2], got {rate}; swap the two reports if they are "
-                    "wrong more often than right"
-                )
-            object.__setattr__(self, name, rate)
+            object.__setattr__(self, name, check_flip(name, value))
 
     @classmethod
     def for_epsilon(cls, epsilon: float) -> BinaryResponse:
@@ -121,13 +127,13 @@ class BinaryResponse:
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One report per record: an array of 0 and 1 in the shape of ``x``."""
-        records = _numbers("x", x, 2)
+        records = state_numbers("x", x, 2)
         flipped = rng.random(records.shape) < self.channel()[records, 1 - records]
         return np.where(flipped, 1 - records, records)
 
     def logpmf(self, y: Any, x: Any) -> float:
         """Log probability of all reports ``y`` given all records ``x``."""
-        reports, records = _pair(y, x, 2)
+        reports, records = paired_numbers(y, x, 2)
         with np.errstate(divide="ignore"):
             return float(np.log(self.channel())[records, reports].sum())
 
@@ -139,78 +145,3 @@ class BinaryResponse:
     def steps(self) -> np.ndarray:
         """``E[0, 1] = ln((1 - flip0)/flip1)``, ``E[1, 0] = ln((1 - flip1)/flip0)``, rounded up."""
         return steps(self.channel())
-
-
-@dataclass(frozen=True)
-class GRR:
-    r"""k-ary (generalized) randomized response.
-
-    .. math:: \Pr[y \mid x] = \frac{e^{\varepsilon [y = x]}}{e^\varepsilon + k - 1}
-
-    where
-
-    - k is the number of states,
-    - epsilon the DP level of each record.
-
-    Parameters
-    ----------
-    k : int
-    epsilon : float
-
-    References
-    ----------
-    Kairouz, Bonawitz, Ramage, "Discrete distribution estimation under local privacy" (2016).
-
-    Examples
-    --------
-    >>> GRR(4, 1.0).channel()[0].round(7).tolist()
-    [0.4753669, 0.1748777, 0.1748777, 0.1748777]
-    """
-
-    k: int
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 2:
-            raise InputError(f"k must be a whole number of at least 2 states, got {self.k!r}")
-        level = check_positive("epsilon", self.epsilon)
-        if level > _LARGEST_EPSILON:
-            raise InputError(
-                f"epsilon={level} is above {_LARGEST_EPSILON:g}: a lie would have probability 0 "
-                "in floating point"
-            )
-        object.__setattr__(self, "k", int(self.k))
-        object.__setattr__(self, "epsilon", level)
-
-    @property
-    def guarantee(self) -> Pure:
-        """epsilon-DP: the largest log ratio within a column of the channel."""
-        return Pure(self.epsilon)
-
-    @property
-    def log_truth(self) -> float:
-        """Log probability that the report is the record."""
-        return -math.log1p((self.k - 1) * math.exp(-self.epsilon))
-
-    def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
-        """One report per record: an array of state numbers in the shape of ``x``."""
-        records = _numbers("x", x, self.k)
-        lies = rng.random(records.shape) >= math.exp(self.log_truth)
-        others = (records + rng.integers(1, self.k, records.shape)) % self.k
-        return np.where(lies, others, records)
-
-    def logpmf(self, y: Any, x: Any) -> float:
-        """Log probability of all reports ``y`` given all records ``x``."""
-        reports, records = _pair(y, x, self.k)
-        lies = int((reports != records).sum())
-        return records.size * self.log_truth - lies * self.epsilon
-
-    def channel(self) -> np.ndarray:
-        """``Q[x, y] = Pr[report y | record x]``, k x k."""
-        law = np.full((self.k, self.k), math.exp(self.log_truth - self.epsilon))
-        np.fill_diagonal(law, math.exp(self.log_truth))
-        return law
-
-    def steps(self) -> np.ndarray:
-        """``E[x, x'] = epsilon`` for any two states."""
-        return self.epsilon * (1 - np.eye(self.k))

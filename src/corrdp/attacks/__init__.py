@@ -1,0 +1,1 @@
+"""Attacks: what an adversary runs on a published series, and how often it can be right."""

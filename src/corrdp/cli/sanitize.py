@@ -1,0 +1,235 @@
+"""``corrdp sanitize``: a whole series, every record reported by itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corrdp.cli.options import (
+    MODEL_HELP,
+    Epsilon,
+    Json,
+    Missing,
+    Target,
+    check_outputs,
+    missing_texts,
+    one_of,
+    read_model,
+)
+from corrdp.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from corrdp.results import SeriesCalibration
+
+EXAMPLE = "Example: corrdp sanitize steps.csv --model model.json --target 1 -o sanitized.csv"
+
+
+def sanitize(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV or Parquet file with the series, or - to read one state a line from stdin "
+            "and write one report a line to stdout.",
+        ),
+    ],
+    model: Annotated[str, typer.Option(help=MODEL_HELP)],
+    target: Target = None,
+    epsilon: Epsilon = None,
+    symmetric: Annotated[
+        bool,
+        typer.Option("--symmetric", help="Two states: misreport both equally often."),
+    ] = False,
+    uninformed: Annotated[
+        bool,
+        typer.Option(
+            "--uninformed",
+            help="Promise only against who knows no other record: less noise, less protection.",
+        ),
+    ] = False,
+    method: Annotated[
+        str, typer.Option(help="best, or published: the closed form of the literature.")
+    ] = "best",
+    state: Annotated[
+        str | None,
+        typer.Option(help="What holds the states, for a chain that was not fitted to a file."),
+    ] = None,
+    missing: Missing = None,
+    skip_missing: Annotated[
+        bool,
+        typer.Option("--skip-missing", help="Leave gaps where nothing was recorded."),
+    ] = False,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            help="Public columns to write beside the reports, such as the time; those that ordered "
+            "the rows of the fit if left out."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show rates and leakage; read and draw nothing.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the reports as CSV.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write an HTML report, for the steward.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a series or report that exists.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Publish a series without a trusted curator: each record is reported alone, sometimes wrongly.
+
+    The published series can be asked anything for ever. Give --target for the BDP level to keep, or
+    --epsilon for the DP level of each report. Every run draws new lies and costs privacy anew.
+    """
+    from corrdp import calibrate
+    from corrdp.cli.show import as_json, working
+    from corrdp.queries import Series
+
+    level = one_of(target, epsilon)
+    streaming = file == "-"
+    check_outputs(report, output, inputs=(model,) if streaming else (file, model))
+    if streaming and (output is not None or json):
+        raise InputError("a stream is written to stdout: leave out -o and --json")
+    if not streaming and not dry_run and output is None:
+        raise InputError("say where the reports go: -o sanitized.csv")
+    kept = [path for path in (report, output) if path is not None and path.exists()]
+    if kept and not force:
+        raise InputError(
+            f"{kept[0]} exists and may be the record of a release already made; choose another "
+            "name, or --force"
+        )
+    law = read_model(model)
+    if streaming and law.kind == "markov":
+        law = law.with_length(None)  # type: ignore[attr-defined]
+    asked = Series(symmetric=symmetric, missing="skip" if skip_missing else "raise")
+    with working("finding the least distortion"):
+        calibration = calibrate(
+            law, **level, query=asked, method=method, adversary="none" if uninformed else "all"
+        )
+    if dry_run:
+        print(as_json(calibration)) if json else _show(calibration)
+        return
+    if report is not None:
+        from corrdp.report.series import render_series
+        from corrdp.report.writing import write_files
+
+        write_files({report: render_series(calibration)})
+    if streaming:
+        _stream(calibration, missing_texts(missing, _usual(law)))
+        return
+    assert output is not None
+    number = _write(calibration, file, missing_texts(missing, _usual(law)), state, keep, output)
+    if json:
+        print(as_json(calibration))
+        return
+    _show(calibration)
+    from corrdp.cli.show import print_parts, show_files
+
+    print_parts(f"{number:,} records reported")
+    show_files([path for path in (output, report) if path is not None])
+
+
+def _usual(law: Any) -> tuple[str, ...]:
+    from corrdp.reading import missing_text
+
+    return missing_text(law)
+
+
+def _show(calibration: SeriesCalibration) -> None:
+    from corrdp.cli.show import facts_table, print_parts, print_title
+
+    leak = calibration.leakage
+    print_title("a published series, each record by randomized response")
+    print_parts(
+        facts_table(
+            [
+                ("mechanism", str(calibration.mechanism)),
+                ("wrong reports", f"{100 * calibration.distortion:.4g} % expected"),
+                ("target", f"{calibration.target:.9g} (BDP level promised)"),
+                ("leakage", f"{leak.value:.9g} ({leak.kind}, by {leak.certificate.name})"),
+                ("scope", leak.scope),
+                ("model", leak.model),
+                *(("assumes", text) for text in calibration.assumptions),
+            ]
+        )
+    )
+
+
+def _stream(calibration: SeriesCalibration, missing: list[str]) -> None:
+    """One report a line, written at once: what was written stays valid if the stream breaks."""
+    from corrdp.cli.asking import literal
+    from corrdp.sanitizing import Reporter
+
+    reporter = Reporter(calibration)
+    labels = {str(s): s for s in reporter.states}
+    if set(reporter.states) == {False, True}:  # as CSV files write them
+        labels |= {"false": False, "true": True}
+    for number, line in enumerate(sys.stdin, start=1):
+        text = line.strip()
+        try:
+            said = reporter.one(None if text in missing else literal(text, labels))
+        except DataError as error:
+            raise DataError(f"line {number} of stdin: {error}") from None
+        print("" if said is None else said, flush=True)
+
+
+def _write(
+    calibration: SeriesCalibration,
+    file: str,
+    missing: list[str],
+    state: str | None,
+    keep: str | None,
+    output: Path,
+) -> int:
+    """Reports in the order of the file, with the public columns beside them."""
+    import io
+
+    from pyarrow import csv, table
+
+    from corrdp.cli.options import words
+    from corrdp.cli.show import working
+    from corrdp.report.writing import write_files
+    from corrdp.tables.source import open_table
+
+    with working(f"reporting {file}"):
+        source = open_table(file, missing)
+        fitted = calibration.model.fitted
+        public = words(keep) if keep is not None else ([] if fitted is None else _times(fitted))
+        _check_public(public, state or getattr(fitted, "state", None) or "", source.columns)
+        read = (
+            source.collect(source.pick(**{f"c{k}": text for k, text in enumerate(public)}))
+            if public
+            else None
+        )
+        done = calibration.release(source, state=state)
+        columns = {name: read[f"c{k}"] for k, name in enumerate(public)} if read is not None else {}
+        columns["report"] = list(done.values)
+        text = io.BytesIO()
+        csv.write_csv(table(columns), text)
+        write_files({output: text.getvalue().decode()})
+    return len(done)
+
+
+def _check_public(kept: list[str], state: str, columns: tuple[str, ...]) -> None:
+    """A column that the state is made of is what the reports hide."""
+    from corrdp.reading import tokens
+
+    read = {word.strip('"').lower() for word in tokens(state)}
+    private = read & {name.lower() for name in columns}
+    for text in kept:
+        if found := private & {word.strip('"').lower() for word in tokens(text)}:
+            raise InputError(
+                f"{text!r} reads {sorted(found)[0]!r}, which the reports are about: published "
+                "beside them it would undo the noise; leave it out of --keep"
+            )
+
+
+def _times(fitted: Any) -> list[str]:
+    return [*(() if fitted.group is None else (fitted.group,)), *fitted.order_by]

@@ -1,0 +1,1 @@
+"""Published figures and tables, run again: one module each, next to what is true."""

@@ -1,0 +1,259 @@
+"""Publishing a whole series without a trusted curator: every record reported by itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import numpy as np
+
+from corrdp.answering import longest_group
+from corrdp.bounds.dispatch import leakage
+from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
+from corrdp.mechanisms.bits import GRID, grid_flip, grid_thresholds, report_states
+from corrdp.mechanisms.local.direct import GRR
+from corrdp.mechanisms.response import BinaryResponse
+from corrdp.models.base import Model
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.queries import Series, is_missing
+from corrdp.reading import expressions, listed, missing_text, what_is_read
+from corrdp.results.series import Sanitized, SeriesCalibration
+from corrdp.tables.source import Table, open_table
+
+_SHOWN = 40  # characters: a whole sequence in the place of a record is not repeated
+
+
+def calibrate_series(
+    model: Model,
+    target: float | None,
+    *,
+    query: Series,
+    epsilon: float | None = None,
+    method: str = "best",
+    adversary: Literal["all", "none"] = "all",
+) -> SeriesCalibration:
+    """The response of least expected distortion whose published series keeps a target.
+
+    Two states: flip rates, exact for all adversaries (T-2). More: generalized randomized response
+    by bisection. ``method="published"`` takes the flip rate of the published closed form instead,
+    which promises nothing to an adversary who knows records.
+
+    Parameters
+    ----------
+    model : MarkovChain
+    target : float or None
+        BDP level to promise.
+    query : Series
+    epsilon : float, optional
+        Instead of a target: the DP level of each report; the target is then what the series leaks.
+    method : {"best", "published"}
+    adversary : {"all", "none"}
+        Whom the promise is against; "none" is an adversary who knows no other record.
+
+    Examples
+    --------
+    >>> chain = MarkovChain([[.9, .1], [.2, .8]])
+    >>> cal = calibrate_series(chain, 1.0, query=Series())
+    >>> cal.mechanism.flip0 < cal.mechanism.flip1 and cal.leakage.value <= 1.0
+    True
+    """
+    if not isinstance(model, MarkovChain):
+        raise NotApplicableError(
+            f"a series is published from a first-order Markov chain; this is {model.describe()}"
+        )
+    mechanism = _mechanism(model, target, query, epsilon, method, adversary)
+    against: Literal["all", "none"] = "none" if method == "published" else adversary
+    proof = leakage(model, mechanism=mechanism, adversary=against)
+    if target is not None and method == "best":
+        while proof.value > target:  # rounding at the last step
+            mechanism = _a_little_noisier(mechanism)
+            proof = leakage(model, mechanism=mechanism, adversary=against)
+    goal = proof.value if target is None else float(target)
+    return SeriesCalibration(goal, mechanism, _distortion(model, mechanism), proof, query, model)
+
+
+def _mechanism(
+    chain: MarkovChain,
+    target: float | None,
+    query: Series,
+    epsilon: float | None,
+    method: str,
+    adversary: Literal["all", "none"],
+) -> BinaryResponse | GRR:
+    from corrdp.flipping import least_flips, least_grr, published_flip
+
+    binary = len(chain.states) == 2
+    if method not in ("best", "published"):
+        raise InputError(f"a series is calibrated by best or published, not by {method!r}")
+    if epsilon is not None:
+        if binary:
+            return BinaryResponse(grid_flip(BinaryResponse.for_epsilon(epsilon).flip0))
+        return GRR(len(chain.states), epsilon)
+    assert target is not None
+    if method == "published":
+        leave, enter = float(chain.transition[0, 1]), float(chain.transition[1, 0])
+        if not binary or leave != enter:
+            raise NotApplicableError(
+                "the published closed form is for two states with equal switching probabilities"
+            )
+        return BinaryResponse(grid_flip(published_flip(leave, target)))
+    if binary:
+        flips = least_flips(chain, target, symmetric=query.symmetric, adversary=adversary)
+        return flips.mechanism
+    if adversary == "none":
+        raise NotApplicableError('adversary="none" is calibrated for two states only')
+    return least_grr(chain, target)
+
+
+def _a_little_noisier(mechanism: BinaryResponse | GRR) -> BinaryResponse | GRR:
+    if isinstance(mechanism, GRR):
+        return GRR(mechanism.k, mechanism.epsilon * (1.0 - 1e-12))
+    flips = mechanism.channel()[[0, 1], [1, 0]]
+    return BinaryResponse(*(min(0.5, grid_flip(f) + 1.0 / GRID) for f in flips))
+
+
+def _distortion(chain: MarkovChain, mechanism: BinaryResponse | GRR) -> float:
+    """Expected share of wrong reports, over the whole series."""
+    shares = chain.start if chain.length is None else chain.marginals.mean(axis=0)
+    return float(shares @ (1.0 - mechanism.channel().diagonal()))
+
+
+class Reporter:
+    """Sanitizes records one at a time or many at once; keeps no state but the generator's.
+
+    Parameters
+    ----------
+    calibration : SeriesCalibration
+
+    Examples
+    --------
+    >>> chain = MarkovChain([[.9, .1], [.2, .8]], states=("rest", "walk"))
+    >>> reporter = Reporter(calibrate_series(chain, 1.0, query=Series()))
+    >>> reporter.one("walk") in ("rest", "walk")
+    True
+    """
+
+    def __init__(self, calibration: SeriesCalibration) -> None:
+        _check_proof(calibration)
+        self.states = tuple(calibration.model.states)
+        self._number = {state: k for k, state in enumerate(self.states)}
+        self._thresholds = grid_thresholds(calibration.mechanism)
+        self._skip = calibration.query.missing == "skip"
+        self._model = calibration.model
+
+    def one(self, value: Any) -> Any:
+        """The report of one record."""
+        return self._reports([self._code(value)])[0]
+
+    def many(self, values: Iterable[Any]) -> list[Any]:
+        """The reports of some records; all are checked before any noise is drawn."""
+        codes = []
+        for place, value in enumerate(values):
+            try:
+                codes.append(self._code(value))
+            except DataError as error:
+                raise DataError(f"record {place}: {error}") from None
+        return self._reports(codes)
+
+    def _reports(self, codes: list[int]) -> list[Any]:
+        records = np.array(codes, dtype=np.int64)
+        reports, seen = np.full(len(records), -1), records >= 0
+        if seen.any():
+            reports[seen] = report_states(records[seen], self._thresholds)
+        return [None if k < 0 else self.states[k] for k in reports]
+
+    def _code(self, value: Any) -> int:
+        if is_missing(value):
+            if self._skip:
+                return -1
+            raise DataError(
+                'nothing was recorded; use missing="skip" if which ones are missing is public'
+            )
+        try:
+            return self._number[value]
+        except (KeyError, TypeError):
+            text = repr(value)
+            shown = text if len(text) <= _SHOWN else f"a {type(value).__name__}"
+            raise DataError(
+                f"{shown} is not a state of the model; its states are {listed(self._model)}"
+            ) from None
+
+
+def sanitize(calibration: SeriesCalibration, data: Any, *, state: str | None = None) -> Sanitized:
+    """Sanitize a series with noise from the operating system's cryptographic generator.
+
+    Parameters
+    ----------
+    calibration : SeriesCalibration
+    data : sequence, path or Table
+        One series. In a file every row is reported, in the order of the file; the order does not
+        matter to the noise.
+    state : str, optional
+        For tables and a chain that was not fitted to one: the column or expression that holds its
+        states.
+
+    Examples
+    --------
+    >>> chain = MarkovChain([[.9, .1], [.2, .8]])
+    >>> cal = calibrate_series(chain, 1.0, query=Series())
+    >>> len(sanitize(cal, [0, 0, 1, 1]))
+    4
+    """
+    model, query = calibration.model, calibration.query
+    values = _values(calibration, data, state)
+    if not values:
+        raise DataError("the data hold no records")
+    longest = _longest(model, data, values)
+    if model.length is not None and longest > model.length:
+        raise DataError(
+            f"the data have {longest} records in a row, the model was made for at most "
+            f"{model.length}; refit or leave length out"
+        )
+    return Sanitized(
+        values=Reporter(calibration).many(values),
+        mechanism=calibration.mechanism,
+        target=calibration.target,
+        leakage=calibration.leakage.value,
+        certificate=calibration.leakage.certificate,
+        scope=calibration.leakage.scope,
+        assumptions=calibration.assumptions,
+        states=tuple(model.states),
+        model=model.describe(),
+        digest=model.digest,
+        reads=what_is_read(model, query, data, state),
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _values(calibration: SeriesCalibration, data: Any, state: str | None) -> list[Any]:
+    if isinstance(data, str | os.PathLike):
+        data = open_table(os.fspath(data), missing_text(calibration.model))
+    if isinstance(data, Table):
+        (expression,) = expressions(calibration.model, calibration.query, state)
+        return data.collect(data.pick(state=expression))["state"].to_pylist()
+    return data.tolist() if isinstance(data, np.ndarray) else list(data)
+
+
+def _longest(model: Model, data: Any, values: list[Any]) -> int:
+    """Records of the longest series: a fit by groups has many in one table."""
+    group = None if model.fitted is None else model.fitted.group
+    if group is None or not isinstance(data, str | os.PathLike | Table):
+        return len(values)
+    table = data if isinstance(data, Table) else open_table(os.fspath(data), missing_text(model))
+    return longest_group(table, group)
+
+
+def _check_proof(calibration: SeriesCalibration) -> None:
+    """A calibration read from a file may have been edited: its proof must be about its numbers."""
+    if not calibration.leakage.value <= calibration.target:
+        raise RefusedError(
+            f"the calibration proves a leakage of {calibration.leakage.value:.9g} and promises "
+            f"{calibration.target:.9g}; calibrate again"
+        )
+    digest = calibration.leakage.digest
+    if digest and digest != calibration.model.digest:
+        raise RefusedError("the calibration's proof is about another model; calibrate again")
+    if str(calibration.mechanism) not in calibration.leakage.scope:
+        raise RefusedError("the calibration's proof is about another mechanism; calibrate again")
