@@ -1,0 +1,1 @@
+"""Local protocols: each person randomizes one value of k before anybody else sees it."""

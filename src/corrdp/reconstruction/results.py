@@ -1,0 +1,386 @@
+"""What the risk functions return: a number with its proof, its attack and its alternatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from corrdp.encoding import SCHEMA, check_header, decode_number, encode
+from corrdp.results import Candidate, Certificate, Kind
+from corrdp.results.leaks import axes_or_pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Risk:
+    """What every risk carries; ``float`` gives the number."""
+
+    result: ClassVar[str]
+    title: ClassVar[str]
+    value: float
+    kind: Kind
+    certificate: Certificate
+    threat: str
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def _lines(self) -> list[str]:
+        return []
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{self.title} {self.value:.6g} ({self.kind})",
+            f"  threat       {self.threat}",
+            *self._lines(),
+            f"  certificate  {self.certificate.name}: {self.certificate.reference}",
+        ]
+        return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])
+
+    def _more(self) -> dict[str, Any]:
+        return {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "corrdp": SCHEMA,
+            "result": self.result,
+            "value": encode(self.value),
+            "kind": self.kind,
+            "certificate": self.certificate.to_dict(),
+            "threat": self.threat,
+            **encode(self._more()),
+        }
+
+    @classmethod
+    def _common(cls, data: dict[str, Any]) -> tuple[float, Any, Certificate, str]:
+        check_header(data, cls.result)
+        certificate = Certificate.from_dict(data["certificate"])
+        return float(data["value"]), data["kind"], certificate, data["threat"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attack:
+    """The guess for each output, and each label that the attacker may know.
+
+    Parameters
+    ----------
+    guesses : (labels, outputs) array of int
+        Number of the record guessed.
+    labels : tuple
+        What is known of the record; one None when nothing is.
+    edges : array or None
+        For a continuous output: output k lies between edges k - 1 and k.
+
+    Examples
+    --------
+    >>> attack = Attack(np.array([[0, 2, 1]]), (None,))
+    >>> attack.guess(1)
+    2
+    >>> Attack(np.array([[0, 1]]), (None,), np.array([.5])).guess(.7)
+    1
+    """
+
+    guesses: np.ndarray
+    labels: tuple[Any, ...]
+    edges: np.ndarray | None = None
+
+    def guess(self, output: Any, label: Any = None) -> int:
+        """The record guessed from an output (a number, or a real answer where there are edges)."""
+        k = int(output) if self.edges is None else int(np.searchsorted(self.edges, output))
+        return int(self.guesses[self.labels.index(label), k])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return encode(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Attack:
+        """Inverse of :meth:`to_dict`."""
+        labels = tuple(tuple(x) if isinstance(x, list) else x for x in data["labels"])
+        edges = data["edges"]
+        return cls(np.array(data["guesses"]), labels, None if edges is None else np.array(edges))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rad(_Risk):
+    """Reconstruction advantage: how much more often the best attack succeeds because the record
+    was used.
+
+    Parameters
+    ----------
+    value : float
+        Success on the record that was used minus success of the same attack on another one.
+    kind : str
+        "exact", "estimate" (sampled), or "upper bound" (where a model is too large).
+    certificate : Certificate
+    threat : str
+    ceiling : float
+        The largest advantage there is, 1 - kappa.
+    success, blind : float or None
+        The two parts of the value: success of the attack on the record used (its ReRo), and when
+        another, independent one was used.
+    attack : Attack or None
+        The optimal attack.
+    error : float or None
+        Standard error of an estimate.
+    candidates : tuple of Candidate
+        Where the value is a bound: all that were tried.
+    """
+
+    result: ClassVar[str] = "rad"
+    title: ClassVar[str] = "Reconstruction advantage"
+    ceiling: float = 1.0
+    success: float | None = None
+    blind: float | None = None
+    attack: Attack | None = None
+    error: float | None = None
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def advantage(self) -> float:
+        """The value over its ceiling: between 0 and 1, 0 for a prior of one record."""
+        return self.value / self.ceiling if self.ceiling > 0 else 0.0
+
+    def _lines(self) -> list[str]:
+        lines = [f"  ceiling      {self.ceiling:.6g} (total disclosure)"]
+        if self.error is not None:
+            lines.append(f"  error        {self.error:.2g} (one standard error)")
+        if self.success is not None:
+            lines.append(
+                f"  success      {self.success:.6g} on the record used, {self.blind:.6g} on another"
+            )
+        return lines + _listed(self.candidates)
+
+    def _more(self) -> dict[str, Any]:
+        return {
+            "ceiling": self.ceiling,
+            "success": self.success,
+            "blind": self.blind,
+            "attack": None if self.attack is None else self.attack.to_dict(),
+            "error": self.error,
+            "candidates": [c.to_dict() for c in self.candidates],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Rad:
+        """Inverse of :meth:`to_dict`."""
+        attack = data["attack"]
+        return cls(
+            *cls._common(data),
+            float(data["ceiling"]),
+            data["success"],
+            data["blind"],
+            None if attack is None else Attack.from_dict(attack),
+            data["error"],
+            tuple(Candidate.from_dict(c) for c in data["candidates"]),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rero(_Risk):
+    """Reconstruction robustness: how often the best attack succeeds.
+
+    Parameters
+    ----------
+    value, kind, certificate, threat
+        As in :class:`Rad`.
+    baseline : float
+        Success of the best guess without the output.
+    attack : Attack
+        The attack that succeeds most often (not that of largest advantage).
+    """
+
+    result: ClassVar[str] = "rero"
+    title: ClassVar[str] = "Success of reconstruction"
+    baseline: float = 0.0
+    attack: Attack | None = None
+
+    def _lines(self) -> list[str]:
+        return [f"  baseline     {self.baseline:.6g} without the output"]
+
+    def _more(self) -> dict[str, Any]:
+        attack = None if self.attack is None else self.attack.to_dict()
+        return {"baseline": self.baseline, "attack": attack}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Rero:
+        """Inverse of :meth:`to_dict`."""
+        attack = None if data["attack"] is None else Attack.from_dict(data["attack"])
+        return cls(*cls._common(data), float(data["baseline"]), attack)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RadBound(_Risk):
+    """A bound on the reconstruction advantage of every mechanism with a guarantee.
+
+    Parameters
+    ----------
+    value, kind, certificate, threat
+        "exact" where some mechanism with the guarantee attains the value.
+    ceiling : float
+        The largest advantage there is, 1 - kappa.
+    candidates : tuple of Candidate
+        Every bound that was tried, with its value or why it does not apply.
+    """
+
+    result: ClassVar[str] = "rad bound"
+    title: ClassVar[str] = "Reconstruction advantage at most"
+    ceiling: float = 1.0
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def advantage(self) -> float:
+        """The value over its ceiling: between 0 and 1, 0 for a prior of one record."""
+        return self.value / self.ceiling if self.ceiling > 0 else 0.0
+
+    def _lines(self) -> list[str]:
+        return [f"  ceiling      {self.ceiling:.6g} (total disclosure)", *_listed(self.candidates)]
+
+    def _more(self) -> dict[str, Any]:
+        return {"ceiling": self.ceiling, "candidates": [c.to_dict() for c in self.candidates]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RadBound:
+        """Inverse of :meth:`to_dict`."""
+        tried = tuple(Candidate.from_dict(c) for c in data["candidates"])
+        return cls(*cls._common(data), float(data["ceiling"]), tried)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw every bound side by side, and the ceiling dashed; returns the axes."""
+        return _bars(self.candidates, self.value, self.ceiling, "ceiling", axes_or_pyplot(ax))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReroBound(_Risk):
+    """A bound on the success of any attack on every mechanism with a guarantee.
+
+    Parameters
+    ----------
+    value, kind, certificate, threat
+        As in :class:`RadBound`.
+    baseline : float
+        Success of the best guess without the output.
+    candidates : tuple of Candidate
+    """
+
+    result: ClassVar[str] = "rero bound"
+    title: ClassVar[str] = "Success of reconstruction at most"
+    baseline: float = 0.0
+    candidates: tuple[Candidate, ...] = ()
+
+    def _lines(self) -> list[str]:
+        baseline = f"  baseline     {self.baseline:.6g} without the output"
+        return [baseline, *_listed(self.candidates)]
+
+    def _more(self) -> dict[str, Any]:
+        return {"baseline": self.baseline, "candidates": [c.to_dict() for c in self.candidates]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ReroBound:
+        """Inverse of :meth:`to_dict`."""
+        tried = tuple(Candidate.from_dict(c) for c in data["candidates"])
+        return cls(*cls._common(data), float(data["baseline"]), tried)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw every bound side by side, and the baseline dashed; returns the axes."""
+        return _bars(self.candidates, self.value, self.baseline, "baseline", axes_or_pyplot(ax))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Advantage(_Risk):
+    """The largest normalised advantage of any threat: the total variation of two records' outputs.
+
+    Parameters
+    ----------
+    value, kind, certificate, threat
+        As in :class:`RadBound`.
+    pair : (int, int) or None
+        The two records that are told apart best, for a given mechanism.
+    """
+
+    result: ClassVar[str] = "advantage"
+    title: ClassVar[str] = "Normalised advantage"
+    pair: tuple[int, int] | None = None
+
+    def _lines(self) -> list[str]:
+        return (
+            [] if self.pair is None else [f"  witness      records {self.pair[0]}, {self.pair[1]}"]
+        )
+
+    def _more(self) -> dict[str, Any]:
+        return {"pair": self.pair}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Advantage:
+        """Inverse of :meth:`to_dict`."""
+        pair = data["pair"]
+        return cls(*cls._common(data), None if pair is None else (pair[0], pair[1]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskCalibration(_Risk):
+    """The least noise that keeps a risk target.
+
+    Parameters
+    ----------
+    value : float
+        The parameter: epsilon or mu rounded down, sigma rounded up.
+    kind, certificate, threat
+        Of the risk at that parameter.
+    parameter : str
+        What the value is.
+    target : float
+        The risk promised.
+    risk : float
+        The risk at the parameter, never above the target.
+    """
+
+    result: ClassVar[str] = "risk calibration"
+    title: ClassVar[str] = "Calibrated"
+    parameter: str = "epsilon"
+    target: float = 0.0
+    risk: float = 0.0
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace(self.title, f"{self.title} {self.parameter}", 1)
+
+    def _lines(self) -> list[str]:
+        return [f"  risk         {self.risk:.9g}, promised at most {self.target:.6g}"]
+
+    def _more(self) -> dict[str, Any]:
+        return {"parameter": self.parameter, "target": self.target, "risk": self.risk}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RiskCalibration:
+        """Inverse of :meth:`to_dict`."""
+        risk = float(decode_number(data["risk"]))
+        return cls(*cls._common(data), data["parameter"], float(data["target"]), risk)
+
+
+def _listed(candidates: tuple[Candidate, ...]) -> list[str]:
+    return [
+        f"  {c.method:<20} {f'{c.value:.6g}' if c.value is not None else f'- {c.reason}'}"
+        for c in candidates
+    ]
+
+
+def _bars(candidates: tuple[Candidate, ...], best: float, mark: float, name: str, ax: Axes) -> Axes:
+    from corrdp.report.style import ACCENT, MUTED, SOFT, WARM
+
+    shown = [c for c in candidates if c.value is not None]
+    for row, candidate in enumerate(shown):
+        assert candidate.value is not None
+        ax.barh(row, candidate.value, color=ACCENT if candidate.value <= best else SOFT)
+        ax.annotate(f"{candidate.value:.4g}", (candidate.value, row), (4, 0),
+                    textcoords="offset points", va="center", color=MUTED)  # fmt: skip
+    ax.axvline(mark, color=WARM, linestyle=(0, (4, 3)), linewidth=1.2)
+    ax.set_yticks(range(len(shown)), [c.method for c in shown])
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1.15 * max(mark, *(c.value or 0.0 for c in shown)))
+    ax.set_xlabel(f"risk (dashed: {name})")
+    return ax
