@@ -1,0 +1,65 @@
+"""Charges per second, with and without waiting for the disk. Run: python benchmarks/ledger.py.
+
+Waiting is what makes a charge survive a power cut; the ratio is its price. SQLite alone is one row
+per transaction, with the same waiting: what no ledger on SQLite can beat.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import corrdp as cdp
+from corrdp.accounting import ledger_file
+from corrdp.accounting.ledger import Ledger
+
+CHARGES = 300
+ROUNDS = 3
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Wall time of one round, per charge."""
+    start = time.perf_counter()
+    for _ in range(CHARGES):
+        work()
+    return (time.perf_counter() - start) / CHARGES
+
+
+def plain_rows(path: Path) -> Callable[[], object]:
+    """One row per transaction on SQLite itself."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA synchronous = EXTRA")
+    db.execute("CREATE TABLE t (number INTEGER PRIMARY KEY, what TEXT)")
+    return lambda: db.execute("INSERT INTO t (what) VALUES (?)", ("count " * 30,))
+
+
+def main() -> None:
+    """Print charges per second and their ratios."""
+    folder = Path(tempfile.mkdtemp())
+    dp = Ledger.create(folder / "dp", budget=1e5)
+    days = Ledger.create(folder / "days", budget=1e5, records=17_568)
+    chain = cdp.MarkovChain([[0.883, 0.117], [0.305, 0.695]])
+    bdp = Ledger.create(folder / "bdp", budget=1e5, kind="bdp", model=chain)
+    day = [1.0] * 288 + [0.0] * 17_280
+    tasks: dict[str, tuple[str, Callable[[], object]]] = {
+        "DP, without waiting": ("OFF", lambda: dp.charge(0.001, what="count")),
+        "DP": ("EXTRA", lambda: dp.charge(0.001, what="count")),
+        "DP, one day of 61": ("EXTRA", lambda: days.charge(day, what="count")),
+        "BDP on a chain": ("EXTRA", lambda: bdp.charge(0.001, what="count", model=chain)),
+        "SQLite alone": ("EXTRA", plain_rows(folder / "plain")),
+    }
+    best = dict.fromkeys(tasks, float("inf"))
+    for _ in range(ROUNDS):  # in turns, so that noise hits all alike
+        for name, (waiting, work) in tasks.items():
+            ledger_file.SYNCHRONOUS = waiting
+            best[name] = min(best[name], seconds(work))
+    durable = best["DP"]
+    for name, each in best.items():
+        print(f"{name:<22} {1 / each:8.0f} charges/s, {each / durable:.2f} times a DP charge")
+
+
+if __name__ == "__main__":
+    main()

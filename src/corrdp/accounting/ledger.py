@@ -1,0 +1,397 @@
+"""The ledger: what was released from one data set, charged before it was drawn.
+
+An SQLite file, one per data set. Loads nothing but the standard library until a vector is charged
+or a model is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from corrdp.accounting.ledger_budget import (
+    BDPBudget,
+    DPBudget,
+    budget_of,
+    fit_of,
+    fit_units,
+    records_of,
+)
+from corrdp.accounting.ledger_file import (
+    VERSION,
+    append,
+    check_pages,
+    create_file,
+    has_fit,
+    opened,
+    read_charges,
+    read_head,
+    read_header,
+    reading,
+    writing,
+)
+from corrdp.accounting.ledger_history import (
+    Charge,
+    Head,
+    Header,
+    Wanted,
+    check_chain,
+    check_head,
+    now,
+)
+from corrdp.accounting.ledger_units import MOST, UNIT, Runs, budget_units, written
+from corrdp.errors import InputError, NotApplicableError, RefusedError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    import numpy as np
+
+    from corrdp.guarantees import Guarantee
+    from corrdp.models.base import Model
+
+
+@dataclass(frozen=True, repr=False)
+class Ledger:
+    """A privacy budget on disk, and every release charged to it.
+
+    Made by :meth:`create` or :meth:`open`. Budgets and charges are whole numbers of 1e-12 nats;
+    charges round up, budgets down. A float stands for the shortest decimal that names it, so that
+    1,000 charges of .001 fit a budget of 1 exactly.
+
+    Parameters
+    ----------
+    path : Path
+    header : Header
+        What the ledger is about: kind, budget, records, model.
+
+    Notes
+    -----
+    A DP ledger compares the largest entry of the summed per-record epsilons with its budget. A BDP
+    ledger holds one model and compares ``leakage(model, summed vector)``; leakages themselves are
+    never added. It takes the numbers of a fitted model as exact.
+
+    A private fit of the model costs epsilon on the same records. It is charged like a release:
+    when a BDP ledger is made, or by the first charge that names the model on a DP ledger. Do not
+    charge it by hand as well.
+
+    References
+    ----------
+    docs/theorems.md, composition: compose epsilons record by record, then convert once.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "steps.ledger")
+    >>> ledger = Ledger.create(path, budget=1.0)
+    >>> ledger.charge(.3, what="count of active intervals").number
+    1
+    >>> ledger.spent, ledger.remaining
+    (0.3, 0.7)
+    >>> ledger.charge(.8, what="histogram")
+    Traceback (most recent call last):
+        ...
+    corrdp.errors.RefusedError: epsilon 0.8 for 'histogram' does not fit: ...
+    """
+
+    path: Path
+    header: Header
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        budget: float,
+        kind: Literal["dp", "bdp"] = "dp",
+        model: Model | None = None,
+        records: int | None = None,
+    ) -> Ledger:
+        """Make the file of a new ledger.
+
+        Parameters
+        ----------
+        path : path
+            Must not exist.
+        budget : float
+            The DP level, or BDP level, that all releases together keep.
+        kind : {"dp", "bdp"}
+        model : Model, optional
+            For a BDP ledger: how the records depend on each other. It is stored in the file.
+        records : int, optional
+            How many records the data set has; releases of some of them need it. A model of fixed
+            length brings its own.
+        """
+        units = budget_units(budget)
+        header = Header(
+            id=uuid.uuid4().hex,
+            kind=kind,
+            budget=units,
+            records=records_of(kind, model, records),
+            digest=None if model is None else model.digest,
+            model=None if model is None else json.dumps(model.to_dict()),
+            made=now(),
+        )
+        ledger = cls(Path(path).absolute(), header)
+        fit = 0 if model is None else fit_units(model)
+        if fit and ledger._budget.cost(Runs.scalar(fit)) > units:
+            raise RefusedError(
+                f"the private fit of the model, epsilon {written(fit)}, leaks more than the budget "
+                f"of {written(units)} by itself; no ledger was made"
+            )
+        create_file(ledger.path, header, [fit_of(model, fit)] if model and fit else [])
+        return ledger
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Ledger:
+        """Open the file of a ledger."""
+        place = Path(path).absolute()
+        with opened(place) as db, reading(db):
+            return cls(place, read_header(db))
+
+    # -- spending ----------------------------------------------------------------------------
+
+    def charge(
+        self,
+        epsilon: Guarantee | float | Sequence[float] | np.ndarray,
+        *,
+        what: str,
+        model: Model | None = None,
+    ) -> Charge:
+        """Write down a release before it is made; once this returns, the charge is on disk.
+
+        Parameters
+        ----------
+        epsilon : float, sequence of float, or guarantee
+            One number for every record, or one per record. The release may then draw at
+            ``charge.epsilon``, which is never above what was charged.
+        what : str
+            What is released, in words.
+        model : Model, optional
+            What the release was calibrated with. A BDP ledger refuses another than its own; a DP
+            ledger charges the model's private fit along with its first release.
+
+        Returns
+        -------
+        Charge
+
+        Raises
+        ------
+        RefusedError
+            When it does not fit; the message says what remains. Nothing is charged then.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "days.ledger")
+        >>> ledger = Ledger.create(path, budget=1, records=4)
+        >>> ledger.charge([1, 1, 0, 0], what="first half").number
+        1
+        >>> ledger.charge([0, 0, 1, 1], what="second half").number
+        2
+        >>> ledger.spent
+        1.0
+        """
+        if not isinstance(what, str) or not what.strip():
+            raise InputError(f"what must say in words what is released, got {what!r}")
+        runs = Runs.charged(epsilon, self.records)
+        digest = None if model is None else self._check_model(model)
+        wanted = [Wanted("release", what, runs, digest)]
+        if model is not None and (fit := fit_units(model)):
+            wanted.insert(0, fit_of(model, fit))
+        return self._append(wanted)[-1]
+
+    def charge_fit(self, model: Model) -> Charge | None:
+        """Charge a private fit, once: before the fitted model is written or used.
+
+        Parameters
+        ----------
+        model : Model
+
+        Returns
+        -------
+        Charge or None
+            None when this model's fit is charged already.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import corrdp as cdp
+        >>> ledger = Ledger.create(os.path.join(tempfile.mkdtemp(), "a.ledger"), budget=1)
+        >>> chain = cdp.MarkovChain.fit([[False, True] * 99], private_epsilon=.25)
+        >>> ledger.charge_fit(chain).epsilon, ledger.charge_fit(chain) is None
+        (0.25, True)
+        """
+        if not (fit := fit_units(model)):
+            raise InputError("the model was not fitted with private_epsilon: there is no cost")
+        self._check_model(model)
+        return next(iter(self._append([fit_of(model, fit)])), None)
+
+    def _append(self, wanted: list[Wanted]) -> list[Charge]:
+        """Write charges in one transaction; those of private fits that are there are left out."""
+        while True:
+            with opened(self.path) as db, writing(db):
+                head = self._verified_head(db)
+                pending = [w for w in wanted if w.kind != "fit" or not has_fit(db, str(w.digest))]
+                if not pending:
+                    return []
+                total = sum((w.runs for w in pending), start=head.total)
+                if self._budget.is_quick(total):
+                    if self._budget.cost(total) > self.header.budget or total.largest > MOST:
+                        break
+                    return append(db, head, pending)
+            # a leakage may take seconds: not while others wait for the lock
+            self._budget.cost(total)
+        raise self._does_not_fit(head.total, pending)
+
+    def _verified_head(self, db: sqlite3.Connection) -> Head:
+        """Where the ledger stands, after a look at its last charge; ``check`` looks at all."""
+        if read_header(db) != self.header:
+            raise InputError(
+                f"{self.path} is not the ledger that was opened, or its budget or model was "
+                "changed; open it again and run check()"
+            )
+        head = read_head(db)
+        check_head(self.header, head, read_charges(db, after=head.number - 2))
+        return head
+
+    def _check_model(self, model: Model) -> str:
+        digest = model.digest
+        if self.kind == "bdp" and digest != self.digest:
+            raise RefusedError(
+                f"this ledger's budget is about model {str(self.digest)[:12]}, the release was "
+                f"calibrated with model {digest[:12]}; calibrate with ledger.model, or keep "
+                "another ledger (their promises do not add up)"
+            )
+        return digest
+
+    def _does_not_fit(self, spent: Runs, pending: list[Wanted]) -> RefusedError:
+        release = pending[-1]
+        for want in pending[:-1]:
+            spent = spent + want.runs
+        room = self._budget.room(spent, release.runs)
+        beside = f" beside {pending[0].what}" if len(pending) > 1 else ""
+        whom = "every record" if release.runs.is_scalar else "these records"
+        return RefusedError(
+            f"epsilon {written(release.runs.largest)} for {release.what!r} does not fit{beside}: "
+            f"{written(self._budget.cost(spent))} of the {self._budget.words} budget of "
+            f"{written(self.header.budget)} is spent, and a release of {whom} may have at most "
+            f"epsilon {written(room)}. Nothing was charged"
+        )
+
+    # -- looking -----------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """ "dp" or "bdp"."""
+        return self.header.kind
+
+    @property
+    def budget(self) -> float:
+        """What all releases together keep; the double nearest to it."""
+        return self.header.budget / UNIT
+
+    @property
+    def records(self) -> int | None:
+        """How many records the data set has, where known."""
+        return self.header.records
+
+    @property
+    def digest(self) -> str | None:
+        """Fingerprint of the model of a BDP ledger."""
+        return self.header.digest
+
+    @property
+    def model(self) -> Model:
+        """The model of a BDP ledger."""
+        if not isinstance(self._budget, BDPBudget):
+            raise NotApplicableError("a DP ledger holds no model")
+        return self._budget.model
+
+    @property
+    def epsilon(self) -> float | np.ndarray:
+        """The summed epsilon: one number, or one per record where they differ."""
+        return self._total.doubles()
+
+    @property
+    def spent(self) -> float:
+        """What counts against the budget: the largest epsilon, or the leakage of the sum."""
+        return self._budget.cost(self._total) / UNIT
+
+    @property
+    def remaining(self) -> float:
+        """The epsilon that one more release of every record may have; rounded down.
+
+        On a BDP ledger, to a millionth: ``max { e : leakage(model, sum + e) <= budget }``.
+        """
+        return self._budget.room(self._total, Runs.scalar(1)) / UNIT
+
+    def history(self) -> tuple[Charge, ...]:
+        """Every charge, in order."""
+        with opened(self.path) as db, reading(db):
+            return tuple(read_charges(db))
+
+    def check(self) -> int:
+        """Verify the whole file, and say how many charges it holds.
+
+        Raises
+        ------
+        InputError
+            Naming the first charge that was changed, deleted, added or moved, or the total that
+            is not the sum.
+        """
+        with opened(self.path) as db, reading(db):
+            check_pages(db)
+            header, charges, head = read_header(db), read_charges(db), read_head(db)
+        check_chain(header, charges, head)
+        if isinstance(self._budget, BDPBudget) and self._budget.model.digest != header.digest:
+            raise InputError("the model of the ledger does not have the ledger's digest")
+        return len(charges)
+
+    def export(self) -> dict[str, Any]:
+        """Everything but the model as plain JSON; budget and epsilons in units of 1e-12."""
+        with opened(self.path) as db, reading(db):
+            charges, head = read_charges(db), self._verified_head(db)
+        return {
+            "corrdp": VERSION,
+            "result": "ledger",
+            "id": self.header.id,
+            "kind": self.kind,
+            "budget": self.header.budget,
+            "spent": self._budget.cost(head.total),
+            "remaining": self._budget.room(head.total, Runs.scalar(1)),
+            "unit": 1 / UNIT,
+            "records": self.records,
+            "digest": self.digest,
+            "made": self.header.made,
+            "epsilon": head.total.to_json(),
+            "charges": [charge.to_dict() for charge in charges],
+            "hash": head.hash,
+        }
+
+    def __repr__(self) -> str:
+        charges = self.history()
+        lines = [
+            f"Ledger {self.path.name}: {self._budget.words} budget {written(self.header.budget)}",
+            f"  spent        {written(self._budget.cost(self._total))} in {len(charges)} charges",
+        ]
+        if self.records is not None:
+            lines.append(f"  records      {self.records}")
+        if self.digest is not None:
+            lines.append(f"  model        {self.digest[:12]}")
+        return "\n".join(lines + [f"  {charge!r}" for charge in charges])
+
+    @property
+    def _total(self) -> Runs:
+        with opened(self.path) as db, reading(db):
+            return self._verified_head(db).total
+
+    @cached_property
+    def _budget(self) -> DPBudget | BDPBudget:
+        return budget_of(self.header)

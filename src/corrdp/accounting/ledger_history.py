@@ -1,0 +1,213 @@
+"""The history of a ledger: charges in a hash chain, so that an edit shows.
+
+Each charge's hash covers the hash before it, the charge itself and the sum of all charges so far.
+Whoever can write the file can also write a whole new chain; a hash kept elsewhere, as every
+release keeps its own, tells the two apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from corrdp.accounting.ledger_units import Runs, level, written
+from corrdp.errors import InputError
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a ledger is about, fixed when it is made.
+
+    Parameters
+    ----------
+    id : str
+        A random name, so that two ledgers are never taken for each other.
+    kind : {"dp", "bdp"}
+    budget : int
+        In units of 1e-12.
+    records : int or None
+        How many records the data set has, where known.
+    digest : str or None
+        Fingerprint of the model of a BDP ledger.
+    model : str or None
+        The model as JSON text.
+    made : str
+        When, as an ISO time in UTC.
+    """
+
+    id: str
+    kind: str
+    budget: int
+    records: int | None
+    digest: str | None
+    model: str | None
+    made: str
+
+    @property
+    def hash(self) -> str:
+        """Where the chain starts."""
+        return _digest(canonical(vars(self)))
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One line of a ledger.
+
+    Parameters
+    ----------
+    number : int
+        From 1, without gaps.
+    made : str
+        When, as an ISO time in UTC.
+    kind : {"release", "fit"}
+        "fit" is the cost of a private fit.
+    what : str
+        What was released, in words.
+    runs : Runs
+        Epsilon of each record, in units of 1e-12.
+    digest : str or None
+        Fingerprint of the model that the release was calibrated with, where one was named.
+    hash : str
+        SHA-256 of the hash before, this charge, and the sum of all charges up to this one.
+    """
+
+    number: int
+    made: str
+    kind: str
+    what: str
+    runs: Runs
+    digest: str | None
+    hash: str
+
+    @property
+    def epsilon(self) -> float:
+        """The largest double not above the charge (its largest entry): the most to draw at."""
+        return level(self.runs.largest)
+
+    def __repr__(self) -> str:
+        some = "" if self.runs.is_scalar else " at most, by record"
+        return (
+            f"Charge {self.number}: epsilon {written(self.runs.largest)}{some}, {self.what} "
+            f"({self.made}, {self.hash[:12]})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON; ``epsilon`` in units of 1e-12, a vector as [units, length] pairs."""
+        return {**self._body(), "hash": self.hash}
+
+    def _body(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "made": self.made,
+            "kind": self.kind,
+            "what": self.what,
+            "epsilon": self.runs.to_json(),
+            "digest": self.digest,
+        }
+
+    def sealed(self, before: str, total: Runs) -> str:
+        """The hash that this charge must carry after the hash ``before``."""
+        return _digest(canonical([before, self._body(), total.to_json()]))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A charge that is not written yet."""
+
+    kind: Literal["release", "fit"]
+    what: str
+    runs: Runs
+    digest: str | None
+
+    def after(self, head: Head) -> tuple[Charge, Head]:
+        """The charge as it follows on a head, and the head that it leaves."""
+        number, total = head.number + 1, head.total + self.runs
+        bare = Charge(number, now(), self.kind, self.what, self.runs, self.digest, "")
+        charge = replace(bare, hash=bare.sealed(head.hash, total))
+        return charge, Head(number, charge.hash, total)
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a ledger stands: its last charge and the sum of all."""
+
+    number: int
+    hash: str
+    total: Runs
+
+
+def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
+    """Find the first charge that was changed, deleted, added or moved; raise and name it.
+
+    Examples
+    --------
+    >>> header = Header("a", "dp", 10, None, None, None, "")
+    >>> charge = Charge(1, "", "release", "count", Runs.scalar(3), None, "")
+    >>> check_chain(header, [charge], Head(1, "", Runs.scalar(3)))
+    Traceback (most recent call last):
+        ...
+    corrdp.errors.InputError: charge 1 of the ledger, 'count', is not what was written: ...
+    """
+    before, total = header.hash, Runs.scalar(0)
+    for number, charge in enumerate(charges, start=1):
+        if charge.number != number:
+            raise InputError(f"charge {number} of the ledger is missing; {_RESTORE}")
+        total = total + charge.runs
+        if charge.hash != charge.sealed(before, total):
+            raise InputError(
+                f"charge {number} of the ledger, {charge.what!r}, is not what was written: it or "
+                f"{'the budget and model' if number == 1 else 'what comes before it'} was changed "
+                f"or moved; {_RESTORE}"
+            )
+        before = charge.hash
+    if head.number > len(charges):
+        raise InputError(
+            f"charge {len(charges) + 1} of the ledger is missing: its head counts {head.number}; "
+            f"{_RESTORE}"
+        )
+    if head.number < len(charges):
+        raise InputError(
+            f"charge {head.number + 1} of the ledger was added behind its head, which counts "
+            f"{head.number}; {_RESTORE}"
+        )
+    if head.hash != before:
+        raise InputError(f"the budget, the model or the head of the ledger was changed; {_RESTORE}")
+    if head.total != total:
+        raise InputError(
+            f"the total of the ledger is {written(head.total.largest)} at most, its charges add "
+            f"up to {written(total.largest)}; {_RESTORE}"
+        )
+
+
+def check_head(header: Header, head: Head, last: Sequence[Charge]) -> None:
+    """Check the head against the last two charges: what every new charge builds on."""
+    if [charge.number for charge in last] != list(range(max(1, head.number - 1), head.number + 1)):
+        raise InputError(
+            f"the last charges of the ledger are not the {head.number} of its head; {_LOOK}"
+        )
+    before = last[0].hash if len(last) == 2 else header.hash
+    seal = last[-1].sealed(before, head.total) if last else before
+    if seal != head.hash or (last and last[-1].hash != seal):
+        raise InputError(f"the last charge or the total of the ledger was changed; {_LOOK}")
+
+
+_LOOK = "ledger.check() says where"
+_RESTORE = "restore a copy that checks, and count every release that it lacks as made"
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def now() -> str:
+    """The time of a charge."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,77 @@
+"""A release that is charged first: an answer never exists without its charge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from corrdp.accounting.ledger import Ledger
+from corrdp.accounting.ledger_budget import release_level
+from corrdp.accounting.ledger_units import level
+from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.releasing import prepare
+from corrdp.results import Calibration, Release
+
+
+def release_with_ledger(
+    ledger: Ledger,
+    calibration: Calibration,
+    data: Any,
+    *,
+    nonnegative: bool = False,
+    state: str | None = None,
+) -> Release:
+    """Charge a ledger, then answer the calibrated query with OpenDP's noise.
+
+    What can be wrong is found first: the query, the proof, the data, the noise. Then the charge is
+    put on disk, then noise is drawn. A process killed on the way leaves no charge and no answer, or
+    a charge; never an answer without a charge.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    calibration : Calibration
+        Its epsilon is rounded down to 1e-12, and the noise is drawn for that.
+    data, nonnegative, state
+        As for :meth:`corrdp.Calibration.release`.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    RefusedError
+        When the release does not fit the budget, or a BDP ledger is about another model.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import corrdp as cdp
+    >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]], length=4)
+    >>> path = os.path.join(tempfile.mkdtemp(), "steps.ledger")
+    >>> ledger = Ledger.create(path, budget=1.0, kind="bdp", model=chain)
+    >>> cal = cdp.calibrate(chain, .5, query=cdp.Count(1))
+    >>> answer = release_with_ledger(ledger, cal, [0, 1, 1, 0])
+    >>> answer.charge, answer.charge_hash == ledger.history()[0].hash, ledger.spent <= .5
+    (1, True, True)
+    """
+    if not isinstance(calibration, Calibration):
+        raise InputError("a ledger takes releases of numbers: calibrate with Count, Sum, ...")
+    _check_scope(ledger, calibration)
+    calibration = replace(calibration, epsilon=level(release_level(calibration.epsilon)))
+    ready = prepare(calibration, data, nonnegative=nonnegative, state=state)
+    what = f"{calibration.query}{f', {ready.reads}' if ready.reads else ''}"
+    charge = ledger.charge(calibration.guarantee, what=what, model=calibration.model)
+    return replace(ready.draw(), charge=charge.number, charge_hash=charge.hash)
+
+
+def _check_scope(ledger: Ledger, calibration: Calibration) -> None:
+    """A BDP ledger adds releases up, so each must be priced for company."""
+    scope = calibration.leakage.scope
+    if ledger.kind == "bdp" and scope not in (EVERY_MECHANISM, EACH_RECORD):
+        raise NotApplicableError(
+            f"the calibration holds for {scope}: one release, with nothing else about these "
+            'records public. A BDP ledger joins releases; calibrate with method="best"'
+        )

@@ -1,0 +1,177 @@
+"""Mistakes in plans that refute a claim, found without running anything."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from corrdp.accounting.plan import Claim, Plan, plan_from_dict
+from corrdp.accounting.steps import DistanceTable
+from corrdp.encoding import encode
+from corrdp.errors import CorrdpError
+from corrdp.metric.canonical import canonical_matrix
+from corrdp.metric.domains import MultisetDomain
+from corrdp.metric.granularities import Bounded, Granularity, Unbounded
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One mistake: the rule, how bad it is, where, and what to do."""
+
+    rule: str
+    severity: Literal["error", "warning"]
+    where: str
+    message: str
+
+    def __repr__(self) -> str:
+        return f"{self.rule} {self.severity} at {self.where}: {self.message}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return encode(vars(self))
+
+
+def lint_plan(plan: Plan | dict[str, Any]) -> tuple[Finding, ...]:
+    """Every finding of the rules L-10, L-11, L-12, L-15 and L-22.
+
+    Examples
+    --------
+    >>> lint_plan({"domain": {"type": "tuple", "length": 3, "atoms": [0, 1]},
+    ...            "targets": ["unbounded"], "releases": [{"id": "all", "eps": 1}]})
+    (L-11 error at targets[0]: every data set has 3 records, so that none can be added or removed; \
+under unbounded granularity nothing has a neighbour, and every release counts as 0-DP,)
+    """
+    read = plan_from_dict(plan) if isinstance(plan, dict) else plan
+    return tuple(finding for rule in RULES.values() for finding in rule(read))
+
+
+def parallel_claims(plan: Plan) -> list[Finding]:
+    """L-10: a bounded total claimed as if records were added, not replaced."""
+    return [
+        Finding(
+            "L-10",
+            "error",
+            f"claims[{k}]",
+            f"{claim.level:g} would hold if one record came or went; a replaced record leaves one "
+            "cell and enters another, and both releases change",
+        )
+        for k, claim in enumerate(plan.claims)
+        if parallel_claim(plan, claim)
+    ]
+
+
+def parallel_claim(plan: Plan, claim: Claim) -> bool:
+    """Whether a claim is the unbounded total of a plan, stated for bounded neighbours."""
+    from corrdp.accounting.composition import account
+
+    if not isinstance(plan.domain, MultisetDomain) or not isinstance(claim.target, Bounded):
+        return False
+    free = replace(plan, domain=MultisetDomain(plan.domain.atoms), targets=(), claims=())
+    try:
+        bounded, unbounded = (
+            max(t.value for t in account(free, g).totals if t.notion == claim.notion)
+            for g in (Bounded(), Unbounded())
+        )
+    except (CorrdpError, ValueError):
+        return False  # no such total: another rule speaks
+    return unbounded * (1 - 1e-9) <= claim.level < bounded * (1 - 1e-9)
+
+
+def vacuous_spaces(plan: Plan) -> list[Finding]:
+    """L-11: a granularity under which no data set has a neighbour."""
+    asked: list[tuple[str, Granularity]] = [
+        (f"targets[{k}]", target) for k, target in enumerate(plan.targets)
+    ]
+    asked += [
+        (f"releases[{k}] ({step.id!r})", step.metric)
+        for k, step in enumerate(plan.steps)
+        if isinstance(step.metric, Granularity) and step.mode == "common"
+    ]
+    return [
+        Finding(
+            "L-11",
+            "error",
+            where,
+            f"{empty}; under {relation} granularity nothing has a neighbour, and every release "
+            "counts as 0-DP",
+        )
+        for where, relation in asked
+        if (empty := relation.vacuous(plan.domain))
+    ]
+
+
+def induced_metrics(plan: Plan) -> list[Finding]:
+    """L-12: a table taken from a larger domain, where chains may leave this one."""
+    findings = []
+    for k, step in enumerate(plan.steps):
+        table = step.metric
+        if not isinstance(table, DistanceTable) or table.of is None or table.labels is not None:
+            continue
+        given, own = np.array(table.distances), canonical_matrix(plan.domain, table.of)
+        if not np.array_equal(given, own):
+            i, j = np.argwhere(given != own)[0]
+            items = plan.domain.databases()
+            findings.append(
+                Finding(
+                    "L-12",
+                    "warning",
+                    f"releases[{k}] ({step.id!r})",
+                    f"the table says {given[i, j]:g} from {items[i]!r} to {items[j]!r}; inside "
+                    f"this domain the {table.of} distance is {own[i, j]:g}",
+                )
+            )
+    return findings
+
+
+def unpriced_preprocessing(plan: Plan) -> list[Finding]:
+    """L-15: preprocessing that learns from the data, with no sensitivity stated."""
+    return [
+        Finding(
+            "L-15",
+            "error",
+            f"releases[{k}] ({step.id!r})",
+            f"{p.name!r} learns from the data and its sensitivity is not stated; fix it from "
+            "public knowledge, or state by how much it spreads neighbours apart",
+        )
+        for k, step in enumerate(plan.steps)
+        for p in step.preprocessing
+        if not p.priced
+    ]
+
+
+def zero_times_infinity(plan: Plan) -> list[Finding]:
+    """L-22: epsilon 0 for a mechanism whose inputs no chain of neighbours joins."""
+    from corrdp.accounting.composition import losses_of
+
+    findings = []
+    for k, step in enumerate(plan.steps):
+        if step.notion != "pure" or np.any(step.level):
+            continue
+        for target in plan.targets:
+            if target.vacuous(plan.domain) or not all(p.priced for p in step.preprocessing):
+                continue
+            unit = replace(step, guarantee=1.0) if step.mode == "common" else step
+            worst = losses_of(plan.domain, target, [unit]).each[0]
+            if worst == math.inf or (step.mode == "common" and worst > 0):
+                findings.append(
+                    Finding(
+                        "L-22",
+                        "error",
+                        f"releases[{k}] ({step.id!r})",
+                        f"epsilon 0 does not mean a loss of 0: some {target} neighbours give the "
+                        "mechanism inputs about which its guarantee says nothing",
+                    )
+                )
+    return findings
+
+
+RULES = {
+    "L-10": parallel_claims,
+    "L-11": vacuous_spaces,
+    "L-12": induced_metrics,
+    "L-15": unpriced_preprocessing,
+    "L-22": zero_times_infinity,
+}

@@ -1,0 +1,130 @@
+"""Releases on a domain that can be listed: every pair of neighbours, one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from corrdp.accounting.losses import ListedLosses, times
+from corrdp.accounting.maps import Cliques, Columns, Degree, Identity, Records, Select
+from corrdp.accounting.steps import DistanceTable, Step
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.metric.canonical import canonical_distance, canonical_matrix
+from corrdp.metric.domains import Domain, GraphDomain, MultisetDomain, StreamDomain, TupleDomain
+from corrdp.metric.fibres import closure, fibre_minimum
+from corrdp.metric.granularities import Edge, Granularity
+from corrdp.metric.neighbours import Change
+
+LISTED = 600  # closures cost the cube of this
+
+
+def listed_losses(domain: Domain, target: Granularity, steps: Sequence[Step]) -> ListedLosses:
+    """Losses for every pair of neighbours.
+
+    In mode common the metric of the guarantee is seen through the map: least distance over the
+    fibres, then shortest paths.
+    """
+    if domain.count() > LISTED:
+        raise NotApplicableError(
+            f"{target} granularity on this {domain.type} domain has no shorter account, and its "
+            f"{domain.count():g} data sets are too many to list (at most {LISTED})"
+        )
+    items = domain.databases()
+    pairs = [
+        (i, j) for i, a in enumerate(items) for j in range(i) if target.related(domain, a, items[j])
+    ]
+    if not pairs:
+        raise InputError(f"no two data sets of this domain are {target} neighbours (lint L-11)")
+    i, j = np.array(pairs).T
+    columns = [times(step.level, distances(domain, step, target)[i, j]) for step in steps]
+    changes = [Change("pair", (items[b], items[a])) for a, b in pairs]
+    return ListedLosses(changes, np.array(columns).T)
+
+
+def composite(
+    domain: Domain, steps: Sequence[Step], target: Granularity, *, gaussian: bool
+) -> np.ndarray:
+    """The metric of all releases together between every two data sets of a listed domain."""
+    each = [times(step.level, distances(domain, step, target)) for step in steps]
+    n = int(domain.count())
+    if gaussian:
+        return np.sqrt(sum((d**2 for d in each), np.zeros((n, n))))
+    return sum(each, np.zeros((n, n)))
+
+
+def distances(domain: Domain, step: Step, target: Granularity) -> np.ndarray:
+    """The distance of a step's guarantee between every two data sets of a listed domain."""
+    if step.is_vector:
+        raise InputError(f"step {step.id!r}: one epsilon per record needs bounded or event targets")
+    items = domain.databases()
+    unit = step.unit(target)
+    labels = [step.map.apply(domain, item) for item in items]
+    if step.mode == "common":
+        whole = _whole(domain, unit, step)
+        return closure(fibre_minimum(whole, labels))
+    if isinstance(unit, DistanceTable) and unit.labels is not None:
+        place = [unit.labels.index(label) for label in labels]
+        return np.array(unit.distances)[np.ix_(place, place)]
+    if isinstance(step.map, Identity) or isinstance(unit, DistanceTable):
+        return _whole(domain, unit, step)
+    return np.array([[_between(domain, step, unit, a, b) for b in labels] for a in labels])
+
+
+def _whole(domain: Domain, unit: Any, step: Step) -> np.ndarray:
+    if isinstance(unit, DistanceTable):
+        return np.array(unit.distances)
+    if isinstance(unit, Granularity):
+        return canonical_matrix(domain, unit)
+    raise InputError(f"step {step.id!r}: {unit} is no metric on the data sets")
+
+
+def _between(domain: Domain, step: Step, unit: Any, a: Any, b: Any) -> float:
+    """Distance of two inputs of a mechanism, in mode pre."""
+    if a == b:
+        return 0.0
+    if unit == "l1":
+        return math.fsum(abs(x - y) for x, y in zip(a, b, strict=True))
+    if unit == "l2":
+        return math.dist(a, b)
+    inner: Domain | None = None
+    if isinstance(step.map, Select):
+        inner = MultisetDomain(step.map.atoms)
+    elif isinstance(step.map, Records) and isinstance(domain, TupleDomain):
+        inner = TupleDomain(len(a), domain.atoms)
+    elif isinstance(step.map, Columns) and isinstance(domain, StreamDomain):
+        inner = StreamDomain(domain.users, len(step.map.steps), domain.atoms, domain.periodic)
+    if inner is not None:
+        return canonical_distance(inner, unit, a, b)
+    if str(unit) in ("free-lunch", "local"):
+        return float(a != b)
+    raise InputError(f"step {step.id!r}: {unit} has no meaning for what map {step.map.name} gives")
+
+
+def graph_losses(domain: GraphDomain, steps: Sequence[Step]) -> ListedLosses | None:
+    """Losses under edge granularity, for degrees and cliques; None if something else is read.
+
+    A complete graph attains every change at once, so that one pair of graphs per edge suffices.
+    """
+    if not all(isinstance(s.map, Degree | Cliques | Identity) for s in steps):
+        return None
+    if any(s.unit(Edge()) not in (Edge(), "l1", "l2") for s in steps):
+        return None
+    edges = np.array(domain.pairs)
+    columns = [times(step.level, _edge_distances(domain, step, edges)) for step in steps]
+    return ListedLosses(list(Edge().types(domain)), np.array(columns).T)
+
+
+def _edge_distances(domain: GraphDomain, step: Step, edges: np.ndarray) -> np.ndarray:
+    """How far a release's numbers move when each edge of the complete graph goes."""
+    if isinstance(step.map, Degree):
+        moved = (edges == step.map.vertex).any(axis=1).astype(float)
+    elif isinstance(step.map, Cliques):
+        # an edge of the complete graph lies in C(n-2, i-2) cliques of size i
+        through = math.comb(domain.vertices - 2, step.map.size - 2)
+        moved = np.full(len(edges), float(through))
+    else:
+        moved = np.ones(len(edges))
+    return np.minimum(moved, 1.0) if step.mode == "common" else moved

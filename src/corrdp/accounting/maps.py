@@ -1,0 +1,404 @@
+"""What a release reads: the map from the data set to the input of its mechanism."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from corrdp.accounting.graphs import clique_counts
+from corrdp.errors import InputError
+from corrdp.metric.domains import Domain, ExplicitDomain, GraphDomain, StreamDomain, TupleDomain
+
+
+def frozen(value: Any) -> Any:
+    """Lists as tuples, all the way down."""
+    return tuple(frozen(v) for v in value) if isinstance(value, list | tuple) else value
+
+
+def _atoms(name: str, given: Any) -> tuple[Hashable, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InputError(f"map {name}: expected a list, got {given!r}")
+    return tuple(frozen(atom) for atom in given)
+
+
+def _records(given: Any) -> tuple[int, ...] | range | None:
+    """Record numbers: a list, a range or slice, or ``{"start": 0, "stop": 10}``."""
+    if given is None or isinstance(given, range):
+        return given
+    if isinstance(given, slice):
+        given = {"start": given.start or 0, "stop": given.stop}
+    if isinstance(given, dict):
+        if set(given) != {"start", "stop"} or not all(isinstance(v, int) for v in given.values()):
+            raise InputError(f'records must be a list or {{"start": .., "stop": ..}}, got {given}')
+        return range(given["start"], given["stop"])
+    if not isinstance(given, list | tuple):
+        raise InputError(f"records must be a list of record numbers, got {given!r}")
+    numbers = tuple(given)
+    if not all(isinstance(i, int) and not isinstance(i, bool) for i in numbers):
+        raise InputError(f"records must be whole numbers, got {given!r}")
+    return tuple(sorted(set(numbers)))
+
+
+def _records_json(records: tuple[int, ...] | range | None) -> Any:
+    if isinstance(records, range):
+        return {"start": records.start, "stop": records.stop}
+    return None if records is None else list(records)
+
+
+class Map(ABC):
+    """A fixed map f of the data set; the mechanism sees f(D) and nothing else.
+
+    ``numeric`` says that f(D) is a number or several, so that noise is measured in l1 or l2.
+    """
+
+    name: ClassVar[str]
+    shapes: ClassVar[tuple[str, ...]]
+    numeric: ClassVar[bool] = False
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a domain that the map cannot read."""
+        if domain.shape not in self.shapes or (
+            isinstance(domain, ExplicitDomain) and not isinstance(self, Identity | Table)
+        ):
+            raise InputError(
+                f"map {self.name} reads {' and '.join(self.shapes)} domains; this domain is "
+                f"{domain.type}"
+            )
+
+    @abstractmethod
+    def apply(self, domain: Domain, data: Any) -> Any:
+        """f of one data set."""
+
+    def to_json(self) -> Any:
+        """Its JSON in a plan."""
+        return self.name
+
+    def __str__(self) -> str:
+        return str(self.to_json())
+
+
+@dataclass(frozen=True)
+class Identity(Map):
+    """The whole data set."""
+
+    name = "identity"
+    shapes = ("multiset", "tuple", "graph", "stream", "users", "point")
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        return data
+
+
+class AtomMap(Map):
+    """A map that treats records one by one: atoms fall into cells, some into none."""
+
+    shapes: ClassVar[tuple[str, ...]] = ("multiset", "tuple")
+    records: tuple[int, ...] | range | None
+
+    @abstractmethod
+    def _groups(self) -> Sequence[Sequence[Hashable]]:
+        """The atoms of each cell."""
+
+    def cells(self, index: dict[Hashable, int]) -> np.ndarray:
+        """The cell of each atom, -1 for none."""
+        labels = np.full(len(index), -1, dtype=np.int32)
+        for cell, group in enumerate(self._groups()):
+            labels[[index[atom] for atom in group]] = cell
+        return labels
+
+    def check(self, domain: Domain) -> None:
+        super().check(domain)
+        atoms = set(domain.atoms)  # type: ignore[attr-defined]
+        for atom in (atom for group in self._groups() for atom in group):
+            if atom not in atoms:
+                raise InputError(f"map {self.name}: {atom!r} is no atom of the domain")
+        if self.records is None:
+            return
+        if not isinstance(domain, TupleDomain):
+            raise InputError("records= needs a tuple domain, where records have numbers")
+        for i in (*self.records[:1], *self.records[-1:]):
+            if not 0 <= i < domain.length:
+                raise InputError(
+                    f"map {self.name}: record {i} does not exist; the domain has records 0 to "
+                    f"{domain.length - 1}"
+                )
+
+    def _read(self, data: Any) -> Any:
+        return data if self.records is None else [data[i] for i in self.records]
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        counts = Counter(self._read(data))
+        return tuple(sum(counts[a] for a in group) for group in self._groups())
+
+    def _with_records(self, body: dict[str, Any]) -> dict[str, Any]:
+        return body if self.records is None else body | {"records": _records_json(self.records)}
+
+
+@dataclass(frozen=True)
+class Count(AtomMap):
+    """How many records lie in a set of atoms."""
+
+    name = "count"
+    numeric = True
+    atoms: tuple[Hashable, ...]
+    records: tuple[int, ...] | range | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "atoms", _atoms(self.name, self.atoms))
+        object.__setattr__(self, "records", _records(self.records))
+
+    def _groups(self) -> Sequence[Sequence[Hashable]]:
+        return (self.atoms,)
+
+    def to_json(self) -> Any:
+        return self._with_records({"count": list(self.atoms)})
+
+
+@dataclass(frozen=True)
+class GroupBy(AtomMap):
+    """Counts of several sets of atoms, no atom in two of them."""
+
+    name = "groupby"
+    numeric = True
+    groups: tuple[tuple[Hashable, ...], ...]
+    records: tuple[int, ...] | range | None = None
+
+    def __post_init__(self) -> None:
+        groups = tuple(_atoms(self.name, group) for group in self.groups)
+        object.__setattr__(self, "groups", groups)
+        object.__setattr__(self, "records", _records(self.records))
+        twice = [a for a, k in Counter(a for g in self.groups for a in g).items() if k > 1]
+        if twice:
+            raise InputError(f"map groupby: {twice[0]!r} lies in two cells; use one count for each")
+
+    def _groups(self) -> Sequence[Sequence[Hashable]]:
+        return self.groups
+
+    def to_json(self) -> Any:
+        return self._with_records({"groupby": [list(g) for g in self.groups]})
+
+
+@dataclass(frozen=True)
+class Select(AtomMap):
+    """The records that lie in a set of atoms, themselves."""
+
+    name = "select"
+    shapes = ("multiset",)
+    atoms: tuple[Hashable, ...]
+    records = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "atoms", _atoms(self.name, self.atoms))
+
+    def _groups(self) -> Sequence[Sequence[Hashable]]:
+        return tuple((atom,) for atom in self.atoms)
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        return tuple(x for x in data if x in self.atoms)
+
+    def to_json(self) -> Any:
+        return {"select": list(self.atoms)}
+
+
+@dataclass(frozen=True)
+class Sum(AtomMap):
+    """A sum over records of one number per atom (after clipping); 0 for atoms not listed."""
+
+    name = "sum"
+    numeric = True
+    values: tuple[tuple[Hashable, float], ...]
+    records: tuple[int, ...] | range | None = None
+
+    def __post_init__(self) -> None:
+        pairs = self.values.items() if isinstance(self.values, dict) else self.values
+        values = tuple((frozen(atom), float(v)) for atom, v in pairs)
+        if not np.isfinite([v for _, v in values]).all():
+            raise InputError("map sum: values must be finite numbers")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "records", _records(self.records))
+
+    def _groups(self) -> Sequence[Sequence[Hashable]]:
+        return tuple((atom,) for atom, v in self.values if v)
+
+    def numbers(self, index: dict[Hashable, int]) -> np.ndarray:
+        """The number of each atom."""
+        found = np.zeros(len(index))
+        for atom, v in self.values:
+            found[index[atom]] = v
+        return found
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        values = dict(self.values)
+        return (float(sum(values.get(x, 0.0) for x in self._read(data))),)
+
+    def to_json(self) -> Any:
+        return self._with_records({"sum": [[atom, v] for atom, v in self.values]})
+
+
+@dataclass(frozen=True)
+class Records(AtomMap):
+    """The records with these public numbers, themselves."""
+
+    name = "records"
+    shapes = ("tuple",)
+    records: tuple[int, ...] | range | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", _records(self.records))
+        if self.records is None or not len(self.records):
+            raise InputError("map records: give at least one record")
+
+    def _groups(self) -> Sequence[Sequence[Hashable]]:
+        return ()
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        return tuple(self._read(data))
+
+    def to_json(self) -> Any:
+        return {"records": _records_json(self.records)}
+
+
+@dataclass(frozen=True)
+class Columns(Map):
+    """Some time steps of a stream, all users."""
+
+    name = "columns"
+    shapes = ("stream",)
+    steps: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", tuple(_records(self.steps) or ()))
+
+    def check(self, domain: Domain) -> None:
+        super().check(domain)
+        assert isinstance(domain, StreamDomain)
+        for t in self.steps:
+            if not 0 <= t < domain.steps:
+                raise InputError(
+                    f"map columns: step {t} does not exist; the stream has 0 to {domain.steps - 1}"
+                )
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        return tuple(tuple(row[t] for t in self.steps) for row in data)
+
+    def to_json(self) -> Any:
+        return {"columns": list(self.steps)}
+
+
+@dataclass(frozen=True)
+class Degree(Map):
+    """How many neighbours a vertex has."""
+
+    name = "degree"
+    shapes = ("graph",)
+    numeric = True
+    vertex: int
+
+    def check(self, domain: Domain) -> None:
+        super().check(domain)
+        assert isinstance(domain, GraphDomain)
+        if (
+            isinstance(self.vertex, bool)
+            or not isinstance(self.vertex, int)
+            or not 0 <= self.vertex < domain.vertices
+        ):
+            raise InputError(
+                f"map degree: vertex {self.vertex!r} does not exist; the graph has 0 to "
+                f"{domain.vertices - 1}"
+            )
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        return (float(sum(self.vertex in edge for edge in data)),)
+
+    def to_json(self) -> Any:
+        return {"degree": self.vertex}
+
+
+@dataclass(frozen=True)
+class Cliques(Map):
+    """How many cliques of one size a graph has."""
+
+    name = "cliques"
+    shapes = ("graph",)
+    numeric = True
+    size: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 2:
+            raise InputError(f"map cliques: size must be at least 2, got {self.size!r}")
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        return (float(clique_counts(data, self.size).get(self.size, 0)),)
+
+    def to_json(self) -> Any:
+        return {"cliques": self.size}
+
+
+@dataclass(frozen=True)
+class Table(Map):
+    """One label for each data set of an explicit domain, in its order."""
+
+    name = "table"
+    shapes = ("point", "multiset", "tuple")
+    labels: tuple[Hashable, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", _atoms(self.name, self.labels))
+
+    def check(self, domain: Domain) -> None:
+        if not isinstance(domain, ExplicitDomain):
+            raise InputError("map table: needs an explicit domain")
+        if len(self.labels) != domain.count():
+            raise InputError(
+                f"map table: {len(self.labels)} labels for {domain.count():g} data sets"
+            )
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        return self.labels[domain.databases().index(data)]
+
+    def to_json(self) -> Any:
+        return {"table": list(self.labels)}
+
+
+_READERS: dict[str, Any] = {
+    "count": Count,
+    "groupby": GroupBy,
+    "select": Select,
+    "sum": Sum,
+    "columns": Columns,
+    "column": lambda t: Columns((t,)),
+    "degree": Degree,
+    "cliques": Cliques,
+    "table": Table,
+}
+
+
+def map_from_json(data: Any) -> Map:
+    """Read a map from JSON such as ``"identity"`` or ``{"count": ["young"]}``.
+
+    Examples
+    --------
+    >>> map_from_json({"column": 3})
+    Columns(steps=(3,))
+    """
+    if data == "identity":
+        return Identity()
+    if isinstance(data, dict):
+        if set(data) == {"records"}:
+            return Records(data["records"])
+        keys = [key for key in data if key != "records"]
+        if len(keys) == 1 and keys[0] in _READERS:
+            arguments = [data[keys[0]]] + ([data["records"]] if "records" in data else [])
+            try:
+                found = _READERS[keys[0]](*arguments)
+                hash(found)  # atoms and labels must be plain values
+                return found
+            except InputError:
+                raise
+            except (TypeError, ValueError):
+                pass
+    raise InputError(f"unknown map {data!r}; expected identity, records, {', '.join(_READERS)}")

@@ -1,0 +1,247 @@
+"""A plan: which data sets there are, who is protected, and the releases to be composed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corrdp.accounting.steps import Step, step_from_dict
+from corrdp.encoding import encode
+from corrdp.errors import CorrdpError, InputError
+from corrdp.metric.domains import Domain, domain_from_dict
+from corrdp.metric.extended import check_distance
+from corrdp.metric.granularities import Granularity, as_granularity
+
+SCHEMA = {
+    "domain": 'type and fields: {"type": "multiset", "atoms": [..]} (size or largest optional), '
+    '{"type": "tuple", "length": 7, "atoms": [..]}, {"type": "graph", "vertices": 5}, '
+    '{"type": "stream", "users": 3, "steps": 8} (atoms, periodic optional), '
+    '{"type": "users", "users": 2, "atoms": [..]} (points or largest optional), '
+    '{"type": "explicit", "items": [..]} (of optional)',
+    "targets": "granularities to answer for: bounded, unbounded, edge, free-lunch, local, event, "
+    "w-event(3), l-trajectory(2), trajectory, user, or an object with type and fields",
+    "releases[].id": "a name, each once",
+    "releases[].notion": "pure (default), gaussian or tradeoff",
+    "releases[].eps, rate, mu, delta, p, q": "pure: eps (one number, or one per record) or rate "
+    "(per unit of l1); gaussian: mu; tradeoff: eps and delta, or two laws p and q",
+    "releases[].map": 'identity (default), {"count": [atoms]}, {"groupby": [[atoms], ..]}, '
+    '{"select": [atoms]}, {"sum": [[atom, number], ..]} (each but select with "records" on '
+    'tuples), {"records": [numbers]} or {"records": {"start": 0, "stop": 9}}, {"column": t}, '
+    '{"columns": [t, ..]}, {"degree": vertex}, {"cliques": size}, {"table": [labels]}',
+    "releases[].mode": "common (default): the guarantee is about the whole release on the data "
+    "set; pre: about the mechanism alone, on what the map gives it",
+    "releases[].metric": "unit of the guarantee: a granularity (default: the target's own), l1 or "
+    'l2 of the numbers (mode pre), or {"table": [[..]]} (labels, of optional)',
+    "releases[].preprocessing": '[{"name": "clip", "sensitivity": 1.0, "learned": false}]',
+    "claims": '[{"target": "bounded", "eps": 1.3}], eps or mu',
+}
+"""The keys of a plan file and what they hold."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A total that somebody states for a plan.
+
+    Examples
+    --------
+    >>> Claim("bounded", 1.3)
+    Claim(target=Bounded(), level=1.3, notion='pure')
+    """
+
+    target: Granularity
+    level: float
+    notion: str = "pure"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target", as_granularity(self.target))
+        object.__setattr__(self, "level", check_distance("claimed level", self.level))
+        if self.notion not in ("pure", "gaussian"):
+            raise InputError(f'a claim is about "pure" or "gaussian" totals, got {self.notion!r}')
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        key = "eps" if self.notion == "pure" else "mu"
+        return {"target": self.target.to_json(), key: encode(self.level)}
+
+
+def claim_from_dict(data: Any) -> Claim:
+    """Read a claim such as ``{"target": "bounded", "eps": 1.3}``.
+
+    Examples
+    --------
+    >>> claim_from_dict({"target": "user", "mu": .5}).notion
+    'gaussian'
+    """
+    if isinstance(data, Claim):
+        return data
+    if not isinstance(data, dict) or set(data) not in ({"target", "eps"}, {"target", "mu"}):
+        raise InputError(f"a claim has target and eps (or mu), got {data!r}")
+    notion = "pure" if "eps" in data else "gaussian"
+    return Claim(data["target"], data["eps" if notion == "pure" else "mu"], notion)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Releases over one data set, to be composed by :func:`corrdp.accounting.composition.account`.
+
+    Parameters
+    ----------
+    domain : Domain
+    steps : sequence of Step
+        The releases; ids differ.
+    targets : sequence of granularities
+        Who is to be protected.
+    claims : sequence of Claim
+        Totals to be checked.
+
+    Examples
+    --------
+    >>> from corrdp.metric.domains import MultisetDomain
+    >>> Plan(MultisetDomain(("a", "b")), [Step("all", .5)], ["bounded"])
+    Plan: 1 release on a multiset domain, for bounded
+      Step 'all': pure 0.5, identity, common
+    """
+
+    domain: Domain
+    steps: tuple[Step, ...]
+    targets: tuple[Granularity, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise InputError(f"domain must be one of corrdp.metric.domains, got {self.domain!r}")
+        object.__setattr__(self, "steps", tuple(self.steps))
+        seen: dict[str, int] = {}
+        for k, step in enumerate(self.steps):
+            if not isinstance(step, Step):
+                raise InputError(f"releases[{k}] must be a Step, got {step!r}")
+            if step.id in seen:
+                raise InputError(
+                    f"releases[{k}]: id {step.id!r} is already that of releases[{seen[step.id]}]; "
+                    "give each release its own"
+                )
+            seen[step.id] = k
+            with at(f"releases[{k}] ({step.id!r})"):
+                step.check(self.domain)
+        for name, read in (("targets", as_granularity), ("claims", claim_from_dict)):
+            items = getattr(self, name)
+            if isinstance(items, str) or not isinstance(items, Sequence):
+                raise InputError(f"{name} must be a list, got {items!r}")
+            object.__setattr__(self, name, tuple(_each(name, items, read)))
+        for k, target in enumerate(self.targets):
+            with at(f"targets[{k}]"):
+                target.check(self.domain)
+        for k, claim in enumerate(self.claims):
+            with at(f"claims[{k}]"):
+                claim.target.check(self.domain)
+
+    def __repr__(self) -> str:
+        many = "release" if len(self.steps) == 1 else "releases"
+        whom = ", ".join(map(str, self.targets)) or "no target yet"
+        lines = [f"Plan: {len(self.steps)} {many} on a {self.domain.type} domain, for {whom}"]
+        shown = [f"  {step}" for step in self.steps[:12]]
+        rest = len(self.steps) - len(shown)
+        return "\n".join(lines + shown + ([f"  .. and {rest} more"] if rest else []))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan file as plain JSON."""
+        body: dict[str, Any] = {
+            "domain": encode(self.domain.to_dict()),
+            "targets": [encode(target.to_json()) for target in self.targets],
+            "releases": [encode(step.to_dict()) for step in self.steps],
+        }
+        return body | ({"claims": [c.to_dict() for c in self.claims]} if self.claims else {})
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Plan:
+        """Inverse of :meth:`to_dict`."""
+        return plan_from_dict(data)
+
+
+def check_target(domain: Domain, target: Granularity) -> None:
+    """Refuse a granularity that has no meaning on the domain, or no neighbours."""
+    target.check(domain)
+    empty = target.vacuous(domain)
+    if empty:
+        raise InputError(
+            f"{target} granularity protects nothing here (lint L-11): {empty}. Every release "
+            "would count as 0-DP; choose another granularity"
+        )
+
+
+class at:
+    """Errors raised inside say where they happened."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, CorrdpError):
+            raise type(error)(f"{self.where}: {error}") from None
+
+
+def _each(name: str, items: Sequence[Any], read: Any) -> list[Any]:
+    found = []
+    for k, item in enumerate(items):
+        with at(f"{name}[{k}]"):
+            found.append(read(item))
+    return found
+
+
+def plan_from_dict(data: Any) -> Plan:
+    """Read a plan from JSON; errors say at which place. The keys are in :data:`SCHEMA`.
+
+    Parameters
+    ----------
+    data : dict
+        With ``domain`` and ``releases``, and ``targets`` and ``claims`` if wanted.
+
+    Examples
+    --------
+    >>> plan_from_dict({"domain": {"type": "tuple", "length": 2, "atoms": [0, 1]},
+    ...                 "targets": ["bounded"], "releases": [{"id": "all", "eps": -1}]})
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: releases[0] ('all'): epsilon must be a finite number > 0, got -1.0
+    """
+    keys = ("domain", "targets", "releases", "claims")
+    if not isinstance(data, dict):
+        raise InputError(f"a plan is an object with {', '.join(keys)}; got {data!r}")
+    for key in data:
+        if key not in keys:
+            raise InputError(f"unknown key {key!r}; a plan has {', '.join(keys)}")
+    for key in ("domain", "releases"):
+        if key not in data:
+            raise InputError(f"a plan needs {key}")
+    with at("domain"):
+        domain = domain_from_dict(data["domain"])
+    if not isinstance(data["releases"], list):
+        raise InputError(f"releases must be a list, got {data['releases']!r}")
+    steps = []
+    for k, item in enumerate(data["releases"]):
+        name = f" ({item['id']!r})" if isinstance(item, dict) and "id" in item else ""
+        with at(f"releases[{k}]{name}"):
+            steps.append(step_from_dict(item))
+    return Plan(domain, tuple(steps), data.get("targets", ()), data.get("claims", ()))
+
+
+def load_plan(path: str | Path) -> Plan:
+    """Read a plan file.
+
+    Parameters
+    ----------
+    path : path to a JSON file
+    """
+    try:
+        data = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    with at(str(path)):
+        return plan_from_dict(data)

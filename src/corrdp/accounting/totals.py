@@ -1,0 +1,276 @@
+"""One total of a plan: the loss at one granularity, with its witness and its rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corrdp.accounting.losses import Losses
+from corrdp.accounting.maps import Count, Select
+from corrdp.accounting.steps import Notion, Step
+from corrdp.accounting.tradeoffs import composed_curves, curve_at
+from corrdp.encoding import encode
+from corrdp.errors import GuaranteeError
+from corrdp.metric.extended import combined
+from corrdp.metric.granularities import Bounded, Granularity
+from corrdp.metric.neighbours import Change
+from corrdp.results import Candidate, Certificate, Kind
+
+if TYPE_CHECKING:
+    from corrdp.metric.tradeoff import Curve
+
+_SAME = 1e-12
+_UNITS = {"pure": "epsilon", "gaussian": "mu", "tradeoff": "total variation"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Total:
+    """What a plan costs at one granularity.
+
+    Parameters
+    ----------
+    target : Granularity
+    notion : {"pure", "gaussian", "tradeoff"}
+    value : float
+        Epsilon, mu, or for trade-off curves the largest total variation.
+    witness : Change
+        The neighbours that are told apart best.
+    losses : tuple of (id, loss)
+        What each release contributes there, zeros left out.
+    sequential : float
+        What simple addition would have said.
+    certificate : Certificate
+        The rule.
+    candidates : tuple of Candidate
+        The special rules, with their values or why they do not apply.
+    curves : tuple of Curve
+        For "tradeoff": one curve per kind of neighbours.
+    """
+
+    target: Granularity
+    notion: Notion
+    value: float
+    witness: Change | None
+    losses: tuple[tuple[str, float], ...]
+    sequential: float
+    certificate: Certificate
+    candidates: tuple[Candidate, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    kind: Kind = "upper bound"
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def ratio(self) -> float:
+        """The total over that of simple addition; 1 when nothing is gained."""
+        if self.sequential == self.value or math.isinf(self.sequential):
+            return 1.0
+        return self.value / self.sequential
+
+    def curve(self, alpha: float) -> float:
+        """The least type II error of a test of level alpha between any two neighbours."""
+        from corrdp.metric.tradeoff import ApproximateCurve, GaussianCurve
+
+        if math.isinf(self.value) or (self.notion == "tradeoff" and self.value >= 1.0):
+            return 0.0
+        if self.notion == "tradeoff":
+            return min((float(curve(alpha)) for curve in self.curves), default=1.0 - alpha)
+        one = ApproximateCurve if self.notion == "pure" else GaussianCurve
+        return float(one(self.value)(alpha))
+
+    @property
+    def advantage(self) -> float:
+        """Largest advantage of a test over guessing, independent records: total variation.
+
+        tanh(epsilon/2) for a pure total, 2 Phi(mu/2) - 1 for a Gaussian one.
+        """
+        if self.notion == "tradeoff":
+            return self.value
+        if self.notion == "pure":
+            return math.tanh(self.value / 2)
+        return math.erf(self.value / math.sqrt(8.0))
+
+    def delta(self, epsilon: float) -> float:
+        """The delta with which a Gaussian total is (epsilon, delta)-DP."""
+        from corrdp.metric.gdp import delta_for
+
+        self._gaussian_only()
+        return 1.0 if math.isinf(self.value) else delta_for(self.value, epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """The epsilon with which a Gaussian total is (epsilon, delta)-DP."""
+        from corrdp.metric.gdp import epsilon_for
+
+        self._gaussian_only()
+        return math.inf if math.isinf(self.value) else epsilon_for(self.value, delta)
+
+    def _gaussian_only(self) -> None:
+        if self.notion != "gaussian":
+            raise GuaranteeError(
+                f"a {self.notion} total has no curve of (epsilon, delta); Gaussian totals have"
+            )
+
+    def __repr__(self) -> str:
+        unit = _UNITS[self.notion]
+        lines = [
+            f"{self.target}: {unit} {self.value:.6g} ({self.certificate.name}), "
+            f"{self.ratio:.3g} of the {self.sequential:.6g} of simple addition",
+            f"  witness      {self.witness or 'none: nothing is read'}",
+        ]
+        shown = self.losses[:8]
+        parts = [f"{name} {loss:.6g}" for name, loss in shown]
+        parts += [f"{len(self.losses) - 8} more"] if len(self.losses) > 8 else []
+        lines.append(f"  made of      {' + '.join(parts) or '0'}")
+        lines.append(f"  rule         {self.certificate.reference}")
+        lines.append(f"  advantage    at most {self.advantage:.6g} over guessing")
+        if self.notion == "gaussian" and self.value < math.inf and self.value > 0:
+            points = ", ".join(f"({e:g}, {self.delta(e):.3g})" for e in (0.5, 1.0, 2.0))
+            lines.append(f"  (eps, delta) {points}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        witness = self.witness
+        return {
+            "target": encode(self.target.to_json()),
+            "notion": self.notion,
+            "value": encode(float(self.value)),
+            "kind": self.kind,
+            "witness": None if witness is None else [witness.kind, _plain(witness.where)],
+            "losses": encode([[name, loss] for name, loss in self.losses]),
+            "sequential": encode(float(self.sequential)),
+            "ratio": encode(self.ratio),
+            "advantage": encode(self.advantage),
+            "certificate": self.certificate.to_dict(),
+            "candidates": [c.to_dict() for c in self.candidates],
+        }
+
+
+def _plain(value: Any) -> Any:
+    """Data sets as JSON: graphs become sorted lists of edges."""
+    if isinstance(value, frozenset):
+        return sorted(_plain(v) for v in value)
+    return [_plain(v) for v in value] if isinstance(value, tuple | list) else encode(value)
+
+
+def total_of(
+    target: Granularity, notion: Notion, steps: Sequence[Step], chosen: Sequence[int], all_: Losses
+) -> Total:
+    """The total of some of the steps, those of one notion (all of them for trade-off curves)."""
+    gaussian = notion == "gaussian"
+    if notion == "tradeoff":
+        return _tradeoff_total(target, steps, all_)
+    each = all_.each[list(chosen)]
+    sequential = combined(each, gaussian=gaussian)
+    witness, losses = all_.worst(chosen, gaussian=gaussian)
+    value = combined(losses, gaussian=gaussian)
+    if value == 0:
+        return Total(target, notion, 0.0, None, (), 0.0, _certificate("sequential", steps, chosen))
+    names = [steps[k].id for k in chosen]
+    parts = tuple((name, float(v)) for name, v in zip(names, losses, strict=True) if v > 0)
+    candidates, rule = _rules(target, [steps[k] for k in chosen], each, value, sequential, gaussian)
+    certificate = _certificate(rule, steps, chosen, gaussian=gaussian)
+    return Total(target, notion, value, witness, parts, sequential, certificate, candidates)
+
+
+def _rules(
+    target: Granularity,
+    steps: Sequence[Step],
+    each: np.ndarray,
+    value: float,
+    sequential: float,
+    gaussian: bool,
+) -> tuple[tuple[Candidate, ...], str]:
+    """The special rules beside the maximum over neighbours, and the name of the one that fits."""
+    top = float(each.max())
+    found = [Candidate("sequential", sequential)]
+    parallel = value <= top * (1 + _SAME)
+    found.append(
+        Candidate("parallel", top)
+        if parallel
+        else Candidate("parallel", None, "some neighbours change what two releases read")
+    )
+    pairs = isinstance(target, Bounded) and len(steps) > 1 and _value_partition(steps)
+    largest = np.sort(each)[-2:]
+    found.append(
+        Candidate("pairs", combined(largest, gaussian=gaussian))
+        if pairs
+        else Candidate("pairs", None, "for bounded granularity and disjoint predicates")
+    )
+    found.append(Candidate("neighbours", value))
+    if len(each) == 1 or value >= sequential * (1 - _SAME):
+        return tuple(found), "sequential"
+    return tuple(found), "parallel" if parallel else ("pairs" if pairs else "neighbours")
+
+
+def _value_partition(steps: Sequence[Step]) -> bool:
+    """Whether the releases read disjoint sets of atoms, in mode common."""
+    atoms: set[Any] = set()
+    for step in steps:
+        if not isinstance(step.map, Count | Select) or step.mode != "common":
+            return False
+        mine = set(step.map.atoms)
+        if getattr(step.map, "records", None) is not None or atoms & mine:
+            return False
+        atoms |= mine
+    return True
+
+
+_REFERENCES = {
+    "sequential": ("corollary 4.2", "corollary 4.17"),
+    "parallel": ("theorems 4.6 and 4.11", "theorems 4.21 and 4.22"),
+    "pairs": ("corollary 4.12", "corollary 4.23"),
+    "neighbours": ("theorems 4.1 and 4.10", "theorems 4.16 and 4.18"),
+}
+
+
+def _certificate(
+    rule: str, steps: Sequence[Step], chosen: Sequence[int], *, gaussian: bool = False
+) -> Certificate:
+    modes = {steps[k].mode for k in chosen}
+    assumptions = [
+        "every guarantee holds whatever the earlier outputs were, and each release draws its own "
+        "noise",
+        "what a release reads was fixed in advance, not chosen from earlier outputs",
+    ]
+    if "common" in modes:
+        assumptions.append(
+            "mode common: the guarantee is about the whole release on the data set, and the "
+            "release reads nothing but its map"
+        )
+    if "pre" in modes:
+        assumptions.append("mode pre: the guarantee is about the mechanism on what its map gives")
+    if rule == "tradeoff":
+        where = "section 2.4 (tensor products); Dong, Roth, Su (2022)"
+    else:
+        where = _REFERENCES[rule][gaussian]
+    return Certificate(
+        rule,
+        f"Guerra-Balboa, dissertation, {where} (docs/theorems.md#accounting)",
+        tuple(assumptions),
+    )
+
+
+def _tradeoff_total(target: Granularity, steps: Sequence[Step], losses: Losses) -> Total:
+    found = composed_curves(steps, losses)
+    everything = range(len(steps))
+    certificate = _certificate("tradeoff", steps, everything)
+    if not found:
+        return Total(target, "tradeoff", 0.0, None, (), 0.0, certificate)
+    gaps = [1.0 if curve is None else curve.total_variation for _, _, curve in found]
+    worst = int(np.argmax(gaps))
+    change, row, _ = found[worst]
+    parts = tuple((s.id, float(v)) for s, v in zip(steps, row, strict=True) if v > 0)
+    curves = tuple(curve for _, _, curve in found if curve is not None)
+    from corrdp.metric.tradeoff import tensor
+
+    whole = 1.0
+    if np.isfinite(losses.each).all():
+        alone = [curve_at(s, float(v)) for s, v in zip(steps, losses.each, strict=True) if v > 0]
+        whole = tensor(*alone).total_variation
+    return Total(target, "tradeoff", gaps[worst], change, parts, whole, certificate, (), curves)

@@ -1,0 +1,170 @@
+"""What a guarantee at one granularity says at another."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.metric.canonical import canonical_matrix
+from corrdp.metric.domains import (
+    DATABASES,
+    Domain,
+    MultisetDomain,
+    StreamDomain,
+    TupleDomain,
+    UserDomain,
+)
+from corrdp.metric.granularities import (
+    Bounded,
+    Edge,
+    Element,
+    Event,
+    FreeLunch,
+    Granularity,
+    LTrajectory,
+    Trajectory,
+    Unbounded,
+    User,
+    WEvent,
+    as_granularity,
+)
+
+
+def conversion_factor(
+    source: Granularity | str, target: Granularity | str, domain: Domain
+) -> float:
+    r"""The factor k with which protection at one granularity holds at another.
+
+    .. math:: k = \max_{D \sim_{\text{target}} D'} d^{\text{source}}(D, D')
+
+    where every mechanism that is epsilon-DP at ``source`` is k epsilon-DP at ``target`` on this
+    domain; inf when some neighbours of the target are not joined by neighbours of the source.
+
+    On streams of r users and T steps that all report (m = min(w, T), l short for min(l, T)):
+
+    =============  =====  ================================================  ============  =========
+    from \ to      event  w-event                                           l-trajectory  user
+    =============  =====  ================================================  ============  =========
+    event          1      m                                                 l             T
+    w-event        1      ceil(m / w)                                       ceil(l / w)   ceil(T/w)
+    l-trajectory   1      floor(m / l) min(r, l) + min(m mod l, r)          ceil(l'/l)    ceil(T/l)
+    user           1      min(m, r)                                         1             1
+    =============  =====  ================================================  ============  =========
+
+    Parameters
+    ----------
+    source, target : Granularity or str
+    domain : Domain
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    NotApplicableError
+        When no closed form is known and the domain is too large to list.
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, proposition A.7; streams: docs/theorems.md#granularities.
+
+    Examples
+    --------
+    >>> anyone = MultisetDomain(("a", "b"))
+    >>> conversion_factor("unbounded", "bounded", anyone)
+    2.0
+    >>> conversion_factor("bounded", "unbounded", anyone)
+    inf
+    >>> conversion_factor("user", "w-event(3)", StreamDomain(users=3, steps=3))
+    3.0
+    """
+    one, two = as_granularity(source), as_granularity(target)
+    for relation in (one, two):
+        relation.check(domain)
+    empty = two.vacuous(domain)
+    if empty:
+        raise InputError(f"{two} granularity protects nothing on this domain: {empty}")
+    factor = _closed(one, two, domain)
+    if factor is not None:
+        return float(factor)
+    if domain.count() > DATABASES:
+        raise NotApplicableError(
+            f"no closed form from {one} to {two} on this {domain.type} domain, and it is too "
+            "large to list; give a smaller one"
+        )
+    items = domain.databases()
+    distances = canonical_matrix(domain, one)
+    near = [[two.related(domain, a, b) for b in items] for a in items]
+    if not np.any(near):
+        raise InputError(f"no two data sets of this domain are {two} neighbours")
+    return float(distances[np.array(near)].max())
+
+
+def _closed(one: Granularity, two: Granularity, domain: Domain) -> float | None:
+    if one == two or isinstance(one, FreeLunch):
+        return 1.0
+    if one.vacuous(domain):
+        return math.inf  # no chain joins different data sets
+    if isinstance(domain, MultisetDomain):
+        if isinstance(one, Unbounded) and isinstance(two, Bounded):
+            return 2.0
+        if isinstance(two, Unbounded):
+            return math.inf
+        sizes_vary = domain.size is None
+        if isinstance(one, Bounded):
+            return math.inf if sizes_vary else domain.size
+        return math.inf if domain.largest is None else None
+    if isinstance(domain, TupleDomain) and isinstance(one, Bounded):
+        return domain.length if isinstance(two, FreeLunch) else None
+    if isinstance(one, Edge) and isinstance(two, FreeLunch):
+        return len(domain.pairs)  # type: ignore[attr-defined]
+    if isinstance(domain, UserDomain):
+        return _users(one, two, domain)
+    return _streams(one, two, domain) if isinstance(domain, StreamDomain) else None
+
+
+def _users(one: Granularity, two: Granularity, domain: UserDomain) -> float | None:
+    free = domain.points is None and domain.largest is None
+    if isinstance(one, User):
+        return None if isinstance(two, FreeLunch) else 1.0
+    if isinstance(one, Element) and isinstance(two, User):
+        several = len(one.clusters) > 1
+        return float(len(one.clusters)) if free or not several else None
+    if isinstance(one, Element) and isinstance(two, Trajectory) and free:
+        return 2.0 if len(one.clusters) > 1 else 1.0  # a point may cross clusters
+    if isinstance(one, Trajectory) and isinstance(two, User) and domain.points is not None:
+        return domain.points if len(domain.atoms) > 1 else None
+    return None
+
+
+def _streams(one: Granularity, two: Granularity, domain: StreamDomain) -> float | None:
+    users, steps = domain.users, domain.steps
+    moves = [isinstance(g, Event) and g.change == "presence" for g in (one, two)]
+    if any(moves) or (not domain.periodic and isinstance(two, User)):
+        return None  # points appear and vanish: listed, or refused
+    if isinstance(two, Event):
+        return 1.0
+    if isinstance(two, FreeLunch):
+        return {Event: users * steps, User: users}.get(type(one))
+    if isinstance(two, WEvent):
+        width = min(two.w, steps)
+        if isinstance(one, Event):
+            return width
+        if isinstance(one, WEvent):
+            return math.ceil(width / one.w)
+        if isinstance(one, User):
+            return min(width, users)
+        assert isinstance(one, LTrajectory)
+        # each column starts a window of a user who has none open, while there is such a user
+        return width // one.l * min(users, one.l) + min(width % one.l, users)
+    own = steps if isinstance(two, User) else min(two.l, steps)  # type: ignore[attr-defined]
+    if isinstance(one, Event):
+        return own
+    if isinstance(one, WEvent):
+        # with gaps, successive points of a user may lie far apart
+        spread = own if domain.periodic else steps
+        return min(own, math.ceil(spread / one.w))
+    return math.ceil(own / one.l) if isinstance(one, LTrajectory) else 1.0

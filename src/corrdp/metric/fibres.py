@@ -1,0 +1,144 @@
+"""Metrics seen through a map: the least distance over fibres, and its closure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from corrdp.errors import InputError
+
+
+def _square(distances: np.ndarray) -> np.ndarray:
+    matrix = np.asarray(distances, dtype=float)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise InputError(f"distances must be a square matrix, got shape {matrix.shape}")
+    if not (matrix >= 0).all():
+        i, j = np.argwhere(~(matrix >= 0))[0]
+        raise InputError(f"distances[{i}][{j}] = {matrix[i, j]} must be a number >= 0 or inf")
+    return matrix
+
+
+def fibre_minimum(distances: np.ndarray, labels: Sequence[Hashable]) -> np.ndarray:
+    r"""What a metric promises about a mechanism that reads f(D) alone.
+
+    .. math:: d^f(D, D') = \inf \{d(\tilde D, \tilde D') :
+              f(\tilde D) = f(D), f(\tilde D') = f(D')\}
+
+    where
+
+    - the mechanism is d-private and depends on D through f only,
+    - d^f may break the triangle inequality (see :func:`closure`).
+
+    Parameters
+    ----------
+    distances : (N, N) array
+        The metric d.
+    labels : sequence of N labels
+        f of each data set.
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, proposition A.16.
+
+    Examples
+    --------
+    >>> line = abs(np.subtract.outer(np.arange(4.), np.arange(4.)))
+    >>> fibre_minimum(line, ["a", "b", "b", "c"])[0].tolist()
+    [0.0, 1.0, 1.0, 3.0]
+    """
+    matrix = _square(distances)
+    if len(labels) != len(matrix):
+        raise InputError(f"{len(labels)} labels for {len(matrix)} data sets")
+    names = {label: k for k, label in enumerate(dict.fromkeys(labels))}
+    cell = np.array([names[label] for label in labels])
+    least = np.full((len(names), len(names)), math.inf)
+    np.minimum.at(least, (cell[:, None], cell[None, :]), matrix)
+    return least[np.ix_(cell, cell)]
+
+
+def closure(distances: np.ndarray) -> np.ndarray:
+    r"""The largest pseudometric below a distance: its shortest paths.
+
+    .. math:: \bar d(D, D') = \min_{D_1, \dots, D_k} d(D, D_1) + \dots + d(D_k, D')
+
+    where pure losses (and Gaussian ones) obey the triangle inequality, so that a bound on each
+    step bounds the whole path.
+
+    Parameters
+    ----------
+    distances : (N, N) array
+
+    References
+    ----------
+    docs/theorems.md#accounting; the algorithm is Floyd and Warshall's.
+
+    Examples
+    --------
+    >>> line = abs(np.subtract.outer(np.arange(11.), np.arange(11.)))
+    >>> seen = fibre_minimum(line, [0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 10])
+    >>> seen[0, 10], closure(seen)[0, 10]
+    (np.float64(10.0), np.float64(2.0))
+    """
+    short = _square(distances).copy()
+    for k in range(len(short)):
+        np.minimum(short, short[:, [k]] + short[[k], :], out=short)
+    return short
+
+
+def exact_loss(channel: np.ndarray) -> np.ndarray:
+    r"""The privacy loss of a finite mechanism between every two inputs.
+
+    .. math:: L(D, D') = \max_\theta \ln \frac{\Pr[M(D) = \theta]}{\Pr[M(D') = \theta]}
+
+    where outputs impossible under both count for nothing, and those impossible under D' alone
+    make the loss infinite. A mechanism is d-private exactly if L <= d everywhere.
+
+    Parameters
+    ----------
+    channel : (inputs, outputs) array
+        Rows sum to 1.
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, section 2.1.
+
+    Examples
+    --------
+    >>> exact_loss([[.75, .25], [.25, .75]]).max().round(6)
+    np.float64(1.098612)
+    """
+    law = np.asarray(channel, dtype=float)
+    if law.ndim != 2 or (law < 0).any() or not np.allclose(law.sum(axis=1), 1.0, atol=1e-9):
+        raise InputError("channel must be a matrix of probabilities whose rows sum to 1")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(law)
+        ratios = np.where(law[:, None] > 0, logs[:, None] - logs[None, :], -math.inf)
+    return ratios.max(axis=2)
+
+
+def depends_only_on(channel: np.ndarray, labels: Sequence[Hashable]) -> bool:
+    """Whether a finite mechanism reads f(D) alone: equal rows wherever f is equal.
+
+    Parameters
+    ----------
+    channel : (inputs, outputs) array
+    labels : sequence
+        f of each input.
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, definition 4.9 and remark A.15.
+
+    Examples
+    --------
+    >>> depends_only_on([[.5, .5], [.5, .5], [.1, .9]], ["a", "a", "b"])
+    True
+    """
+    law = np.asarray(channel, dtype=float)
+    first: dict[Hashable, np.ndarray] = {}
+    return all(
+        np.allclose(first.setdefault(label, row), row, rtol=1e-9, atol=1e-15)
+        for label, row in zip(labels, law, strict=True)
+    )

@@ -1,0 +1,101 @@
+"""Processes for the tests of the ledger. Run as a script; imports nothing but the ledger at first.
+
+An "answer" is a line that this process writes after its charge: the line stands for the release.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+from corrdp.accounting.ledger import Ledger
+from corrdp.errors import CorrdpError, RefusedError
+
+
+def charge(path: str, count: str, epsilon: str) -> None:
+    """Charge so many times; print how many were granted."""
+    ledger, granted = Ledger.open(path), 0
+    for _ in range(int(count)):
+        try:
+            ledger.charge(float(epsilon), what="count")
+        except RefusedError as error:
+            if "does not fit" not in str(error):
+                raise
+        else:
+            granted += 1
+    print(granted)
+
+
+def _answer(handle: int, text: str) -> None:
+    os.write(handle, f"{text}\n".encode())  # one write: a line is there or not
+
+
+def _charge_and_answer(path: str, answers: str) -> None:
+    ledger = Ledger.open(path)
+    handle = os.open(answers, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    while True:
+        line = ledger.charge(0.001, what="count")
+        _answer(handle, f"{line.number} {line.hash}")
+
+
+def killed(path: str, answers: str, times: str, seed: str) -> None:
+    """Fork a process that charges and answers, kill it somewhere, so many times."""
+    assert "numpy" not in sys.modules
+    rng = random.Random(int(seed))
+    for _ in range(int(times)):
+        pid = os.fork()
+        if pid == 0:
+            _charge_and_answer(path, answers)
+        time.sleep(rng.uniform(0.0, 0.02))
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def release(path: str, answers: str) -> None:
+    """Make real releases until killed; says when it is ready."""
+    import corrdp as cdp
+    from corrdp.accounting.ledger_release import release_with_ledger
+
+    ledger = Ledger.open(path)
+    calibration = cdp.calibrate(ledger.model, epsilon=0.001, query=cdp.Count(1))
+    handle = os.open(answers, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    print("ready", flush=True)
+    while True:
+        made = release_with_ledger(ledger, calibration, [0, 1, 1, 0])
+        _answer(handle, f"{made.charge} {made.charge_hash} {made.value}")
+
+
+def full_disk(path: str) -> None:
+    """Charge on a disk that ends where the file ends; print how many, and the error."""
+    size = Path(path).stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    ledger, granted = Ledger.open(path), 0
+    try:
+        while granted < 1000:
+            ledger.charge(0.0001, what="a long description " * 10)
+            granted += 1
+    except CorrdpError as error:
+        print(granted, type(error).__name__, error)
+
+
+def unwritable(path: str) -> None:
+    """Charge as somebody who may only read."""
+    if os.geteuid() == 0:  # root writes everything
+        os.setgid(65534)
+        os.setuid(65534)
+    ledger = Ledger.open(path)
+    print(ledger.spent, ledger.check())
+    try:
+        print("charged", ledger.charge(0.1, what="count").number)
+    except CorrdpError as error:
+        print(type(error).__name__, error)
+
+
+if __name__ == "__main__":
+    task, *arguments = sys.argv[1:]
+    {f.__name__: f for f in (charge, killed, release, full_disk, unwritable)}[task](*arguments)
