@@ -11,7 +11,7 @@ from scipy import stats
 
 import corrdp as cdp
 from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError
-from corrdp.models.region import power_bounds, region_of, widest_diameter, widest_ratio
+from corrdp.models.chains.region import power_bounds, region_of, widest_diameter, widest_ratio
 
 P = np.array([[0.9, 0.1], [0.2, 0.8]])
 THREE = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
@@ -104,7 +104,7 @@ def test_activity_costs(activity_kernel):
 
 def fit_counts(counts, states=(False, True)):
     """A chain whose fit has these counts, without data."""
-    from corrdp.models.fitting import ChainFit
+    from corrdp.models.chains.fitting import ChainFit
 
     counts = np.array(counts)
     rows = int(counts.sum()) + 1
@@ -329,3 +329,14 @@ def test_higher_orders_count_alike_in_memory_and_in_files(tmp_path):
 
     assert model_from_dict(memory.to_dict()).to_dict() == memory.to_dict()
     assert cdp.leakage(memory, 0.05, confidence=0.9).value > 0.05
+
+
+def test_general_does_not_trust_rows_that_agree():
+    """Equal rows of the estimate do not make the records independent."""
+    chain = cdp.MarkovChain.fit([0, 0, 1, 1, 0, 0, 0, 1, 0, 0])
+    assert chain.fitted.counts.tolist() == [[4, 2], [2, 1]]
+    assert cdp.leakage(chain, 1.0).value == pytest.approx(1.0)
+    sure = cdp.leakage(chain, 1.0, confidence=0.95)
+    inside = cdp.MarkovChain([[0.8, 0.2], [0.3, 0.7]], 10)  # well within the region
+    assert sure.value >= cdp.leakage(inside, 1.0).value > 2.6
+    assert any("confidence region" in text for text in sure.certificate.assumptions)

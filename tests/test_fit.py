@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from corrdp import MarkovChain, load_model
 from corrdp.errors import DataError, ModelError
-from corrdp.models.fitting import ChainFit
+from corrdp.models.chains.fitting import ChainFit
 from corrdp.tables.counting import count_triples
 from corrdp.tables.source import open_table
 from tests.tabular import oracle, told, write_csv, write_parquet
@@ -256,3 +256,31 @@ def test_human_activity():
     table = open_table(path)
     assert told(count_triples(table, "activity", (), "subject")) == expected
     assert MarkovChain.fit(table, state="activity", group="subject").states == (1, 2, 3, 4, 5, 6)
+
+
+def test_states_that_are_left_for_ever_stay_in_the_model():
+    """A stationary start would give the living probability 0 and every leakage with them."""
+    import corrdp as cdp
+    from corrdp.models.files import model_from_dict
+    from tests.oracles import chain_joint, laplace_leakage
+
+    lives = [["alive"] * k + ["dead"] * (6 - k) for k in (2, 3, 4, 5, 6, 6, 6, 3, 4, 5)]
+    chain = cdp.MarkovChain.fit(lives)
+    assert (chain.start > 0).all()
+    assert any("left for ever" in text for text in chain.assumptions)
+    leak = cdp.leakage(chain, 1.0)
+    for start in ([1.0, 0.0], list(chain.start)):
+        joint = chain_joint(chain.transition, np.array(start), 6)
+        assert leak.value >= laplace_leakage(joint, sum, 1.0)
+    assert leak.value > 4
+    again = model_from_dict(chain.to_dict())
+    assert again.digest == chain.digest
+    edited = chain.to_dict() | {"transition": [[0.5, 0.5], [0.5, 0.5]]}
+    del edited["digest"]
+    with pytest.raises(ModelError, match="counts"):
+        model_from_dict(edited)
+
+
+def test_a_chain_by_hand_says_which_states_it_never_has():
+    chain = MarkovChain([[0.9, 0.1], [0.0, 1.0]], 5, states=("alive", "dead"))
+    assert any("alive never occurs" in text for text in chain.assumptions)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import corrdp as cdp
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from tests.conftest import budgets, chains
+from tests.oracles import chain_joint, laplace_leakage
 
 P = [[0.9, 0.1], [0.2, 0.8]]
 
@@ -208,3 +209,18 @@ def test_assumptions_are_listed():
     said = " ".join(cdp.leakage(cdp.MarkovChain(P, 5), 1.0).certificate.assumptions)
     for word in ("Markov", "stationary", "one time step", "impossible ones included"):
         assert word in said
+
+
+def test_exact_refuses_queries_that_leave_records_out():
+    """A count that skips the middle record leaks 1.6097 where the whole count leaks 1."""
+    kernel = np.array([[0.1, 0.9], [0.9, 0.1]])
+    joint = chain_joint(kernel, np.array([0.5, 0.5]), 3)
+    whole = laplace_leakage(joint, lambda x: sum(x), 1.0)
+    without_the_middle = laplace_leakage(joint, lambda x: x[0] + x[2], 1.0)
+    assert without_the_middle > whole + 0.5
+    chain = cdp.MarkovChain(kernel, 3)
+    assert cdp.leakage(chain, 1.0, query=cdp.Count(1), method="exact").value == pytest.approx(whole)
+    skipping = cdp.Count(1, missing="skip")
+    with pytest.raises(NotApplicableError, match="skip"):
+        cdp.leakage(chain, 1.0, query=skipping, method="exact")
+    assert cdp.leakage(chain, 1.0, query=skipping).value >= without_the_middle

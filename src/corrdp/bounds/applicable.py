@@ -18,13 +18,13 @@ from corrdp.models.base import Model
 from corrdp.queries import Query, Sum
 
 if TYPE_CHECKING:
-    from corrdp.models.field import MarkovField
-    from corrdp.models.gaussian import GaussianRecords
-    from corrdp.models.markov import MarkovChain
-    from corrdp.models.pedigree import Pedigree
+    from corrdp.models.chains.markov import MarkovChain
+    from corrdp.models.chains.window import WindowChain
+    from corrdp.models.gaussian.records import GaussianRecords
+    from corrdp.models.networks.field import MarkovField
+    from corrdp.models.networks.tree import MarkovTree
+    from corrdp.models.pedigrees.pedigree import Pedigree
     from corrdp.models.table import JointTable
-    from corrdp.models.tree import MarkovTree
-    from corrdp.models.window import WindowChain
 
 Method = Callable[[Any, Scope], Bound]
 
@@ -33,8 +33,11 @@ BY_NAME_ONLY = ("signed", "estimate")
 
 
 def _general(model: Model, scope: Scope) -> Bound:
-    from corrdp.bounds.general import general
+    from corrdp.bounds.general import general, one_block
 
+    if scope.region is not None:
+        # rows of the estimate may agree where those of the true kernel do not
+        return one_block(model, scope.dp)
     return general(model, scope.dp)
 
 
@@ -45,7 +48,7 @@ def _no_region(scope: Scope, name: str) -> None:
 
 def _additive(name: str) -> Method:
     def method(model: MarkovChain, scope: Scope) -> Bound:
-        from corrdp.bounds import ratios
+        from corrdp.bounds.chains import ratios
 
         _no_region(scope, name)
         return getattr(ratios, name)(model, scope.dp)
@@ -54,8 +57,8 @@ def _additive(name: str) -> Method:
 
 
 def _ratio(model: MarkovChain, scope: Scope) -> Bound:
-    from corrdp.bounds.ratios import ratio
-    from corrdp.bounds.uncertain import uncertain_ratio
+    from corrdp.bounds.chains.ratios import ratio
+    from corrdp.bounds.chains.uncertain import uncertain_ratio
 
     if scope.region is not None:
         return uncertain_ratio(model, scope.dp, scope.region)
@@ -63,8 +66,8 @@ def _ratio(model: MarkovChain, scope: Scope) -> Bound:
 
 
 def _contraction(model: MarkovChain, scope: Scope) -> Bound:
+    from corrdp.bounds.chains.uncertain import uncertain_contraction
     from corrdp.bounds.contraction import contraction
-    from corrdp.bounds.uncertain import uncertain_contraction
 
     if scope.region is not None:
         return uncertain_contraction(model, scope.dp, scope.region)
@@ -72,8 +75,8 @@ def _contraction(model: MarkovChain, scope: Scope) -> Bound:
 
 
 def _blocks(model: WindowChain, scope: Scope) -> Bound:
-    from corrdp.bounds.uncertain import uncertain_blocks
-    from corrdp.bounds.windows import blocks
+    from corrdp.bounds.chains.uncertain import uncertain_blocks
+    from corrdp.bounds.chains.windows import blocks
 
     if scope.region is not None:
         return uncertain_blocks(model, scope.dp, scope.region)
@@ -81,32 +84,63 @@ def _blocks(model: WindowChain, scope: Scope) -> Bound:
 
 
 def _windows(model: WindowChain, scope: Scope) -> Bound:
-    from corrdp.bounds.windows import window_contraction
+    from corrdp.bounds.chains.windows import window_contraction
 
     _no_region(scope, "contraction on windows")
     return window_contraction(model, scope.dp)
 
 
-def _transfer(model: MarkovChain, scope: Scope) -> Bound:
-    from corrdp.bounds.transfer import step_matrices, transfer
+def _steps(model: MarkovChain, scope: Scope) -> np.ndarray:
+    """eps_t(x, x') of the scope: one matrix, or one per record."""
+    from corrdp.bounds.chains.transfer import step_matrices
     from corrdp.mechanisms.base import steps
 
-    _no_region(scope, "transfer")
     if scope.local is not None:
-        return transfer(model, steps(scope.local.channel())[None])
-    guarantee = scope.dp
-    if guarantee.is_vector:
-        if model.length is None:
-            raise InputError("one epsilon per record needs a chain with a length")
-        return transfer(model, step_matrices(model, guarantee.vector(model.length)))
-    return transfer(model, step_matrices(model, guarantee.epsilon))
+        apart = 1.0 - np.eye(len(model.states))
+        return (steps(scope.local.channel()) + scope.spent * apart)[None]
+    if scope.dp.is_vector and model.length is None:
+        raise InputError("one epsilon per record needs a chain with a length")
+    return step_matrices(model, scope.dp.epsilon)
+
+
+def _transfer(model: MarkovChain, scope: Scope) -> Bound:
+    from corrdp.bounds.chains.transfer import transfer
+
+    _no_region(scope, "transfer")
+    if scope.dp.is_vector and model.length is not None:
+        scope.dp.vector(model.length)  # one entry per record, or an error that says so
+    return transfer(model, _steps(model, scope))
+
+
+def _uninformed(model: MarkovChain, scope: Scope) -> Bound:
+    from corrdp.bounds.chains.uninformed import uninformed_by_steps
+
+    _no_region(scope, "uninformed")
+    if scope.adversary != "none":
+        raise NotApplicableError('it is about who knows no other record: ask for adversary="none"')
+    steps = _steps(model, scope)
+    if len(steps) > 1:
+        raise NotApplicableError("it takes one epsilon for all records")
+    return uninformed_by_steps(model, steps[0])
+
+
+def _no_gaps(query: Query) -> None:
+    """Leaving records out of a count can raise what it leaks, and which are missing is not known
+    when the noise is chosen."""
+    if query.missing == "skip":
+        raise NotApplicableError(
+            'exact is about a query that reads every record; with missing="skip" one of them left '
+            "out may leak more. Use method='best'"
+        )
 
 
 def _exact_chain(model: MarkovChain, scope: Scope) -> Bound:
-    from corrdp.bounds.counting import exact_sum
+    from corrdp.bounds.chains.counting import exact_sum
     from corrdp.bounds.exact import is_short, table_of
 
     _no_region(scope, "exact")
+    if scope.query is not None:
+        _no_gaps(scope.query)
     if scope.query is not None:
         scores = scope.query.scores(model.states)
         if scores is not None and not scope.dp.is_vector and model.homogeneous:
@@ -140,8 +174,11 @@ def _exact_table(model: JointTable, scope: Scope) -> Bound:
     from corrdp.bounds.exact import exact_every_mechanism, exact_local, exact_query
 
     if scope.query is not None:
+        _no_gaps(scope.query)
         return exact_query(model, scope.query, scope.dp.largest)
     if scope.local is not None:
+        if scope.spent:
+            raise NotApplicableError("exact is for one mechanism alone; the fit is a second one")
         return exact_local(model, scope.local.channel())
     assert model.length is not None
     return exact_every_mechanism(model, scope.dp.vector(model.length))
@@ -151,16 +188,16 @@ def _exact_table(model: JointTable, scope: Scope) -> Bound:
 
 
 def _tree_contraction(model: MarkovTree, scope: Scope) -> Bound:
-    from corrdp.bounds.trees import tree_contraction
+    from corrdp.bounds.networks.trees import tree_contraction
 
     return tree_contraction(model, scope.dp)
 
 
 def _tree_transfer(model: MarkovTree, scope: Scope) -> Bound:
-    from corrdp.bounds.trees import tree_transfer
+    from corrdp.bounds.networks.trees import tree_transfer
 
     who = scope.adversary
-    if who is None:
+    if who is None or who == "none":
         raise NotApplicableError(
             "transfer on a tree is for one adversary: give adversary=Adversary(target, known)"
         )
@@ -168,7 +205,7 @@ def _tree_transfer(model: MarkovTree, scope: Scope) -> Bound:
 
 
 def _field_contraction(model: MarkovField, scope: Scope) -> Bound:
-    from corrdp.bounds.fields import field_contraction, uncertain_field
+    from corrdp.bounds.networks.fields import field_contraction, uncertain_field
 
     if scope.confidence is not None:
         return uncertain_field(model, scope.dp, scope.confidence)
@@ -176,7 +213,7 @@ def _field_contraction(model: MarkovField, scope: Scope) -> Bound:
 
 
 def _field_walks(model: MarkovField, scope: Scope) -> Bound:
-    from corrdp.bounds.walks import field_walks
+    from corrdp.bounds.networks.walks import field_walks
 
     _no_region(scope, "walks")
     return field_walks(model, scope.dp)
@@ -195,7 +232,7 @@ def _written_out(write: str) -> Method:
 
 
 def _exact_pedigree(model: Pedigree, scope: Scope) -> Bound:
-    from corrdp.bounds.families import exact_pedigree
+    from corrdp.bounds.pedigrees import exact_pedigree
 
     if scope.local is not None:
         raise NotApplicableError("exact on a pedigree is for a query or for every mechanism")
@@ -207,16 +244,16 @@ def _exact_pedigree(model: Pedigree, scope: Scope) -> Bound:
 
 def _gaussian(name: str) -> Method:
     def method(model: GaussianRecords, scope: Scope) -> Bound:
-        from corrdp.bounds import gaussian
+        from corrdp.bounds.gaussian import methods
 
         _no_region(scope, name)
-        return getattr(gaussian, name)(model, _l1(model, scope), rounding=_rounding(scope.query))
+        return getattr(methods, name)(model, _l1(model, scope), rounding=_rounding(scope.query))
 
     return method
 
 
 def _l1(model: GaussianRecords, scope: Scope) -> L1:
-    from corrdp.bounds.gaussian import check_range
+    from corrdp.bounds.gaussian.methods import check_range
 
     check_range(model)
     if isinstance(scope.guarantee, L1):
@@ -233,7 +270,7 @@ def _rounding(query: Query | None) -> float:
 
 
 def _regression(model: GaussianRecords, scope: Scope) -> Bound:
-    from corrdp.bounds.gaussian import regression, uncertain_regression
+    from corrdp.bounds.gaussian.methods import regression, uncertain_regression
 
     guarantee, rounding = _l1(model, scope), _rounding(scope.query)
     if scope.confidence is not None:
@@ -242,7 +279,7 @@ def _regression(model: GaussianRecords, scope: Scope) -> Bound:
 
 
 def _signed(model: GaussianRecords, scope: Scope) -> Bound:
-    from corrdp.bounds.gaussian import signed
+    from corrdp.bounds.gaussian.methods import signed
 
     _no_region(scope, "signed")
     if scope.query is not None:
@@ -251,7 +288,7 @@ def _signed(model: GaussianRecords, scope: Scope) -> Bound:
 
 
 def _estimate(model: GaussianRecords, scope: Scope) -> Bound:
-    from corrdp.bounds.gaussian import estimate
+    from corrdp.bounds.gaussian.methods import estimate
 
     _no_region(scope, "estimate")
     if not isinstance(scope.query, Sum):
@@ -271,6 +308,7 @@ APPLICABLE: dict[str, dict[str, Method]] = {
         "contraction": _contraction,
         "transfer": _transfer,
         "exact": _exact_chain,
+        "uninformed": _uninformed,
     },
     "window": {
         "general": _general,

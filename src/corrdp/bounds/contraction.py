@@ -1,13 +1,22 @@
-"""Contraction bound (T-3): one line, every adversary, every length.
+"""Contraction bounds (T-3, T-4, T-8): one engine for chains, trees and graphs.
 
-A record's influence on the next is a change of law whose strength Birkhoff's diameter D bounds,
-whatever else the adversary knows. With a (*) d = 4 artanh(tanh(a/4) tanh(d/4)),
+A record's influence on its neighbour is a change of law whose strength a diameter D bounds,
+whatever else the adversary knows. A neighbour that is worth A by itself is worth
 
-    A_n = eps_n,   A_t = eps_t + A_{t+1} (*) D_t,   leakage(i) <= A_i + (mirror image on the left),
+    A (*) D = 4 artanh(tanh(A/4) tanh(D/4))
 
-and for a long homogeneous chain this solves to ``sinh(leakage/4) = e^{D/2} sinh(eps/4)``.
-Skipping (paying eps outright for m - 1 records, so that the m-step kernel acts) keeps the bound
-finite when the kernel has zeros.
+to the record, and what several neighbours are worth adds up:
+
+* :func:`two_pass`: forests, every record from one pass up and one pass down; a chain is the path;
+* :func:`corrdp.bounds.networks.messages.sweeps`: any graph, also with factors of more than two
+  records, by repeated passes that improve a valid bound.
+
+Both only add and contract positive numbers, never subtract, and round each step up: what they
+return is never below its exact value. Costs are carried as z = e^{A/2} - 1, where a sum is
+z + y + z y and A (*) D is z / (1 + (z + 2) r) with r = 1 / (e^{D/2} - 1): no logarithm inside the
+loops, and all digits for small and large costs. What chains add (jumps, the long chain) is in
+:mod:`corrdp.bounds.chains.skipping`; self-avoiding walks for small graphs are in
+:mod:`corrdp.bounds.networks.walks`.
 """
 
 from __future__ import annotations
@@ -17,208 +26,200 @@ import math
 import numpy as np
 from numba import njit
 
-from corrdp.bounds.base import ROUNDING, Bound, up
+from corrdp.bounds.base import ROUNDING, Bound
+from corrdp.bounds.chains.skipping import (
+    MAX_SKIP,
+    contraction_inverse,
+    contraction_limit,
+    limit_with_skipping,
+    mirrored,
+    side_costs,
+    skip_diameters,
+    useful_skips,
+)
 from corrdp.bounds.mixtures import star
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.birkhoff import diameter as birkhoff_diameter
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Witness
 
+__all__ = [
+    "contraction",
+    "contraction_inverse",
+    "contraction_limit",
+    "limit_with_skipping",
+    "mirrored",
+    "side_costs",
+    "skip_diameters",
+    "two_pass",
+]
+
 REFERENCE = "theorem T-3 (docs/theorems.md#contraction)"
-_MAX_SKIP = 32
-_TANH_LIMIT = 8.0  # above this, 1 - tanh(x/4) has lost too many digits
+ULP = 2.0**-52
+STEP_ULPS = 32  # rounding of one contraction and a few additions, with room to spare
+LARGEST = 1e150  # of e^{cost/2} - 1, a cost of 690: products of two stay finite
 
 
-def _four_arsinh(x: float, shift: float) -> float:
-    """4 arsinh(e^shift sinh x) for x > 0, to a few units in the last place, without overflow."""
-    if x < 300.0 and abs(shift) < 300.0:
-        return 4.0 * math.asinh(math.exp(shift) * math.sinh(x))
-    # ln of twice the argument; sinh x = e^x (1 - e^{-2x}) / 2
-    log_twice = shift + x + math.log(-math.expm1(-2.0 * x))
-    if log_twice < 0.0:
-        return 4.0 * math.asinh(math.exp(log_twice) / 2.0)
-    # arsinh(e^l / 2) = l + ln[(1 + sqrt(1 + 4 e^{-2l})) / 2]
-    root = math.sqrt(1.0 + 4.0 * math.exp(-2.0 * log_twice))
-    return 4.0 * (log_twice + math.log((1.0 + root) / 2.0))
+@njit(cache=True)
+def add(x: float, y: float) -> float:
+    """The sum of two costs, each carried as e^{cost/2} - 1."""
+    return x + y + x * y
 
 
-def contraction_limit(epsilon: float, diameter: float) -> float:
-    """Leakage bound for chains of every length: ``B = 4 arsinh(e^{D/2} sinh(eps/4))``.
+@njit(cache=True, error_model="numpy")
+def contract(z: float, looseness: float) -> float:
+    """A (*) D, with z = e^{A/2} - 1 and looseness = 1 / (e^{D/2} - 1). One division."""
+    return z / (1.0 + (z + 2.0) * looseness)
+
+
+def looseness_of(diameters: np.ndarray) -> np.ndarray:
+    """``1 / (e^{D/2} - 1)``: inf for D = 0, 0 for D = inf; rounded down, which rounds costs up."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return (1.0 - 4.0 * ULP) / np.expm1(diameters / 2.0)
+
+
+@njit(cache=True, error_model="numpy")
+def _pass_by_exponent(
+    parents: np.ndarray,
+    own: np.ndarray,
+    looseness: np.ndarray,
+    step: int,
+    slack: float,
+    below: np.ndarray,
+    above: np.ndarray,
+) -> float:
+    """:func:`_pass_by_star` on e^{cost/2} - 1: one division for each contraction, nothing else.
+
+    Returns the largest sum met; the result is good up to ``LARGEST``. Sums are looked at as they
+    are made, because beyond they may overflow into NaN, which no maximum shows.
+    """
+    n = len(parents)
+    sent, later, heard = np.empty(n), np.empty(n), np.empty(n)
+    largest = 0.0
+    below[:] = -1.0  # no child yet
+    for v in range(n - 1, -1, -1):
+        if below[v] < 0.0:
+            below[v] = 0.0
+        whole = add(own[v], below[v])
+        largest = max(largest, whole)
+        p = parents[v]
+        if p < 0:
+            continue
+        m = contract(whole, looseness[v * step]) * slack
+        sent[v], later[v] = m, below[p]
+        below[p] = m if later[v] < 0.0 else add(later[v], m)
+        largest = max(largest, below[p])
+    for v in range(n):
+        p = parents[v]
+        d = 0.0
+        if p >= 0:
+            whole = heard[p]
+            if later[v] >= 0.0:
+                heard[p] = add(whole, sent[v])
+                whole = add(whole, later[v])
+                largest = max(largest, whole, heard[p])
+            d = contract(whole, looseness[v * step]) * slack
+        above[v] = d
+        heard[v] = add(own[v], d)
+        largest = max(largest, heard[v])
+    return largest
+
+
+@njit(cache=True)
+def _pass_by_star(
+    parents: np.ndarray,
+    eps: np.ndarray,
+    diameters: np.ndarray,
+    step: int,
+    slack: float,
+    below: np.ndarray,
+    above: np.ndarray,
+) -> None:
+    """below[v] = what the children of v are worth to it, above[v] = what its parent is worth."""
+    n = len(parents)
+    sent, later = np.empty(n), np.empty(n)
+    heard = np.empty(n)  # v itself, its parent's side and the children already served
+    below[:] = -1.0  # no child yet
+    for v in range(n - 1, -1, -1):
+        below[v] = max(below[v], 0.0)
+        p = parents[v]
+        if p < 0:
+            continue
+        sent[v] = star(eps[v] + below[v], diameters[v * step]) * slack
+        later[v] = below[p]
+        below[p] = max(below[p], 0.0) + sent[v]
+    for v in range(n):
+        p = parents[v]
+        above[v] = 0.0
+        if p >= 0:
+            # the siblings of v are those already in heard[p] and the later ones: no subtraction
+            whole = heard[p]
+            if later[v] >= 0.0:
+                heard[p] += sent[v]
+                whole += later[v]
+            above[v] = star(whole, diameters[v * step]) * slack
+        heard[v] = eps[v] + above[v]
+
+
+def two_pass(parents: np.ndarray, diameters: np.ndarray, eps: np.ndarray) -> np.ndarray:
+    """Contraction bound of every node of a forest (T-4), from one pass up and one down. O(n).
+
+    ``m_v = (eps_v + S_v) (*) D_v``,  ``d_v = (eps_p + S_p - m_v + d_p) (*) D_v``,
+    ``leakage(v) <= eps_v + S_v + d_v``
+
+    where
+
+    * p is the parent of v and D_v the diameter of the edge between them,
+    * S_v is the sum of m_c over the children c of v.
 
     Parameters
     ----------
-    epsilon : float
-        DP level, the same for every record.
-    diameter : float
-        Birkhoff diameter D of the kernel.
+    parents : (n,) array of int
+        Parents before children, ``parents[v] < v``; -1 for a root.
+    diameters : (n,) or (1,) array
+        D_v, inf allowed, a root's ignored; one entry serves every edge.
+    eps : (n,) array
 
     Returns
     -------
-    float
-        B, rounded up; ``eps <= B <= min(eps e^{D/2}, eps + 2 D)``.
+    (n,) array
+        Rounded up: never below the exact value of the formula.
 
     References
     ----------
-    T-3, docs/theorems.md#contraction.
+    T-4, docs/theorems.md#trees.
 
     Examples
     --------
-    >>> round(contraction_limit(1.0, 2.839942455), 6)
-    3.651512
+    A root with two leaves:
+
+    >>> D = np.log(.8 * .7 / (.2 * .3))
+    >>> two_pass(np.array([-1, 0, 0]), np.array([D]), np.ones(3)).round(6).tolist()
+    [1.998121, 1.734164, 1.734164]
     """
-    if math.isinf(diameter):
-        return math.inf
-    if diameter == 0.0:
-        return epsilon
-    value = _four_arsinh(epsilon / 4.0, diameter / 2.0)
-    ceiling = min(epsilon + 2.0 * diameter, _times_exp(epsilon, diameter / 2.0))
-    return max(epsilon, min(up(value, 1e-15), ceiling))
-
-
-def _times_exp(x: float, power: float) -> float:
-    return x * math.exp(power) if power < 700.0 else math.inf
-
-
-def contraction_inverse(target: float, diameter: float) -> float:
-    """The epsilon whose :func:`contraction_limit` is ``target``: ``4 arsinh(e^{-D/2} sinh(B/4))``.
-
-    Examples
-    --------
-    >>> round(contraction_inverse(1.0, 2.839942455), 6)
-    0.244095
-    """
-    if math.isinf(diameter):
-        return 0.0
-    return _four_arsinh(target / 4.0, -diameter / 2.0)
-
-
-def skip_diameters(chain: MarkovChain) -> np.ndarray:
-    """Diameters of the m-step kernels, shape (steps, m): row t is for jumps from record t.
-
-    One row serves every t when the chain is homogeneous. O(m s^3) a row.
-    """
-    if chain.homogeneous:
-        kernels, alive = chain.transition[None], chain.occurring[None]
-    else:
-        kernels, alive = chain.transition, chain.marginals[:-1] > 0
-    steps = len(kernels)
-    table = np.full((steps, _MAX_SKIP), np.inf)
-    for t in range(steps):
-        product = np.eye(kernels.shape[1])
-        for m in range(_MAX_SKIP):
-            if t + m >= steps and not chain.homogeneous:
-                break
-            product = product @ kernels[0 if chain.homogeneous else t + m]
-            table[t, m] = birkhoff_diameter(product, alive[t])
-            if table[t, m] < ROUNDING:
-                table[t, m:] = table[t, m]  # longer jumps only cost more
-                break
-    return table
-
-
-def useful_skips(diameters: np.ndarray, least: float) -> np.ndarray:
-    """Which jump lengths can win against shorter ones when every epsilon is at least ``least``.
-
-    With t = tanh(D_1/4), (x + y) (*) D_1 <= x t + y (*) D_1; so the m-step jump cannot beat one
-    step followed by m - 1 when ``least (1 - t) >= D_1 (*) D_{m-1} - D_m``.
-    """
-    keep = [1]
-    for m in range(2, diameters.shape[1] + 1):
-        useful = False
-        for row in diameters:
-            one, shorter, jump = row[0], row[m - 2], row[m - 1]
-            if math.isinf(jump):
-                continue
-            slack = star(one, shorter) - jump if not math.isinf(min(one, shorter)) else math.inf
-            useful |= least * (1.0 - math.tanh(one / 4.0)) < slack
-        if useful:
-            keep.append(m)
-    return np.array(keep)
-
-
-@njit(cache=True)
-def _side_by_tanh(small: np.ndarray, contraction: float, out: np.ndarray) -> None:
-    """out[t] = tanh(S_t/4) for one-step jumps; small[t] = tanh(eps_t/4). One division a step."""
-    out[-1] = 0.0
-    u = 0.0
-    for t in range(len(small) - 2, -1, -1):
-        e = small[t + 1]
-        u = contraction * (e + u) / (1.0 + e * u)
-        out[t] = u
-
-
-@njit(cache=True)
-def _side_by_star(
-    eps: np.ndarray, diameters: np.ndarray, row_step: int, jumps: np.ndarray, out: np.ndarray
-) -> None:
-    """out[t] = S_t, the cost of all records after t, the cheapest jump taken at each step."""
-    n = len(eps)
-    out[n - 1] = 0.0
-    for t in range(n - 2, -1, -1):
-        best = np.inf
-        skipped, at = 0.0, t
-        for m in jumps:
-            if t + m > n - 1:
-                break
-            while at < t + m - 1:
-                at += 1
-                skipped += eps[at]
-            whole = eps[t + m] + out[t + m]
-            best = min(best, skipped + star(whole, diameters[t * row_step, m - 1]))
-        out[t] = best
-
-
-def side_costs(eps: np.ndarray, diameters: np.ndarray) -> np.ndarray:
-    """S_t: how much the records after t add to the leakage of record t. O(n) per jump length.
-
-    Parameters
-    ----------
-    eps : (n,) array
-    diameters : (1 or n - 1, m) array
-        From :func:`skip_diameters`.
-    """
-    out = np.zeros(len(eps))
-    if len(eps) == 1:
-        return out
+    n = len(parents)
     eps = np.ascontiguousarray(eps, dtype=float)
-    jumps = useful_skips(diameters, float(eps.min()))
-    homogeneous = len(diameters) == 1
-    if homogeneous and len(jumps) == 1 and max(diameters[0, 0], eps.max()) <= _TANH_LIMIT:
-        _side_by_tanh(np.tanh(eps / 4.0), math.tanh(diameters[0, 0] / 4.0), out)
-        np.arctanh(out, out=out)
-        out *= 4.0
+    step = 0 if len(diameters) == 1 else 1
+    children = int(np.bincount(parents + 1)[1:].max(initial=0))
+    slack = 1.0 + (STEP_ULPS + 4 * children) * ULP
+    below, above = np.empty(n), np.empty(n)
+    with np.errstate(over="ignore"):
+        own = np.minimum(np.expm1(eps / 2.0), 2.0 * LARGEST)
+    loose = looseness_of(diameters)
+    if _pass_by_exponent(parents, own, loose, step, slack, below, above) <= LARGEST:
+        for side in (below, above):
+            np.log1p(side, out=side)
+            side *= 2.0
     else:
-        _side_by_star(eps, diameters, 0 if homogeneous else 1, jumps, out)
-    return out
-
-
-def mirrored(diameters: np.ndarray) -> np.ndarray:
-    """Diameters for the chain read backwards: a jump of m from t becomes one that ends there."""
-    if len(diameters) == 1:
-        return diameters
-    steps, longest = diameters.shape
-    back = np.full_like(diameters, np.inf)
-    for t in range(steps):
-        for m in range(1, min(longest, t + 1) + 1):
-            back[steps - 1 - t, m - 1] = diameters[t - m + 1, m - 1]
-    return back
-
-
-def limit_with_skipping(epsilon: float, diameters: np.ndarray) -> tuple[float, int]:
-    """``min_m (m-1) eps + 4 arsinh(e^{D(P^m)/2} sinh(m eps/4))`` and the m that attains it."""
-    best, jump = math.inf, 1
-    for m, diameter in enumerate(diameters[0], start=1):
-        if (2 * m - 1) * epsilon >= best:
-            break
-        value = (m - 1) * epsilon + contraction_limit(m * epsilon, diameter)
-        if value < best:
-            best, jump = value, m
-    return best, jump
+        _pass_by_star(parents, eps, diameters, step, slack, below, above)
+    return (eps + below + above) * (slack + ROUNDING)
 
 
 def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | None = None) -> Bound:
     """Contraction bound of a chain, scalar or per-record epsilon.
+
+    ``A_n = eps_n``, ``A_t = eps_t + A_{t+1} (*) D_t``, ``leakage(i) <= A_i + (mirror image)``:
+    :func:`two_pass` along the path, unless jumps over records (skipping) gain something.
 
     Parameters
     ----------
@@ -244,15 +245,13 @@ def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | Non
         value, jump = limit_with_skipping(guarantee.largest, diameters)
         if math.isinf(value):
             raise NotApplicableError(
-                f"the kernel tells states apart for ever (D(P^m) infinite up to m={_MAX_SKIP}); "
+                f"the kernel tells states apart for ever (D(P^m) infinite up to m={MAX_SKIP}); "
                 "give the chain a length for a finite bound"
             )
         note = "" if jump == 1 else f"jumps of {jump} records"
         return Bound(value, "upper bound", _certificate(), None, Witness(None, note=note))
     eps = guarantee.vector(chain.length)
-    right = side_costs(eps, diameters)
-    left = side_costs(eps[::-1], mirrored(diameters))[::-1]
-    per_record = (eps + right + left) * (1.0 + ROUNDING)
+    per_record = _along(eps, diameters)
     # rounding must not lift the result above the sum of epsilons
     per_record = np.minimum(per_record, float(eps.sum()))
     if chain.homogeneous:
@@ -261,6 +260,16 @@ def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | Non
     target = int(per_record.argmax())
     value = float(per_record[target])
     return Bound(value, "upper bound", _certificate(), per_record, Witness(target))
+
+
+def _along(eps: np.ndarray, diameters: np.ndarray) -> np.ndarray:
+    """Leakage of each record of a chain: the path as a tree, or with jumps where these gain."""
+    if len(useful_skips(diameters, float(eps.min()))) == 1:
+        edges = diameters[:, 0] if len(diameters) == 1 else np.r_[0.0, diameters[:, 0]]
+        return two_pass(np.arange(-1, len(eps) - 1), edges, eps)
+    right = side_costs(eps, diameters)
+    left = side_costs(eps[::-1], mirrored(diameters))[::-1]
+    return (eps + right + left) * (1.0 + ROUNDING)
 
 
 def _certificate() -> Certificate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import L1, Guarantee
 from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
-from corrdp.queries import Query
+from corrdp.queries import Query, Sum
 from corrdp.results import Candidate, Certificate, Leakage, Metric
 
 _WHOLE_DOMAIN = (
@@ -30,7 +31,7 @@ def leakage(
     mechanism: Mechanism | None = None,
     method: str = "best",
     confidence: float | None = None,
-    adversary: Adversary | None = None,
+    adversary: Adversary | Literal["all", "none"] = "all",
 ) -> Leakage:
     """What a privacy parameter really means on dependent records.
 
@@ -57,13 +58,15 @@ def leakage(
     method : str
         "best" for the smallest applicable bound, or one of them by name: general, lange, zhao,
         ratio, blocks, contraction, transfer, exact (chains, trees, networks, pedigrees, tables),
-        walks (networks), sharp, positive, comparison, regression (Gaussian records). By name only:
-        signed (Gaussian sums that are not clipped) and estimate (a numerical value, no bound).
+        uninformed (chains, with ``adversary="none"``), walks (networks), sharp, positive,
+        comparison, regression (Gaussian records). By name only: signed (Gaussian sums that are not
+        clipped) and estimate (a numerical value, no bound).
     confidence : float, optional
         For fitted models: a joint level such as .95. The value then holds for every law that the
         data still allow, not only for the estimate.
-    adversary : Adversary, optional
-        On a tree: this adversary alone, instead of all.
+    adversary : {"all", "none"} or Adversary
+        "all" is the promise to keep. On a chain, "none" is the adversary who knows no other
+        record; on a tree, an Adversary is this one alone.
 
     Returns
     -------
@@ -112,7 +115,7 @@ def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
         attained = "transfer" in bounds and bounds["transfer"].kind == "exact"
         if name == "exact" and scope.is_wide and attained:
             continue  # the same number again
-        if name in BY_NAME_ONLY:
+        if name in BY_NAME_ONLY or (name == "uninformed" and scope.adversary != "none"):
             continue
         try:
             bounds[name] = method(model, scope)
@@ -143,11 +146,12 @@ def _result(
         # the value holds for every record; another bound may say less for some
         per_record = np.minimum(np.minimum.reduce(known), bound.value)
     text, narrow = _holds_for(scope, method)
+    who = "" if scope.adversary is None else f", and {_who(scope)}"
     assumptions = (*model.assumptions, *bound.certificate.assumptions)
     if model.fitted is not None and scope.confidence is None:
-        assumptions += (
-            "the fitted probabilities are taken as exact (no confidence was asked for)",
-        )
+        asked = "" if model.kind == "pedigree" else " (no confidence was asked for)"
+        assumptions += (f"the fitted numbers are taken as exact{asked}",)
+    assumptions += _narrower(model, scope)
     if narrow:
         assumptions += (f"one release by {text}; nothing else about these records is public",)
     else:
@@ -157,7 +161,7 @@ def _result(
         value=float(bound.value),
         kind=bound.kind,
         certificate=certificate,
-        scope=text,
+        scope=text + who,
         epsilon=_level(model, scope),
         witness=bound.witness,
         candidates=candidates,
@@ -166,6 +170,25 @@ def _result(
         digest=model.digest,
         metric=_metric(bound, others),
     )
+
+
+def _narrower(model: Model, scope: Scope) -> tuple[str, ...]:
+    """Said aloud where the promise is about a part of what the query tells apart."""
+    secret = getattr(model, "secret_range", None)
+    if secret is None or not isinstance(scope.query, Sum):
+        return ()
+    if secret[1] - secret[0] >= scope.query.width:
+        return ()
+    return (
+        f"the query is wider than the secret range: values outside [{secret[0]:g}, {secret[1]:g}] "
+        "are told apart by more than is promised here",
+    )
+
+
+def _who(scope: Scope) -> str:
+    if scope.adversary == "none":
+        return "the adversary who knows no other record"
+    return str(scope.adversary)
 
 
 def _level(model: Model, scope: Scope) -> float:
@@ -183,13 +206,13 @@ def _holds_for(scope: Scope, method: str) -> tuple[str, bool]:
         return "Laplace noise on the sum, not clipped", True
     if method == "estimate":
         return f"Laplace noise on the {scope.query}", True
-    if method == "exact" or (method == "transfer" and scope.local is not None):
+    if method == "exact" or (method in ("transfer", "uninformed") and scope.local is not None):
         text, narrow = scope.text, not scope.is_wide
     elif isinstance(scope.guarantee, L1) and method != "general":
         text, narrow = scope.text, False
     else:
         text, narrow = EACH_RECORD if scope.guarantee.is_vector else EVERY_MECHANISM, False
-    return text if scope.adversary is None else f"{text}, and {scope.adversary}", narrow
+    return text, narrow
 
 
 def _metric(bound: Bound, others: dict[str, Bound] | None) -> Metric | None:

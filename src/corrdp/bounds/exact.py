@@ -21,9 +21,11 @@ import numpy as np
 from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.mixtures import lambda_pairs
 from corrdp.errors import NotApplicableError
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.window import WindowChain
+from corrdp.models.networks.field import MarkovField
+from corrdp.models.networks.tree import MarkovTree
 from corrdp.models.table import JointTable
-from corrdp.models.window import WindowChain
 from corrdp.queries import Histogram, Query
 from corrdp.results import Certificate, Witness
 
@@ -64,6 +66,11 @@ def window_table(chain: WindowChain) -> JointTable:
         raise NotApplicableError(
             f"enumeration takes s^n outcomes, at most {_OUTCOMES}; use contraction or blocks"
         )
+    unused = chain.stationary[chain.transition.any(axis=1)] == 0.0
+    if chain.fitted is not None and unused.any():
+        raise NotApplicableError(
+            "some windows are left for ever, and a stationary chain never has them; use contraction"
+        )
     law: dict[tuple, float] = {}
     for path in itertools.product(range(s), repeat=n):
         window = int(np.ravel_multi_index(path[:k], (s,) * k))
@@ -74,6 +81,64 @@ def window_table(chain: WindowChain) -> JointTable:
         if p > 0:
             law[tuple(chain.states[x] for x in path)] = float(p)
     return JointTable(law)
+
+
+def tree_table(tree: MarkovTree) -> JointTable:
+    """Write out the joint law of a small tree. O(s^n).
+
+    Examples
+    --------
+    >>> tree = MarkovTree([-1, 0], [[.8, .2], [.4, .6]], root_law=[.5, .5])
+    >>> tree_table(tree).law[(0, 1)]
+    0.1
+    """
+    if tree.root_law is None:
+        raise NotApplicableError("enumeration needs the law of the roots; give root_law=")
+    paths = _configurations(len(tree.parents), len(tree.states))
+    p = np.ones(len(paths))
+    for v, above in enumerate(tree.parents):
+        if above < 0:
+            p *= tree.root_law[paths[:, v]]
+        else:
+            p *= tree.kernel_of(np.array([v]))[0][paths[:, above], paths[:, v]]
+    return _written(paths, p, tree.states)
+
+
+def field_table(field: MarkovField) -> JointTable:
+    """Write out the joint law of a small field, its weights included. O(s^n edges).
+
+    Examples
+    --------
+    >>> field_table(MarkovField([(0, 1)], [[3, 1], [1, 3]])).law[(0, 1)]
+    0.125
+    """
+    n, s = len(field.block_of_record), len(field.states)
+    paths = _configurations(n, s)
+    p = np.ones(len(paths))
+    for e in range(len(field.sizes)):
+        psi = field.potential(e)
+        p *= psi[tuple(paths[:, v] for v in field.edge(e))] / psi.max()
+    if field.weights is not None:
+        weights = np.broadcast_to(field.weights, (n, s))
+        for v in range(n):
+            p *= weights[v, paths[:, v]] / weights[v].max()
+    if not p.any():
+        raise NotApplicableError("the potentials leave no possible configuration")
+    return _written(paths, p / p.sum(), field.states)
+
+
+def _configurations(n: int, s: int) -> np.ndarray:
+    """All s^n rows of state numbers."""
+    if s**n > _OUTCOMES:
+        raise NotApplicableError(
+            f"enumeration takes s^n outcomes, here {s}^{n}, more than {_OUTCOMES}; use contraction"
+        )
+    return np.indices((s,) * n).reshape(n, -1).T
+
+
+def _written(paths: np.ndarray, p: np.ndarray, states: tuple) -> JointTable:
+    kept = np.flatnonzero(p > 0)
+    return JointTable({tuple(states[x] for x in paths[k]): float(p[k]) for k in kept})
 
 
 Compare = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], float]
@@ -140,9 +205,10 @@ def exact_every_mechanism(table: JointTable, eps: np.ndarray) -> Bound:
     bounds = (rows[:, None, :] != rows[None, :, :]) @ eps
 
     def compare(rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray) -> float:
-        both = np.r_[rows_a, rows_b]
-        inner = np.ascontiguousarray(bounds[np.ix_(both, both)])
-        left, right = np.r_[p, np.zeros(len(q))], np.r_[np.zeros(len(p)), q]
+        both = np.concatenate((rows_a, rows_b))
+        inner = bounds[both][:, both]
+        left, right = np.zeros(len(both)), np.zeros(len(both))
+        left[: len(p)], right[len(p) :] = p, q
         return float(lambda_pairs(inner, left, right)) * (1.0 + ROUNDING)
 
     return _search(table, compare)

@@ -10,11 +10,11 @@ from corrdp.bounds.base import Bound
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.base import Model
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.window import WindowChain
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
-from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
-from corrdp.models.window import WindowChain
 from corrdp.results import Certificate, Kind, Witness
 
 REFERENCE = "Lange (2024), theorem 4.2 (docs/theorems.md#general)"
@@ -63,6 +63,21 @@ def general(model: Model, guarantee: Pure) -> Bound:
     )
 
 
+def one_block(model: Model, guarantee: Pure) -> Bound:
+    """The bound that needs no law at all: every record depends on every other.
+
+    Examples
+    --------
+    >>> one_block(MarkovChain([[.5, .5], [.5, .5]], 3), Pure(1.0)).value
+    3.0
+    """
+    if model.length is None:
+        raise NotApplicableError("the general bound grows with the length; give the chain one")
+    value = float(guarantee.vector(model.length).sum())
+    certificate = Certificate("general", REFERENCE)
+    return Bound(value, "upper bound", certificate, np.full(model.length, value))
+
+
 def _blocks(model: Model) -> np.ndarray | None:
     """Block number of each record; None when every record is its own and none are counted."""
     if isinstance(model, Independent):
@@ -77,7 +92,7 @@ def _blocks(model: Model) -> np.ndarray | None:
         if model.length is None:
             raise NotApplicableError("the general bound grows with the length; give the chain one")
         return np.zeros(model.length, dtype=np.int64)
-    raise NotApplicableError(f"general knows no blocks for {model.describe()}")
+    return model.block_of_record  # type: ignore[attr-defined]
 
 
 def _chain_blocks(chain: MarkovChain) -> np.ndarray | None:

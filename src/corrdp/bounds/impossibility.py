@@ -12,9 +12,10 @@ from corrdp.bounds.exact import adversaries
 from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.models.base import Model
+from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
-from corrdp.models.markov import MarkovChain
+from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.models.table import JointTable
 from corrdp.queries import Histogram, Query
 from corrdp.reading import resolved
@@ -130,6 +131,8 @@ def _spread(model: Model, query: Query) -> float:
         return _table_spread(model, query)
     if isinstance(model, MarkovChain):
         return _neighbour_spread(model, query)
+    if isinstance(model, Pedigree):
+        return max(_table_spread(shape.table(), query) for shape in model.shapes)
     raise NotApplicableError(f"no impossibility bound for {model.describe()}")
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,17 +12,24 @@ from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
 from corrdp.models.base import Model
-from corrdp.models.chain import Chain
-from corrdp.models.region import Region
+from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.region import Region
 from corrdp.queries import Query, Sum
 from corrdp.reading import resolved
 
+_MOST = 1e6  # a larger epsilon would leave the range where rounding is harmless
 EVERY_MECHANISM = "every mechanism with this guarantee"
 EACH_RECORD = "every mechanism with these epsilons, one per record (the largest is shown)"
-L1_PRIVATE = (
-    "every mechanism with this epsilon that is l1-private at the stated rate, such as Laplace "
-    "noise on clipped sums"
-)
+
+
+def l1_text(guarantee: L1) -> str:
+    """What bounds by distance hold for."""
+    rate = float(np.max(guarantee.rate))
+    level = "" if guarantee.epsilon is None else " with this epsilon"
+    return (
+        f"every mechanism{level} that is l1-private at rate {rate:.6g} per unit of a record, such "
+        "as Laplace noise on sums clipped to a width of epsilon / rate"
+    )
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,8 @@ class Scope:
     local: FiniteMechanism | None = None
     confidence: float | None = None
     region: Region | None = None
-    adversary: Adversary | None = None
+    adversary: Adversary | Literal["none"] | None = None
+    spent: float = 0.0  # by a private fit of the same records, beside a local mechanism
 
     @property
     def is_wide(self) -> bool:
@@ -91,11 +98,11 @@ def scope_of(
     query: Query | None,
     mechanism: Mechanism | None,
     confidence: float | None,
-    adversary: Adversary | None = None,
+    adversary: Adversary | Literal["all", "none"] = "all",
 ) -> Scope:
     """Read the arguments of :func:`corrdp.leakage`."""
     scope = _with_fit(model, _asked(model, epsilon, query, mechanism))
-    if adversary is not None:
+    if adversary != "all":
         scope = replace(scope, adversary=_check_adversary(model, adversary))
     if confidence is None:
         return scope
@@ -151,19 +158,36 @@ def _real_scope(model: Model, epsilon: Any, query: Query | None) -> Scope:
         level = pure(guarantee)
         if level.is_vector:
             raise InputError("with a query, epsilon is the query's DP level: give one number")
-        return Scope(L1_PRIVATE, spread_over(model, query, level.largest), query)
+        spread = spread_over(model, query, level.largest)
+        return Scope(l1_text(spread) if isinstance(spread, L1) else EVERY_MECHANISM, spread, query)
     if isinstance(guarantee, L1):
-        return Scope(L1_PRIVATE, guarantee)
+        return Scope(l1_text(guarantee), guarantee)
     level = pure(guarantee)
     if isinstance(epsilon, Pure) or model.secret_range is None:  # type: ignore[attr-defined]
         return Scope(EACH_RECORD if level.is_vector else EVERY_MECHANISM, level)
     low, high = model.secret_range  # type: ignore[attr-defined]
-    return Scope(L1_PRIVATE, L1(level.epsilon / (high - low), level.epsilon))
+    rated = L1(level.epsilon / (high - low), level.epsilon)
+    return Scope(l1_text(rated), rated)
 
 
-def _check_adversary(model: Model, adversary: Adversary) -> Adversary:
+def _check_adversary(
+    model: Model, adversary: Adversary | Literal["none"]
+) -> Adversary | Literal["none"]:
+    if isinstance(adversary, str):
+        if adversary != "none":
+            raise InputError(f'adversary must be "all", "none" or an Adversary, got {adversary!r}')
+        if model.kind != "markov":
+            raise InputError('adversary="none" is for Markov chains; leave it out')
+        return adversary
+    if not isinstance(adversary, Adversary):
+        raise InputError(f'adversary must be "all", "none" or an Adversary, got {adversary!r}')
     if model.kind != "tree":
         raise InputError("one adversary can be singled out on a MarkovTree only; leave it out")
+    if not isinstance(adversary.known, Mapping):
+        raise InputError("known must map records to values, such as {5: 1}")
+    for record, value in adversary.known.items():
+        if model.states is not None and value not in model.states:
+            raise InputError(f"record {record} is known to be {value!r}, which is not a state")
     n = model.length or 0
     for record in (adversary.target, *adversary.known):
         if not 0 <= record < n:
@@ -178,8 +202,11 @@ def _with_fit(model: Model, scope: Scope) -> Scope:
     spent = getattr(model.fitted, "private_epsilon", None)
     if spent is None:
         return scope
-    # two releases of the same records: no longer one query or one mechanism alone
-    return Scope(EVERY_MECHANISM, Pure(scope.dp.epsilon + spent))
+    total = Pure(scope.dp.epsilon + spent)
+    if scope.local is not None:
+        return replace(scope, guarantee=total, spent=spent)
+    # two releases of the same records: no longer one query alone
+    return Scope(EVERY_MECHANISM, total)
 
 
 def _region(model: Model, confidence: float) -> Region | None:
@@ -189,8 +216,8 @@ def _region(model: Model, confidence: float) -> Region | None:
         return model.region(confidence)
     if model.fitted is None or model.kind not in ("gaussian", "field"):
         raise InputError(
-            "confidence needs a model that was fitted to data: MarkovChain.fit(...), "
-            "GaussianRecords.fit(...) or MarkovField.fit(...)"
+            "confidence needs a model that was fitted to data and has a region: "
+            "MarkovChain.fit(...), GaussianRecords.fit(...) or MarkovField.fit(...)"
         )
     return None
 
@@ -229,8 +256,10 @@ def pure(guarantee: Guarantee) -> Pure:
     if isinstance(guarantee, Approximate) and guarantee.delta == 0:
         guarantee = Pure(guarantee.epsilon)
     if isinstance(guarantee, Pure):
-        if not math.isfinite(guarantee.largest):
-            raise GuaranteeError("an infinite epsilon promises nothing")
+        if not guarantee.largest <= _MOST:
+            raise GuaranteeError(
+                f"epsilon = {guarantee.largest:g} promises nothing; it must be at most {_MOST:g}"
+            )
         return guarantee
     reasons = {
         GDP: "Gaussian noise has unbounded likelihood ratios, and no theorem turns mu into a "

@@ -16,6 +16,7 @@ from corrdp.errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from corrdp.queries import Query
+    from corrdp.tables.source import Table
 
 
 class Model(ABC):
@@ -36,6 +37,10 @@ class Model(ABC):
     def reads(self, query: Query) -> np.ndarray | None:
         """Which records a query reads, as 0/1; None when it reads them all."""
         return None if self.length is None else query.pattern(self.length)
+
+    def check_table(self, table: Table) -> None:
+        """Refuse a table whose rows are not the records of the model."""
+        return
 
     @property
     def fit_assumptions(self) -> tuple[str, ...]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+_CHUNK = 2**20  # numbers of a stack that are compared at a time
+
 
 def row_log_ratio_spread(kernel: np.ndarray) -> np.ndarray:
     """Hilbert's distance between every pair of rows, as an s x s matrix. O(s^3).
 
     Columns that are zero in both rows are dropped; a column that is zero in one of them only
-    makes the distance infinite.
+    makes the distance infinite. A stack of matrices, shape (.., s, m), gives a stack (.., s, s).
 
     Examples
     --------
@@ -24,14 +26,14 @@ def row_log_ratio_spread(kernel: np.ndarray) -> np.ndarray:
     positive = kernel > 0
     with np.errstate(divide="ignore"):
         logs = np.where(positive, np.log(kernel), 0.0)
-    difference = logs[:, None, :] - logs[None, :, :]
-    both = positive[:, None, :] & positive[None, :, :]
-    one = positive[:, None, :] ^ positive[None, :, :]
-    top = np.where(both, difference, -np.inf).max(axis=2)
-    bottom = np.where(both, difference, np.inf).min(axis=2)
+    difference = logs[..., :, None, :] - logs[..., None, :, :]
+    both = positive[..., :, None, :] & positive[..., None, :, :]
+    one = positive[..., :, None, :] ^ positive[..., None, :, :]
+    top = np.where(both, difference, -np.inf).max(axis=-1)
+    bottom = np.where(both, difference, np.inf).min(axis=-1)
     with np.errstate(invalid="ignore"):
-        spread = np.where(both.any(axis=2), top - bottom, 0.0)
-    return np.where(one.any(axis=2), np.inf, spread)
+        spread = np.where(both.any(axis=-1), top - bottom, 0.0)
+    return np.where(one.any(axis=-1), np.inf, spread)
 
 
 def diameter(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:
@@ -52,6 +54,35 @@ def diameter(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:
     """
     used = kernel if rows is None else kernel[rows]
     return float(row_log_ratio_spread(used).max()) if len(used) else 0.0
+
+
+def diameters(stack: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    """Birkhoff diameter of each matrix of a stack; all-zero rows are left out. O(k s^2 m).
+
+    Parameters
+    ----------
+    stack : (k, s, m) array
+        Non-negative; m need not be s.
+    rows : (k, s) boolean mask, optional
+        Rows of states that can occur; the others are left out.
+
+    Examples
+    --------
+    >>> diameters(np.array([[[.9, .1], [.2, .8]], [[1, 0], [0, 0]]])).round(6).tolist()
+    [3.583519, 0.0]
+    """
+    count, s, m = stack.shape
+    found = np.empty(count)
+    chunk = max(1, _CHUNK // (s * s * m))
+    for start in range(0, count, chunk):
+        part = stack[start : start + chunk]
+        used: np.ndarray = np.any(part > 0, axis=2)
+        if rows is not None:
+            used = used & rows[start : start + chunk]
+        spread = row_log_ratio_spread(part)
+        compared = used[:, :, None] & used[:, None, :]
+        found[start : start + chunk] = np.where(compared, spread, 0.0).max(axis=(1, 2))
+    return found
 
 
 def column_ratio(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from corrdp.encoding import SCHEMA
 from corrdp.errors import ModelError
 from corrdp.models.base import Model
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
-from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
-from corrdp.models.window import WindowChain
-
-_KEYS = {
-    "independent": {"n"},
-    "groups": {"m", "labels"},
-    "table": {"table"},
-    "markov": {"states", "transition", "initial", "length", "fit"},
-    "window": {"states", "order", "transition", "length", "fit"},
-}
 
 
 def model_from_dict(data: Any) -> Model:
@@ -35,15 +28,18 @@ def model_from_dict(data: Any) -> Model:
     if not isinstance(data, dict) or data.get("corrdp") != SCHEMA:
         raise ModelError(f'not a corrdp model: expected {{"corrdp": {SCHEMA}, "model": ...}}')
     kind = data.get("model")
-    if kind not in _KEYS:
-        raise ModelError(f"unknown model {kind!r}; use one of {', '.join(_KEYS)}")
+    if kind not in _READERS:
+        raise ModelError(f"unknown model {kind!r}; use one of {', '.join(_READERS)}")
     body = {k: v for k, v in data.items() if k not in ("corrdp", "model", "digest")}
-    unknown, absent = set(body) - _KEYS[kind], _KEYS[kind] - set(body)
-    if unknown or absent:
-        raise ModelError(
-            f"{kind} model has unknown keys {sorted(unknown)} and lacks {sorted(absent)}"
-        )
-    model = _build(kind, body)
+    try:
+        model = _READERS[kind](body)
+    except KeyError as error:
+        raise ModelError(f"{kind} model lacks the key {error}") from None
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"cannot read the {kind} model: {error}") from None
+    unknown = set(body) - set(model.fields())
+    if unknown:
+        raise ModelError(f"{kind} model has unknown keys {sorted(unknown)}")
     if data.get("digest", model.digest) != model.digest:
         raise ModelError(
             "the model's digest does not match its numbers: the file was edited. "
@@ -52,30 +48,63 @@ def model_from_dict(data: Any) -> Model:
     return model
 
 
-def _build(kind: str, body: dict[str, Any]) -> Model:
-    try:
-        if kind == "independent":
-            return Independent(body["n"])
-        if kind == "groups":
-            return Groups(body["m"], body["labels"])
-        if kind == "table":
-            return JointTable({tuple(values): p for values, p in body["table"]})
-        fit = body["fit"]
-        if fit is not None:
-            from corrdp.models.fitting import ChainFit
+Body = dict[str, Any]
 
-            fit = ChainFit.from_dict(fit)
-        if kind == "window":
-            return WindowChain(
-                body["transition"], body["order"], body["length"], body["states"], fitted=fit
-            )
-        return MarkovChain(
-            body["transition"], body["length"], body["initial"], body["states"], fitted=fit
+
+def _table(body: Body) -> Model:
+    return JointTable({tuple(values): p for values, p in body["table"]})
+
+
+def _chain_fit(body: Body) -> Any:
+    if body["fit"] is None:
+        return None
+    from corrdp.models.chains.fitting import ChainFit
+
+    return ChainFit.from_dict(body["fit"])
+
+
+def _markov(body: Body) -> Model:
+    from corrdp.models.chains.markov import MarkovChain
+
+    kernel, length, start = body["transition"], body["length"], body["initial"]
+    chain = MarkovChain(kernel, length, start, body["states"], fitted=_chain_fit(body))
+    if chain.fitted is not None and not np.allclose(chain.transition, chain.fitted.kernel):
+        raise ModelError(
+            "the transition probabilities are not those of the counts beside them: the file was "
+            "edited. For a chain of your own, set fit to null"
         )
-    except ModelError:
-        raise
-    except (TypeError, ValueError, KeyError) as error:
-        raise ModelError(f"cannot read the {kind} model: {error}") from None
+    return chain
+
+
+def _window(body: Body) -> Model:
+    from corrdp.models.chains.window import WindowChain
+
+    kernel, order, length = body["transition"], body["order"], body["length"]
+    return WindowChain(kernel, order, length, body["states"], fitted=_chain_fit(body))
+
+
+def _by_class(module: str, name: str) -> Callable[[Body], Model]:
+    """Models that read their own fields."""
+
+    def read(body: Body) -> Model:
+        from importlib import import_module
+
+        return getattr(import_module(f"corrdp.models.{module}"), name).from_fields(body)
+
+    return read
+
+
+_READERS: dict[str, Callable[[Body], Model]] = {
+    "independent": lambda body: Independent(body["n"]),
+    "groups": lambda body: Groups(body["m"], body["labels"]),
+    "table": _table,
+    "markov": _markov,
+    "window": _window,
+    "gaussian": _by_class("gaussian.records", "GaussianRecords"),
+    "tree": _by_class("networks.tree", "MarkovTree"),
+    "field": _by_class("networks.field", "MarkovField"),
+    "pedigree": _by_class("pedigrees.pedigree", "Pedigree"),
+}
 
 
 def load_model(path: str | Path) -> Model:

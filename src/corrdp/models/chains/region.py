@@ -15,7 +15,7 @@ import numpy as np
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:
-    from corrdp.models.chain import Chain
+    from corrdp.models.chains.chain import Chain
 
 
 def clopper_pearson(

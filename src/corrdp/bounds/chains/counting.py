@@ -15,12 +15,12 @@ import numpy as np
 from numba import njit
 
 from corrdp.bounds.base import ROUNDING, Bound
+from corrdp.bounds.chains.sweep import Side, prepare
+from corrdp.bounds.chains.transfer import PAIRWISE_STATES
 from corrdp.bounds.exact import REFERENCE
-from corrdp.bounds.sweep import Side, prepare
-from corrdp.bounds.transfer import PAIRWISE_STATES
 from corrdp.errors import NotApplicableError
 from corrdp.models.birkhoff import diameter
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 
 _FORGOTTEN = 1e-13  # a gap whose kernel has at most this diameter stands for all longer ones

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from corrdp.models.base import Model
 
 if TYPE_CHECKING:
-    from corrdp.models.diagnostics import Diagnostics
-    from corrdp.models.fitting import ChainFit
-    from corrdp.models.region import Region
+    from corrdp.models.chains.diagnostics import Diagnostics
+    from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.region import Region
 
 
 class Chain(Model):
@@ -25,14 +25,14 @@ class Chain(Model):
         return self.length if fit is None or fit.public else fit.rows
 
     def region(self, confidence: float) -> Region:
-        """Probabilities that the counts still allow; see :mod:`corrdp.models.region`."""
-        from corrdp.models.region import fitted_region
+        """Probabilities that the counts still allow; see :mod:`corrdp.models.chains.region`."""
+        from corrdp.models.chains.region import fitted_region
 
         return fitted_region(self, confidence)
 
     def diagnose(self, data: Any = None) -> Diagnostics:
-        """Whether the fitted chain describes its data; see :mod:`corrdp.models.diagnostics`."""
-        from corrdp.models.diagnostics import diagnose
+        """Whether the fitted chain describes its data: :mod:`corrdp.models.chains.diagnostics`."""
+        from corrdp.models.chains.diagnostics import diagnose
 
         return diagnose(self, data)
 

@@ -16,7 +16,7 @@ import numpy as np
 from corrdp.bounds.base import Bound, up
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Witness
 
 LANGE = "Lange (2024), corollary 7.4 (docs/theorems.md#lange)"

@@ -16,16 +16,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from corrdp.bounds.base import ROUNDING, Bound
+from corrdp.bounds.chains.records import by_record
+from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, prepare
 from corrdp.bounds.contraction import limit_with_skipping, skip_diameters
-from corrdp.bounds.records import by_record
-from corrdp.bounds.sweep import CLOSED, WORK, Side, prepare
 from corrdp.errors import NotApplicableError
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 
 REFERENCE = "theorem T-2 (docs/theorems.md#transfer)"
 PAIRWISE_STATES = 8  # above this many states one bound per pair of values takes too long
+_FURTHEST = 2**20  # distances worked out at most; beyond, the certificate stands for the rest
 _MOST_STATES = 120  # above this even one bound for all pairs does
+# What rounding leaves between a certificate and the value found, however far one looks: for tiny
+# epsilons more than the relative gap at which the search ends.
+_ROUNDED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,25 +138,43 @@ def _limits(s: int) -> tuple[bool, int]:
     return s <= PAIRWISE_STATES, 1 if s == 2 else (6 if s <= PAIRWISE_STATES else 3)
 
 
-def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bound:
-    kernel = np.ascontiguousarray(chain.transition[np.ix_(alive, alive)])
-    s, n = len(alive), chain.length
-    pairwise, longest = _limits(s)
+def two_sides(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> tuple[Side, Side]:
+    """What lies to the right and to the left of a target, one matrix of steps for all records.
+
+    Sides of a chain whose kernel changes with time reach to its ends only, not to any distance.
+    """
+    kernels = chain.transition[None] if chain.homogeneous else chain.transition
+    kernels = np.ascontiguousarray(kernels[:, alive][:, :, alive])
+    back = np.ascontiguousarray(np.swapaxes(kernels, 1, 2)[::-1])
+    longest = _limits(len(alive))[1]
     top = float(steps.max())
-    far = (limit_with_skipping(top, skip_diameters(chain))[0] + top) / 2.0
-    if n is not None:
-        far = min(far, n * top)
+    far = math.inf
+    if chain.homogeneous:
+        far = (limit_with_skipping(top, skip_diameters(chain))[0] + top) / 2.0
+    if chain.length is not None:
+        far = min(far, chain.length * top)
     elif math.isinf(far):
         raise NotApplicableError(
             "the chain never forgets, so the bound grows with its length; give it a length"
         )
-    ends = (np.ones(s), np.ascontiguousarray(chain.start[alive]))
-    matrices = (kernel[None], np.ascontiguousarray(kernel.T)[None])
-    sides = [
-        Side(prepare(m, longest), steps, end, np.array([far]))
-        for m, end in zip(matrices, ends, strict=True)
-    ]
-    most = max(int(WORK / (s**4 * longest)), 16)
+    right, left = np.ones(len(alive)), np.ascontiguousarray(chain.start[alive])
+    return (
+        Side(prepare(kernels, longest), steps, right, np.array([far])),
+        Side(prepare(back, longest), steps, left, np.array([far])),
+    )
+
+
+def has_closed(certified: float, found: float) -> bool:
+    """Whether a certificate for all distances meets the worst one found."""
+    return bool(certified <= found * (1.0 + CLOSED) + _ROUNDED)
+
+
+def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bound:
+    s, n = len(alive), chain.length
+    pairwise, longest = _limits(s)
+    top = float(steps.max())
+    sides = two_sides(chain, alive, steps)
+    most = min(max(int(WORK / (s**4 * longest)), 16), _FURTHEST)
     if n is not None:
         most = min(most, max(n - 1, 1))
     reach = min(32, most)
@@ -165,7 +187,7 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bo
         found = _combine(steps[0], right.found, left.found, n, got)
         certified = _combine(steps[0], right.certified, left.certified, n, got)
         whole = n is not None and got >= n - 1
-        closed = whole or certified.max() <= found.max() * (1.0 + CLOSED)
+        closed = whole or has_closed(certified.max(), found.max())
         if closed or got == most or got < reach:
             break
         reach = min(4 * reach, most)

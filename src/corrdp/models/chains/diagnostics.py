@@ -1,9 +1,9 @@
 """Does a fitted chain describe its data? Tests of its order and of its constancy, in words.
 
 Order k against k + 1: does the record k + 1 steps back tell anything that the last k do not? Halves
-and groups: does one kernel serve all times and all sequences? Each is a likelihood-ratio test (see
-:mod:`corrdp.models.ratio_tests`) on counts that the fit has kept, so no second pass is needed,
-except for the comparison of groups.
+and groups: does one kernel serve all times and all sequences? Each is a likelihood-ratio test
+(:mod:`corrdp.models.chains.ratio_tests`) on counts that the fit has kept, so no second pass is
+needed, except for the comparison of groups.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 
 from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import DataError, ModelError
-from corrdp.models.chain import Chain
-from corrdp.models.fitting import ChainFit
-from corrdp.models.ratio_tests import Cells, Margin, RatioTest, Slices, judge
-from corrdp.models.window import WindowChain
+from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.fitting import ChainFit
+from corrdp.models.chains.ratio_tests import Cells, Margin, RatioTest, Slices, judge
+from corrdp.models.chains.window import WindowChain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

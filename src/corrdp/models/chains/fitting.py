@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError, ModelError
-from corrdp.models.markov import MarkovChain
-from corrdp.models.private import COUNT_SENSITIVITY, noisy_counts, with_states
-from corrdp.models.window import WindowChain, of_order
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.private import COUNT_SENSITIVITY, noisy_counts, with_states
+from corrdp.models.chains.window import WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.tallies import TripleCounts
 
@@ -280,7 +280,8 @@ def fit_chain(
     Returns
     -------
     MarkovChain or WindowChain
-        Stationary, with ``fitted`` set to a :class:`ChainFit`.
+        Stationary, with ``fitted`` set to a :class:`ChainFit`. Where a recorded state is left for
+        ever, so that no stationary chain has it, the start is the share of visits instead.
 
     Examples
     --------
@@ -332,10 +333,21 @@ def fit_chain(
         public=public,
         runs=_longer_runs(data, found, texts, engine, state, orders, group, order),
     )
-    chain = MarkovChain(
-        fit.kernel, None if public else found.longest, None, found.states, fitted=fit
-    )
+    length = None if public else found.longest
+    chain = MarkovChain(fit.kernel, length, _start(fit), found.states, fitted=fit)
     return chain if order == 1 else of_order(chain, order)
+
+
+def _start(fit: ChainFit) -> np.ndarray | None:
+    """None for a stationary start; the share of visits where that would rule out recorded states.
+
+    A state that is left for ever has stationary probability 0, and yet it is in the data.
+    """
+    closed = [k for group in _closed_classes(fit.kernel) for k in group]
+    if len(closed) == len(fit.counts):
+        return None
+    visits = (fit.counts.sum(axis=0) + fit.counts.sum(axis=1)).astype(float)
+    return visits / visits.sum()
 
 
 def _longer_runs(

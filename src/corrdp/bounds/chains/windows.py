@@ -16,13 +16,13 @@ import numpy as np
 from numba import njit
 
 from corrdp.bounds.base import ROUNDING, Bound
-from corrdp.bounds.contraction import limit_with_skipping
+from corrdp.bounds.chains.skipping import limit_with_skipping
+from corrdp.bounds.chains.sweep import close_paths
 from corrdp.bounds.mixtures import star
-from corrdp.bounds.sweep import close_paths
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.birkhoff import diameter
-from corrdp.models.window import WindowChain
+from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate
 
 BLOCKS = "contraction on blocks (docs/theorems.md#order-k)"

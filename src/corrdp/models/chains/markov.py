@@ -12,11 +12,11 @@ import numpy as np
 from corrdp.errors import InputError, ModelError
 from corrdp.models.base import check_length
 from corrdp.models.birkhoff import column_ratio, diameter
-from corrdp.models.chain import Chain
+from corrdp.models.chains.chain import Chain
 
 if TYPE_CHECKING:
-    from corrdp.models.fitting import ChainFit
-    from corrdp.models.ratio_tests import RatioTest
+    from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.ratio_tests import RatioTest
 
 _ROW_TOLERANCE = 1e-9
 
@@ -307,8 +307,8 @@ class MarkovChain(Chain):
         public: bool = False,
         engine: str | None = None,
     ) -> Any:
-        """Estimate a chain by transition counts; see :func:`corrdp.models.fitting.fit_chain`."""
-        from corrdp.models.fitting import fit_chain
+        """Estimate a chain by transition counts: :func:`corrdp.models.chains.fitting.fit_chain`."""
+        from corrdp.models.chains.fitting import fit_chain
 
         return fit_chain(
             data,
@@ -325,13 +325,17 @@ class MarkovChain(Chain):
         )
 
     def order_test(self) -> RatioTest:
-        """First order against second; see :mod:`corrdp.models.diagnostics`."""
-        from corrdp.models.diagnostics import ORDER
+        """First order against second; see :mod:`corrdp.models.chains.diagnostics`."""
+        from corrdp.models.chains.diagnostics import ORDER
 
         test = self.diagnose().test(ORDER)
         if test is None:
             raise ModelError("a private fit keeps no counts to test the order on")
         return test
+
+    def with_length(self, length: int | None) -> MarkovChain:
+        """The same chain with another length; None is any length (one kernel only)."""
+        return MarkovChain(self.transition, length, self.initial, self.states, fitted=self.fitted)
 
     def with_order(self, order: int) -> Any:
         """The chain of another order from the counts of the same fit.
@@ -341,7 +345,7 @@ class MarkovChain(Chain):
         >>> MarkovChain.fit([0, 0, 1, 1, 0, 1] * 9).with_order(2)
         <Markov chain of order 2, 2 states, 54 records>
         """
-        from corrdp.models.window import of_order
+        from corrdp.models.chains.window import of_order
 
         if self.fitted is None:
             raise InputError("with_order needs a chain that was fitted: MarkovChain.fit(...)")
@@ -350,10 +354,18 @@ class MarkovChain(Chain):
     @property
     def assumptions(self) -> tuple[str, ...]:
         law = "stationary" if self.initial is None else "started from the given law"
+        if self.initial is not None and self.fitted is not None:
+            law = (
+                "started from the share of visits to each state, because some states are left for "
+                "ever and no stationary chain has them"
+            )
         said = [
             f"the records form a first-order Markov chain with this kernel, {law}",
             "a record is one time step: a person's whole series is not one record",
         ]
+        seen = zip(self.states, self.occurring, strict=True)
+        if never := ", ".join(str(state) for state, occurs in seen if not occurs):
+            said.append(f"state {never} never occurs under this start; if it does, give initial=")
         return (*said, *self.fit_assumptions)
 
     def describe(self) -> str:

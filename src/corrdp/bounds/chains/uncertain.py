@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from corrdp.bounds.base import Bound
+from corrdp.bounds.chains.ratios import ratio
+from corrdp.bounds.chains.windows import blocks
 from corrdp.bounds.contraction import contraction
-from corrdp.bounds.ratios import ratio
-from corrdp.bounds.windows import blocks
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.markov import MarkovChain
-from corrdp.models.region import Region, power_bounds, widest_diameter, widest_ratio
-from corrdp.models.window import WindowChain
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.region import Region, power_bounds, widest_diameter, widest_ratio
+from corrdp.models.chains.window import WindowChain
 
 _JUMPS = 12
 

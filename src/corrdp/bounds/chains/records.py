@@ -6,10 +6,10 @@ import numpy as np
 from numba import njit
 
 from corrdp.bounds.base import ROUNDING, Bound
+from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, prepare, sweep
 from corrdp.bounds.contraction import mirrored, side_costs, skip_diameters
-from corrdp.bounds.sweep import CLOSED, WORK, Side, prepare, sweep
 from corrdp.errors import NotApplicableError
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 
 

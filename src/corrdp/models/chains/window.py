@@ -15,11 +15,11 @@ import numpy as np
 
 from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.base import check_length
-from corrdp.models.chain import Chain
-from corrdp.models.markov import MarkovChain, check_law
+from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.markov import MarkovChain, check_law
 
 if TYPE_CHECKING:
-    from corrdp.models.fitting import ChainFit
+    from corrdp.models.chains.fitting import ChainFit
 
 _MAX_WINDOWS = 4096
 

@@ -1,0 +1,1 @@
+"""Bounds for Markov chains of any order; the engine is :mod:`corrdp.bounds.contraction`."""

@@ -1,0 +1,1 @@
+"""Bounds for trees and networks; the engine is :mod:`corrdp.bounds.contraction`."""

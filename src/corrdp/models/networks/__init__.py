@@ -1,0 +1,1 @@
+"""Trees and networks: records tied along links."""

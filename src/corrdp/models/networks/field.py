@@ -1,0 +1,344 @@
+"""Markov random fields: records on any graph, with factors of two or more records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from corrdp.errors import DataError, ModelError
+from corrdp.models.base import Model
+from corrdp.models.birkhoff import diameters
+from corrdp.models.networks.factors import (
+    check_edges,
+    check_potentials,
+    check_weights,
+    components,
+    read_graph,
+)
+
+if TYPE_CHECKING:
+    from corrdp.models.networks.ising import IsingFit
+    from corrdp.tables.source import Table
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class MarkovField(Model):
+    """Records on the nodes of a graph, tied by potentials on its edges.
+
+    ``Pr[x] ~ prod over edges e of psi_e(x_e) * prod over nodes i of w_i(x_i)``
+
+    where
+
+    * psi_e is the potential of edge e, a table with one axis per node of e, in the order in which
+      the edge is written; an edge may join more than two nodes,
+    * w_i are the weights of the states of node i by itself, ``fields``. Bounds hold for any
+      weights and do not read them; enumeration and sampling do.
+
+    Parameters
+    ----------
+    edges : (E, 2) array of int or sequence of tuples
+        The nodes of each edge, counted from 0; tuples may have more than two nodes.
+    potentials : array, (E, s, s) array, or sequence of arrays
+        One potential for every edge, or one per edge; shape (s,) * r for an edge of r nodes.
+        Not negative, finite, not all zero; zeros are hard constraints.
+    fields : (n, s) or (s,) array, optional
+        Positive weights of the states of each node, or of every node; equal when left out.
+    nodes : int, optional
+        Number of nodes, where some of the last ones have no edge.
+    states : sequence, optional
+        Labels of the states; 0..s-1 when left out.
+    labels : sequence, optional
+        Names of the nodes, in the order of their numbers.
+
+    References
+    ----------
+    T-8, docs/theorems.md#networks.
+
+    Examples
+    --------
+    >>> ring = MarkovField([(0, 1), (1, 2), (2, 3), (3, 0)], [[2, 1], [1, 2]])
+    >>> ring.length, ring.diameters.round(4).tolist()[:2]
+    (4, [1.3863, 1.3863])
+    """
+
+    kind: ClassVar[str] = "field"
+    members: np.ndarray
+    offsets: np.ndarray
+    potentials: Any
+    weights: np.ndarray | None
+    states: Any
+    labels: tuple[Any, ...] | None
+    fitted: IsingFit | None
+
+    def __init__(
+        self,
+        edges: Any,
+        potentials: Any,
+        fields: Any = None,
+        *,
+        nodes: int | None = None,
+        states: Sequence[Any] | None = None,
+        labels: Sequence[Any] | None = None,
+        fitted: IsingFit | None = None,
+    ) -> None:
+        # written out because the argument ``fields`` has the name of a method of every model
+        if labels is not None:
+            labels = tuple(labels)
+            nodes = len(labels) if nodes is None else nodes
+        members, offsets, n = check_edges(edges, nodes)
+        if labels is not None and (len(labels) != n or len(set(labels)) != n):
+            raise ModelError(f"need {n} distinct labels for {n} nodes, got {len(set(labels))}")
+        potentials, s = check_potentials(potentials, np.diff(offsets))
+        named = tuple(range(s)) if states is None else tuple(states)
+        if len(named) != s or len(set(named)) != s:
+            raise ModelError(f"need {s} distinct states for these potentials, got {named!r}")
+        values = {
+            "members": members,
+            "offsets": offsets,
+            "potentials": potentials,
+            "weights": check_weights(fields, n, s),
+            "states": named,
+            "length": n,
+            "labels": labels,
+            "fitted": fitted,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    # -- other ways to make one --------------------------------------------------------------
+
+    @classmethod
+    def from_networkx(cls, graph: Any, potential: Any = "potential") -> MarkovField:
+        """A field on the nodes of a networkx graph, which become the labels.
+
+        Parameters
+        ----------
+        graph : networkx.Graph or networkx.DiGraph
+        potential : (s, s) array or str
+            The potential of every edge, or the edge attribute that holds it. On a directed graph
+            the first axis is the tail's state; on an undirected one potentials must be symmetric.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> field = MarkovField.from_networkx(nx.path_graph(["a", "b", "c"]), [[2, 1], [1, 2]])
+        >>> field.labels, field.length
+        (('a', 'b', 'c'), 3)
+        """
+        edges, labels = read_graph(graph)
+        if isinstance(potential, str):
+            found = [data.get(potential) for _, _, data in graph.edges(data=True)]
+            bare = next((k for k, psi in enumerate(found) if psi is None), None)
+            if bare is not None:
+                ends = " - ".join(repr(labels[v]) for v in edges[bare])
+                raise ModelError(f"edge {ends} has no attribute {potential!r}")
+            potentials = np.array(found, dtype=float)
+        else:
+            potentials = np.array(potential, dtype=float)
+        if not graph.is_directed() and not np.array_equal(
+            potentials, np.swapaxes(potentials, -1, -2)
+        ):
+            raise ModelError(
+                "an undirected edge has no first node, so its potential must be symmetric; "
+                "use a networkx.DiGraph"
+            )
+        return cls(edges, potentials, labels=labels)
+
+    @classmethod
+    def ising(
+        cls, graph: Any, coupling: Any, field: float = 0.0, *, nodes: int | None = None
+    ) -> MarkovField:
+        """Two states that like (coupling > 0) or dislike to be equal along edges.
+
+        ``psi(x, y) = exp(J 1[x = y])``, ``w(x) = exp(h x)``, so that ``ln Pr[x_i = 1 | rest] /
+        Pr[x_i = 0 | rest] = h + J sum over neighbours j of (2 x_j - 1)``; edge diameter 2 abs(J).
+
+        Parameters
+        ----------
+        graph : networkx.Graph or (E, 2) array of int
+        coupling : float or sequence of float
+            J, one number or one per edge.
+        field : float
+            h, the log odds of state 1 of a node by itself.
+        nodes : int, optional
+            As in :class:`MarkovField`.
+
+        Examples
+        --------
+        >>> MarkovField.ising([(0, 1), (1, 2)], .5).diameters.tolist()
+        [1.0, 1.0, 1.0, 1.0]
+        """
+        edges, labels = read_graph(graph) if hasattr(graph, "nodes") else (graph, None)
+        try:
+            strength = np.asarray(coupling, dtype=float)
+            odds = float(field)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"coupling and field must be numbers: {error}") from None
+        if strength.ndim > 1 or not np.isfinite(strength).all() or not np.isfinite(odds):
+            raise ModelError("coupling must be finite, one number or one per edge; field finite")
+        potentials = np.ones((*strength.shape, 2, 2))
+        # scaled to a largest entry of 1, so that strong couplings do not overflow
+        potentials[..., [0, 1], [0, 1]] = np.exp(np.minimum(strength, 0.0))[..., None]
+        potentials[..., [0, 1], [1, 0]] = np.exp(-np.maximum(strength, 0.0))[..., None]
+        own = None if odds == 0.0 else [np.exp(min(-odds, 0.0)), np.exp(min(odds, 0.0))]
+        return cls(edges, potentials, own, nodes=nodes, labels=labels)
+
+    @classmethod
+    def fit(
+        cls,
+        data: Any,
+        *,
+        edges: Any,
+        state: str | None = None,
+        id: str | None = None,
+        edge_columns: tuple[str, str] | None = None,
+    ) -> MarkovField:
+        """An Ising model; see :func:`corrdp.models.networks.ising.fit_ising`."""
+        from corrdp.models.networks.ising import fit_ising
+
+        return fit_ising(data, edges=edges, state=state, id=id, edge_columns=edge_columns)
+
+    def check_table(self, table: Table) -> None:
+        """The nodes of a fit are known by name: another network's rows are refused."""
+        if self.fitted is None or self.fitted.id is None or self.labels is None:
+            return
+        rows = table.collect(table.pick(node=self.fitted.id))["node"].to_pylist()
+        names = [x if isinstance(x, int | float | str) else str(x) for x in rows]
+        known = set(self.labels)
+        strange = next((name for name in names if name not in known), None)
+        if strange is not None:
+            raise DataError(
+                f"id {strange!r} of {table.path} is no node of the model; fit it on this network"
+            )
+        if len(set(names)) < len(names):
+            raise DataError(f"{table.path} has a node in two rows; each has one")
+
+    # -- what the bounds need ----------------------------------------------------------------
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of nodes of each edge."""
+        return np.diff(self.offsets)
+
+    @property
+    def edges(self) -> Any:
+        """The nodes of each edge: an (E, r) array, or a list of tuples where sizes differ."""
+        if len(set(self.sizes.tolist())) <= 1:
+            return self.members.reshape(-1, int(self.sizes.max(initial=2)))
+        return [self.edge(e) for e in range(len(self.sizes))]
+
+    def edge(self, e: int) -> tuple[int, ...]:
+        """The nodes of edge e."""
+        return tuple(int(v) for v in self.members[self.offsets[e] : self.offsets[e + 1]])
+
+    def potential(self, e: int) -> np.ndarray:
+        """The potential of edge e, shape (s,) * (nodes of e)."""
+        if isinstance(self.potentials, tuple):
+            return self.potentials[e]
+        shared = self.potentials.ndim == self.sizes[e]
+        return self.potentials if shared else self.potentials[e]
+
+    @cached_property
+    def diameters(self) -> np.ndarray:
+        """How much each edge tells about each of its nodes, in the order of ``members``.
+
+        ``D(i, e) = max over a, b of the oscillation of ln psi_e(x_i = a, .) / psi_e(x_i = b, .)``
+        over the other nodes; for a pair it is Birkhoff's diameter, the same at both ends. States
+        that the potential rules out are left aside. O(E s^(r+1)).
+        """
+        found = np.empty(len(self.members))
+        for size in np.unique(self.sizes):
+            which = np.flatnonzero(self.sizes == size)
+            stack = self._stack(which, int(size))
+            for place in range(size):
+                front = np.moveaxis(stack, place + 1, 1)
+                flat = front.reshape(len(stack), len(self.states), -1)
+                found[self.offsets[which] + place] = diameters(flat)
+        return found
+
+    def _stack(self, which: np.ndarray, size: int) -> np.ndarray:
+        """The potentials of edges of one size; a single one where they share it."""
+        if isinstance(self.potentials, tuple):
+            return np.array([self.potentials[e] for e in which])
+        return self.potentials[None] if self.potentials.ndim == size else self.potentials[which]
+
+    @cached_property
+    def block_of_record(self) -> np.ndarray:
+        """Number of the independent block of each record; an edge of diameter 0 joins nothing.
+
+        Of a fitted model all edges join: its coupling is an estimate, even if it is 0.
+        """
+        assert self.length is not None
+        ties = np.ones(len(self.sizes), dtype=bool)
+        if self.fitted is None and len(ties):
+            ties = np.add.reduceat(self.diameters, self.offsets[:-1]) > 0
+        return components(self.members, self.offsets, ties, self.length)
+
+    def sample(self, rng: np.random.Generator, sweeps: int = 200) -> np.ndarray:
+        """A draw of all records by Gibbs sampling, as state labels: approximate.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        sweeps : int
+            How often every node is drawn anew, starting from states drawn by the weights alone.
+            Strong couplings need more.
+        """
+        from corrdp.models.networks.gibbs import gibbs
+
+        return np.array(self.states)[gibbs(self, rng, sweeps)]
+
+    # -- in words and in files ---------------------------------------------------------------
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        said = (
+            "the joint law is a product of these potentials, one for each edge, and of any "
+            "weights of single records; records without a path between them are independent",
+        )
+        return (*said, *self.fit_assumptions)
+
+    def describe(self) -> str:
+        largest = int(self.sizes.max(initial=2))
+        form = "edges" if largest == 2 else f"factors of up to {largest} records"
+        counted = f"{self.length} records, {len(self.sizes)} {form}"
+        return f"Markov field, {len(self.states)} states, {counted}"
+
+    def fields(self) -> dict[str, Any]:
+        alike = isinstance(self.edges, np.ndarray)
+        return {
+            "nodes": self.length,
+            "members": self.members,
+            "sizes": self.edges.shape[1] if alike else self.sizes,
+            "potentials": self.potentials,
+            "weights": self.weights,
+            "states": list(self.states),
+            "labels": None if self.labels is None else list(self.labels),
+            "fit": None if self.fitted is None else self.fitted.to_dict(),
+        }
+
+    @classmethod
+    def from_fields(cls, body: dict[str, Any]) -> MarkovField:
+        """Inverse of :meth:`fields`."""
+        members, sizes, fit = np.array(body["members"], dtype=np.int64), body["sizes"], body["fit"]
+        if isinstance(sizes, int):
+            edges: Any = members.reshape(-1, sizes)
+        else:
+            edges = [tuple(part) for part in np.split(members, np.cumsum(sizes)[:-1])]
+        if fit is not None:
+            from corrdp.models.networks.ising import IsingFit
+
+            fit = IsingFit.from_dict(fit)
+        return cls(
+            edges,
+            body["potentials"],
+            body["weights"],
+            nodes=body["nodes"],
+            states=body["states"],
+            labels=body["labels"],
+            fitted=fit,
+        )
