@@ -43,6 +43,7 @@ test-spark: $(STAMP)
 	$(BIN)/python -m pytest -m spark tests
 
 bench: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,bench]"
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 clean:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 
 import corrdp as cdp
+from corrdp.bounds.chains.sweep import Side, prepare
 from corrdp.bounds.contraction import contraction
-from corrdp.bounds.sweep import Side, prepare
 from corrdp.guarantees import Pure
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chains.markov import MarkovChain
 
 ACTIVITY = np.array([[9713, 1295], [1295, 2955]], dtype=float)
 ACTIVITY /= ACTIVITY.sum(axis=1, keepdims=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chains.markov import MarkovChain
 
 # compiled functions make the first example slow, and these machines are noisy
 settings.register_profile("corrdp", deadline=None, max_examples=40, print_blob=True)

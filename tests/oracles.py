@@ -133,3 +133,62 @@ def binary_response(eps: float) -> np.ndarray:
     """Channel of symmetric randomized response; eps = 0 says nothing."""
     keep = 1 / (1 + math.exp(-eps))
     return np.array([[keep, 1 - keep], [1 - keep, keep]])
+
+
+def tree_joint(parents: list[int], kernels: np.ndarray, root_law: np.ndarray) -> Joint:
+    """Joint law of a Markov tree; one kernel or one per node, -1 for a root."""
+    kernels = np.asarray(kernels)
+    joint = {}
+    for x in itertools.product(range(len(root_law)), repeat=len(parents)):
+        p = 1.0
+        for v, above in enumerate(parents):
+            kernel = kernels if kernels.ndim == 2 else kernels[v]
+            p *= root_law[x[v]] if above < 0 else kernel[x[above], x[v]]
+        if p > 0:
+            joint[x] = float(p)
+    return joint
+
+
+def field_joint(
+    edges: list[tuple[int, ...]], potentials: list[np.ndarray], weights: np.ndarray
+) -> Joint:
+    """Joint law of a Markov field with one potential per edge; weights has a row per node."""
+    n, s = weights.shape
+    joint = {}
+    for x in itertools.product(range(s), repeat=n):
+        p = math.prod(float(weights[v, x[v]]) for v in range(n))
+        for edge, psi in zip(edges, potentials, strict=True):
+            p *= float(psi[tuple(x[v] for v in edge)])
+        if p > 0:
+            joint[x] = p
+    total = sum(joint.values())
+    return {x: p / total for x, p in joint.items()}
+
+
+def lp_one_adversary(
+    joint: Joint, eps: np.ndarray, states: int, target: int, known: dict[int, int]
+) -> float:
+    """Worst leakage over all mechanisms for one adversary and the values that it knows."""
+    free = [j for j in range(len(eps)) if j not in known]
+    points = list(itertools.product(range(states), repeat=len(free)))
+    number = {x: k for k, x in enumerate(points)}
+    rows = []
+    for x, (place, t), value in itertools.product(points, enumerate(free), range(states)):
+        if value != x[place]:
+            row = np.zeros(len(points))
+            row[number[x]] = 1.0
+            row[number[(*x[:place], value, *x[place + 1 :])]] = -math.exp(eps[t])
+            rows.append(row)
+    laws = np.zeros((states, len(points)))
+    for x, p in joint.items():
+        if all(x[j] == v for j, v in known.items()):
+            laws[x[target], number[tuple(x[j] for j in free)]] += p
+    worst = 0.0
+    possible = [law / law.sum() for law in laws if law.any()]
+    for p, q in itertools.permutations(possible, 2):
+        result = linprog(
+            -p, A_ub=np.array(rows), b_ub=np.zeros(len(rows)), A_eq=q[None], b_eq=[1.0]
+        )
+        assert result.status == 0, result.message
+        worst = max(worst, math.log(-result.fun))
+    return worst

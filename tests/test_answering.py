@@ -13,9 +13,9 @@ from corrdp.answering import _check_room, exact_answer
 from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.mechanisms.laplace import in_units
 from corrdp.models.base import Model
+from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
-from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.reading import check_reads

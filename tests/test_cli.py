@@ -20,8 +20,8 @@ FIT = ("--state", "steps > 0", "--order", "date,interval")
 METHODS = ("general", "lange", "zhao", "ratio", "contraction", "transfer", "exact")
 
 
-def run(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+def run(*arguments: object, input: str | None = None):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=input)
 
 
 def done(*arguments: object):

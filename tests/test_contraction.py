@@ -9,16 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corrdp.bounds.contraction import (
-    contraction,
+from corrdp.bounds.chains import skipping
+from corrdp.bounds.chains.skipping import (
     contraction_inverse,
     contraction_limit,
     side_costs,
     skip_diameters,
+    useful_skips,
 )
+from corrdp.bounds.contraction import contraction, two_pass
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chains.markov import MarkovChain
 
 P = [[0.9, 0.1], [0.2, 0.8]]
 logarithmic = st.floats(-12, 3).map(lambda x: 10.0**x)
@@ -112,23 +114,20 @@ def test_limit_rises_with_both(eps, diameter, factor):
     assert contraction_limit(eps, diameter * factor) >= value
 
 
-def test_fast_and_careful_recursions_agree():
-    """tanh form (small numbers) against the star form (any numbers)."""
-    from corrdp.bounds import contraction as module
-
+def test_the_path_as_a_tree_and_the_recursion_with_jumps_agree():
+    """Jumps gain nothing here, so the engine for trees must give the sides of the chain."""
     rng = np.random.default_rng(5)
     eps = rng.uniform(0.05, 2, 500)
     diameters = skip_diameters(MarkovChain(P, 500))
-    fast = side_costs(eps, diameters)
-    careful = np.zeros(500)
-    module._side_by_star(eps, diameters, 0, np.arange(1, 33), careful)
-    np.testing.assert_allclose(fast, careful, rtol=1e-12)
+    assert useful_skips(diameters, eps.min()).tolist() == [1]
+    sides = eps + side_costs(eps, diameters) + side_costs(eps[::-1], diameters)[::-1]
+    path = two_pass(np.arange(-1, 499), diameters[:, 0], eps)
+    np.testing.assert_allclose(path, sides, rtol=3e-12)
+    assert (path >= sides).all()
 
 
 def test_useful_skips_lose_nothing():
     """Leaving out jump lengths by the criterion never changes the result."""
-    from corrdp.bounds import contraction as module
-
     rng = np.random.default_rng(6)
     for _ in range(60):
         s = int(rng.integers(2, 5))
@@ -140,7 +139,7 @@ def test_useful_skips_lose_nothing():
         eps = rng.uniform(0.01, 1.0, 40)
         diameters = skip_diameters(chain)
         every = np.zeros(40)
-        module._side_by_star(eps, diameters, 0, np.arange(1, 33), every)
+        skipping._side(eps, diameters, 0, np.arange(1, 33), every)
         np.testing.assert_allclose(side_costs(eps, diameters), every, rtol=1e-11, atol=1e-13)
 
 

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 from corrdp import Independent, MarkovChain
 from corrdp.cli.app import app
 from corrdp.errors import DataError, InputError, ModelError
-from corrdp.models.diagnostics import GROUPS, HALVES, ORDER, Diagnostics, diagnose
-from corrdp.models.fitting import ChainFit
-from corrdp.models.ratio_tests import RatioTest
+from corrdp.models.chains.diagnostics import GROUPS, HALVES, ORDER, Diagnostics, diagnose
+from corrdp.models.chains.fitting import ChainFit
+from corrdp.models.chains.ratio_tests import RatioTest
 from corrdp.tables.counting import count_triples
 from corrdp.tables.grouping import count_by_group
 from corrdp.tables.sequences import count_by_sequence, count_sequences

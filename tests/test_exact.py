@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corrdp as cdp
-from corrdp.bounds.counting import exact_sum
+from corrdp.bounds.chains.counting import exact_sum
 from corrdp.bounds.exact import exact_every_mechanism, exact_query, table_of
 from corrdp.errors import NotApplicableError
 from tests.conftest import chains

@@ -14,7 +14,8 @@ from scipy import stats
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism, steps
 from corrdp.mechanisms.laplace import DiscreteLaplace, Laplace, in_units
-from corrdp.mechanisms.response import GRR, BinaryResponse
+from corrdp.mechanisms.local.direct import GRR
+from corrdp.mechanisms.response import BinaryResponse
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 
 CHANCE = 1e-6  # a sampler is called wrong when chance alone would do it this rarely

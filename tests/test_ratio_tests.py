@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from corrdp import MarkovChain
-from corrdp.models.diagnostics import GROUPS, HALVES, INDEPENDENCE, ORDER, diagnose
-from corrdp.models.ratio_tests import Cells, judge, log_chi_square_tail, p_in_words
+from corrdp.models.chains.diagnostics import GROUPS, HALVES, INDEPENDENCE, ORDER, diagnose
+from corrdp.models.chains.ratio_tests import Cells, judge, log_chi_square_tail, p_in_words
 from tests.walks import KERNEL, by_scipy, made, walk, walk_twice
 
 SIGNIFICANCE = 1e-3

@@ -17,10 +17,10 @@ from corrdp.answering import exact_answer
 from corrdp.errors import CorrdpError, DataError, InputError, QueryError, RefusedError
 from corrdp.mechanisms.laplace import DiscreteLaplace
 from corrdp.models.base import Model
+from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.files import model_from_dict
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
-from corrdp.models.markov import MarkovChain
 from corrdp.models.table import JointTable
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.reading import check_reads

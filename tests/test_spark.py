@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from corrdp import MarkovChain
 from corrdp.cli.app import app
 from corrdp.errors import DataError
-from corrdp.models.fitting import fit_chain
+from corrdp.models.chains.fitting import fit_chain
 from corrdp.tables.counting import count_triples, count_where, grid_sum, histogram
 from corrdp.tables.grouping import count_by_group
 from corrdp.tables.source import Table, open_table

@@ -190,7 +190,7 @@ def test_column_names_with_spaces_quotes_and_case(tmp_path):
 
 def test_importing_loads_no_engine():
     script = (
-        "import sys, corrdp, corrdp.models.fitting, corrdp.tables.counting, "
+        "import sys, corrdp, corrdp.models.chains.fitting, corrdp.tables.counting, "
         "corrdp.tables.sequences\n"
         "print(sorted({'ibis', 'duckdb', 'pyarrow', 'pandas'} & set(sys.modules)))"
     )

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corrdp.bounds import records
-from corrdp.bounds import transfer as module
+from corrdp.bounds.chains import records
+from corrdp.bounds.chains import transfer as module
+from corrdp.bounds.chains.sweep import Side, prepare
+from corrdp.bounds.chains.transfer import step_matrices, transfer
 from corrdp.bounds.contraction import contraction, contraction_limit
-from corrdp.bounds.sweep import Side, prepare
-from corrdp.bounds.transfer import step_matrices, transfer
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.markov import MarkovChain
+from corrdp.models.chains.markov import MarkovChain
 from tests.conftest import budgets, chains
 from tests.oracles import binary_response, chain_joint, lp_worst_case, response_leakage
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from corrdp.models.diagnostics import Diagnostics
-from corrdp.models.ratio_tests import RatioTest
+from corrdp.models.chains.diagnostics import Diagnostics
+from corrdp.models.chains.ratio_tests import RatioTest
 
 KERNEL = np.array([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
 SECOND = np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.6, 0.4], [0.2, 0.8]]])  # [before, present, next]

@@ -18,14 +18,23 @@ _HOME = {
     "Independent": "corrdp.models.independent",
     "Groups": "corrdp.models.groups",
     "JointTable": "corrdp.models.table",
-    "MarkovChain": "corrdp.models.markov",
-    "WindowChain": "corrdp.models.window",
+    "MarkovChain": "corrdp.models.chains.markov",
+    "WindowChain": "corrdp.models.chains.window",
+    "GaussianRecords": "corrdp.models.gaussian.records",
+    "MarkovTree": "corrdp.models.networks.tree",
+    "MarkovField": "corrdp.models.networks.field",
+    "Pedigree": "corrdp.models.pedigrees.pedigree",
+    "HardyWeinberg": "corrdp.models.pedigrees.mendel",
+    "read_linkage": "corrdp.models.pedigrees.linkage",
+    "snp_report": "corrdp.report.snps",
+    "Adversary": "corrdp.bounds.scopes",
     "load_model": "corrdp.models.files",
     "write_report": "corrdp.report.page",
     "Count": "corrdp.queries",
     "Sum": "corrdp.queries",
     "Mean": "corrdp.queries",
     "Histogram": "corrdp.queries",
+    "Series": "corrdp.queries",
     "Pure": "corrdp.guarantees",
     "Approximate": "corrdp.guarantees",
     "L1": "corrdp.guarantees",
@@ -34,19 +43,67 @@ _HOME = {
     "Laplace": "corrdp.mechanisms.laplace",
     "DiscreteLaplace": "corrdp.mechanisms.laplace",
     "BinaryResponse": "corrdp.mechanisms.response",
-    "GRR": "corrdp.mechanisms.response",
+    "GRR": "corrdp.mechanisms.local.direct",
     "Certificate": "corrdp.results",
     "Leakage": "corrdp.results",
     "Calibration": "corrdp.results",
     "Release": "corrdp.results",
+    "SeriesCalibration": "corrdp.results",
+    "Sanitized": "corrdp.results",
+    "CorrelatedResponse": "corrdp.mechanisms.correlated",
+    "estimate_count": "corrdp.mechanisms.estimating",
+    "estimate_counts": "corrdp.mechanisms.estimating",
+    "output_leakage": "corrdp.bounds.chains.outputs",
+    "SingleBit": "corrdp.attacks.single",
+    "ForwardBackward": "corrdp.attacks.forward_backward",
+    "Viterbi": "corrdp.attacks.viterbi",
+    "LSTM": "corrdp.attacks.lstm",
+    "posterior": "corrdp.attacks.forward_backward",
+    "success_bound": "corrdp.attacks.limits",
+    "risk": "corrdp.reconstruction.telling",
+    "Risk": "corrdp.reconstruction.telling",
+    "Threat": "corrdp.reconstruction.threats",
+    "rad": "corrdp.reconstruction.exact",
+    "rad_bound": "corrdp.reconstruction.bounds",
+    "rero": "corrdp.reconstruction.robustness",
+    "rero_bound": "corrdp.reconstruction.robustness",
+    "advantage": "corrdp.reconstruction.advantages",
+    "epsilon_for_risk": "corrdp.reconstruction.calibrating",
+    "mu_for_risk": "corrdp.reconstruction.calibrating",
+    "sigma_for_risk": "corrdp.reconstruction.calibrating",
+    "calibrate_risk": "corrdp.reconstruction.calibrating",
+    "Ledger": "corrdp.accounting.ledger",
+    "release_with_ledger": "corrdp.accounting.ledger_release",
+    "account": "corrdp.accounting.composition",
+    "Composition": "corrdp.accounting.composition",
+    "Plan": "corrdp.accounting.plan",
+    "Step": "corrdp.accounting.steps",
+    "load_plan": "corrdp.accounting.plan",
+    "check_proof": "corrdp.accounting.checker",
     "CorrdpError": "corrdp.errors",
 }
 
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from corrdp.accounting.checker import check_proof as check_proof
+    from corrdp.accounting.composition import Composition as Composition
+    from corrdp.accounting.composition import account as account
+    from corrdp.accounting.ledger import Ledger as Ledger
+    from corrdp.accounting.ledger_release import release_with_ledger as release_with_ledger
+    from corrdp.accounting.plan import Plan as Plan
+    from corrdp.accounting.plan import load_plan as load_plan
+    from corrdp.accounting.steps import Step as Step
+    from corrdp.attacks.forward_backward import ForwardBackward as ForwardBackward
+    from corrdp.attacks.forward_backward import posterior as posterior
+    from corrdp.attacks.limits import success_bound as success_bound
+    from corrdp.attacks.lstm import LSTM as LSTM
+    from corrdp.attacks.single import SingleBit as SingleBit
+    from corrdp.attacks.viterbi import Viterbi as Viterbi
+    from corrdp.bounds.chains.outputs import output_leakage as output_leakage
     from corrdp.bounds.dispatch import leakage as leakage
     from corrdp.bounds.impossibility import minimum_error as minimum_error
+    from corrdp.bounds.scopes import Adversary as Adversary
     from corrdp.calibration import calibrate as calibrate
     from corrdp.errors import CorrdpError as CorrdpError
     from corrdp.guarantees import GDP as GDP
@@ -54,25 +111,50 @@ if TYPE_CHECKING:
     from corrdp.guarantees import Approximate as Approximate
     from corrdp.guarantees import Pure as Pure
     from corrdp.guarantees import Tradeoff as Tradeoff
+    from corrdp.mechanisms.correlated import CorrelatedResponse as CorrelatedResponse
+    from corrdp.mechanisms.estimating import estimate_count as estimate_count
+    from corrdp.mechanisms.estimating import estimate_counts as estimate_counts
     from corrdp.mechanisms.laplace import DiscreteLaplace as DiscreteLaplace
     from corrdp.mechanisms.laplace import Laplace as Laplace
-    from corrdp.mechanisms.response import GRR as GRR
+    from corrdp.mechanisms.local.direct import GRR as GRR
     from corrdp.mechanisms.response import BinaryResponse as BinaryResponse
+    from corrdp.models.chains.markov import MarkovChain as MarkovChain
+    from corrdp.models.chains.window import WindowChain as WindowChain
     from corrdp.models.files import load_model as load_model
+    from corrdp.models.gaussian.records import GaussianRecords as GaussianRecords
     from corrdp.models.groups import Groups as Groups
     from corrdp.models.independent import Independent as Independent
-    from corrdp.models.markov import MarkovChain as MarkovChain
+    from corrdp.models.networks.field import MarkovField as MarkovField
+    from corrdp.models.networks.tree import MarkovTree as MarkovTree
+    from corrdp.models.pedigrees.linkage import read_linkage as read_linkage
+    from corrdp.models.pedigrees.mendel import HardyWeinberg as HardyWeinberg
+    from corrdp.models.pedigrees.pedigree import Pedigree as Pedigree
     from corrdp.models.table import JointTable as JointTable
-    from corrdp.models.window import WindowChain as WindowChain
     from corrdp.queries import Count as Count
     from corrdp.queries import Histogram as Histogram
     from corrdp.queries import Mean as Mean
+    from corrdp.queries import Series as Series
     from corrdp.queries import Sum as Sum
+    from corrdp.reconstruction.advantages import advantage as advantage
+    from corrdp.reconstruction.bounds import rad_bound as rad_bound
+    from corrdp.reconstruction.calibrating import calibrate_risk as calibrate_risk
+    from corrdp.reconstruction.calibrating import epsilon_for_risk as epsilon_for_risk
+    from corrdp.reconstruction.calibrating import mu_for_risk as mu_for_risk
+    from corrdp.reconstruction.calibrating import sigma_for_risk as sigma_for_risk
+    from corrdp.reconstruction.exact import rad as rad
+    from corrdp.reconstruction.robustness import rero as rero
+    from corrdp.reconstruction.robustness import rero_bound as rero_bound
+    from corrdp.reconstruction.telling import Risk as Risk
+    from corrdp.reconstruction.telling import risk as risk
+    from corrdp.reconstruction.threats import Threat as Threat
     from corrdp.report.page import write_report as write_report
+    from corrdp.report.snps import snp_report as snp_report
     from corrdp.results import Calibration as Calibration
     from corrdp.results import Certificate as Certificate
     from corrdp.results import Leakage as Leakage
     from corrdp.results import Release as Release
+    from corrdp.results import Sanitized as Sanitized
+    from corrdp.results import SeriesCalibration as SeriesCalibration
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.models.base import Model
-from corrdp.models.chain import Chain
+from corrdp.models.chains.chain import Chain
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
 from corrdp.queries import Count, Mean, Query, Sum, is_missing
@@ -168,7 +168,7 @@ def _answer_real(model: Model, query: Query, table: Table, state: str | None) ->
         for text in expressions(model, query, state)
     ]
     if model.fitted is not None:
-        model.fitted.check_blocks(table)
+        model.check_table(table)
         _check_missing(query, table, sum(f.rows for f in found), sum(f.missing for f in found))
     else:  # row by row the records of the model, in its order
         _check_rows(model, query, table, found[0].rows, found[0].missing)
@@ -187,10 +187,11 @@ def _add_up(query: Query, cells: dict[Any, int]) -> list[int]:
 
 
 def _check_rows(model: Model, query: Query, table: Table, rows: int, missing: int) -> None:
+    model.check_table(table)
     _check_missing(query, table, rows, missing)
     if model.length is not None:
         group = model.fitted.group if isinstance(model, Chain) and model.fitted else None
-        _check_length(model, rows if group is None else _longest(table, group))
+        _check_length(model, rows if group is None else longest_group(table, group))
 
 
 def _check_missing(query: Query, table: Table, rows: int, missing: int) -> None:
@@ -203,7 +204,7 @@ def _check_missing(query: Query, table: Table, rows: int, missing: int) -> None:
     _check_n(query, rows - missing)
 
 
-def _longest(table: Table, group: str) -> int:
+def longest_group(table: Table, group: str) -> int:
     """Rows of the largest group."""
     rows = table.pick(series=group)
     sizes = rows.group_by("series").aggregate(n=rows.count())

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal, overload
 
+from corrdp.bounds.applicable import BY_NAME_ONLY
 from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.scopes import spread_over
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.guarantees import L1, Pure
 from corrdp.models.base import Model
-from corrdp.models.markov import MarkovChain
-from corrdp.queries import Query, Sum
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.queries import Query, Series, Sum
 from corrdp.reading import resolved
-from corrdp.results import Calibration, Leakage
+from corrdp.results import Calibration, Leakage, SeriesCalibration
 
 _PRECISION = 1e-9  # relative width of the bracket around epsilon
 _LONG = 10_000  # a longer chain is searched as one of any length, which leaks no less
@@ -25,6 +27,20 @@ def guarantee_of(model: Model, query: Query, epsilon: float) -> Pure | L1:
     return spread_over(model, query, epsilon)
 
 
+@overload
+def calibrate(  # type: ignore[overload-overlap]
+    model: Model,
+    target: float | None = None,
+    *,
+    query: Series,
+    epsilon: float | None = None,
+    method: str = "best",
+    confidence: float | None = None,
+    adversary: Literal["all", "none"] = "all",
+) -> SeriesCalibration: ...
+
+
+@overload
 def calibrate(
     model: Model,
     target: float | None = None,
@@ -33,7 +49,20 @@ def calibrate(
     epsilon: float | None = None,
     method: str = "best",
     confidence: float | None = None,
-) -> Calibration:
+    adversary: Literal["all", "none"] = "all",
+) -> Calibration: ...
+
+
+def calibrate(
+    model: Model,
+    target: float | None = None,
+    *,
+    query: Query,
+    epsilon: float | None = None,
+    method: str = "best",
+    confidence: float | None = None,
+    adversary: Literal["all", "none"] = "all",
+) -> Calibration | SeriesCalibration:
     """Largest epsilon, and so least noise, whose leakage on the model is at most the target.
 
     ``epsilon = max { e : leakage(model, e) <= target }``, rounded down.
@@ -53,10 +82,14 @@ def calibrate(
         this query, often with less noise, and good for nothing else.
     confidence : float, optional
         For fitted models: keep the target for every law that the data still allow.
+    adversary : {"all", "none"}
+        For a :class:`~corrdp.queries.Series`: "none" promises only against an adversary who knows
+        no other record.
 
     Returns
     -------
     Calibration
+        For a Series, a SeriesCalibration: its ``mechanism`` is the response that distorts least.
 
     Raises
     ------
@@ -79,11 +112,28 @@ def calibrate(
     >>> round(cal.epsilon, 4), cdp.leakage(chain, cal.epsilon).value <= 1.0
     (0.1691, True)
     """
+    if method in BY_NAME_ONLY:
+        raise NotApplicableError(
+            f"no promise can be made by {method}: it is no bound for what would be released; use "
+            "method='best'"
+        )
     if (target is None) == (epsilon is None):
         raise InputError("give either a target (BDP level) or epsilon (DP level): one of them")
     if not isinstance(query, Query):
-        raise InputError(f"query must be Count, Sum, Mean or Histogram, got {query!r}")
+        raise InputError(f"query must be Count, Sum, Mean, Histogram or Series, got {query!r}")
     query = resolved(model, query)
+    if isinstance(query, Series):
+        if confidence is not None:
+            raise NotApplicableError("a series is calibrated for one kernel, not for a region")
+        from corrdp.sanitizing import calibrate_series
+
+        level = None if epsilon is None else _positive("epsilon", epsilon)
+        goal = None if target is None else _positive("target", target)
+        return calibrate_series(
+            model, goal, query=query, epsilon=level, method=method, adversary=adversary
+        )
+    if adversary != "all":
+        raise InputError('adversary="none" is for Series(); a curator\'s promise is against all')
 
     def measure(level: float, law: Model = model) -> Leakage:
         # on real records it is the query's clipping and rounding that the bounds are about
@@ -133,7 +183,7 @@ def _any_length(model: Model, query: Query) -> Model:
         return model
     if getattr(query, "records", None) is not None:
         return model
-    return MarkovChain(model.transition, None, model.initial, model.states, fitted=model.fitted)
+    return model.with_length(None)
 
 
 def _positive(name: str, value: float | None) -> float:

@@ -23,7 +23,10 @@ def encode(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
-        return [encode(v) for v in value.tolist()]
+        plain = value.tolist()
+        # number by number only where it matters: a million entries are common
+        finite = value.dtype.kind in "biu" or (value.dtype.kind == "f" and np.isfinite(value).all())
+        return plain if finite else [encode(v) for v in plain]
     if isinstance(value, float):
         if math.isnan(value):
             raise InputError("a result must not hold NaN")

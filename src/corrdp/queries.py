@@ -1,4 +1,4 @@
-"""The questions corrdp answers: counts, clipped sums and means, histograms.
+"""The questions corrdp answers: counts, clipped sums and means, histograms, whole series.
 
 A query knows what one changed record can do to its answer. Answers live on a public grid (whole
 numbers for counts, a power of two for sums), so that noise is drawn exactly on integers.
@@ -48,6 +48,8 @@ def _check_bounds(lower: float, upper: float) -> tuple[float, float]:
     low, high = float(lower), float(upper)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise QueryError(f"need finite lower < upper, got lower={lower}, upper={upper}")
+    if max(abs(low), abs(high)) > 1e300:
+        raise QueryError(f"[{low:g}, {high:g}] is too wide for numbers of 64 bits; narrow it")
     return low, high
 
 
@@ -378,6 +380,44 @@ class Histogram(Query):
         return list(counts.values())
 
 
+@dataclass(frozen=True)
+class Series(Query):
+    """The whole series, each record reported by itself and sometimes wrongly.
+
+    Every record is randomized on its own, so no curator is needed, and the published series can be
+    asked anything for ever.
+
+    Parameters
+    ----------
+    symmetric : bool
+        With two states: whether both must be misreported equally often. Left free, the rarer one
+        usually is more often.
+    missing : {"raise", "skip"}
+        "skip" leaves gaps where nothing was recorded; where they are is then public.
+
+    Examples
+    --------
+    >>> str(Series())
+    'whole series, each record by randomized response'
+    """
+
+    kind: ClassVar[str] = "series"
+    symmetric: bool = False
+    missing: Missing = "raise"
+
+    def __post_init__(self) -> None:
+        _check_missing(self.missing)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        if self.missing == "raise":
+            return ()
+        return ("which records are missing is public; they stay missing in the published series",)
+
+    def __str__(self) -> str:
+        return "whole series, each record by randomized response"
+
+
 def query_from_dict(data: dict[str, Any]) -> Query:
     """Inverse of ``query.to_dict()``.
 
@@ -386,7 +426,7 @@ def query_from_dict(data: dict[str, Any]) -> Query:
     >>> query_from_dict(Count(1).to_dict()) == Count(1)
     True
     """
-    kinds: dict[str, type[Query]] = {c.kind: c for c in (Count, Sum, Mean, Histogram)}
+    kinds: dict[str, type[Query]] = {c.kind: c for c in (Count, Sum, Mean, Histogram, Series)}
     fields = dict(data)
     kind = fields.pop("query", None)
     if kind not in kinds:

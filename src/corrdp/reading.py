@@ -77,7 +77,7 @@ def _check_real(model: Model, query: Query) -> None:
             f"Gaussian records can be summed, Sum(lower, upper) or Mean(lower, upper); a "
             f"{query.kind} is not l1-private"
         )
-    columns = () if model.fitted is None else model.fitted.columns
+    columns = () if model.fitted is None else model.fitted.reading
     if query.column is not None and columns and query.column not in columns:
         raise QueryError(
             f"the model speaks about {', '.join(columns)}, the query reads `{query.column}`; "
@@ -98,7 +98,7 @@ def _check_text(model: Model, query: Query) -> None:
             f"{text!r}. Fit the model on a table with a state that determines the query, or ask "
             "about the states"
         )
-    if _tokens(text) != _tokens(fitted):
+    if tokens(text) != tokens(fitted):
         raise QueryError(
             f"the model speaks about `{fitted}`, the query reads `{text}`; ask about one of its "
             f"states, {listed(model)}, or fit the model on a state that determines the query"
@@ -109,7 +109,7 @@ def _check_text(model: Model, query: Query) -> None:
         )
 
 
-def _tokens(text: str) -> list[str]:
+def tokens(text: str) -> list[str]:
     """An SQL expression without the white space between its words."""
     return re.findall(r"""'[^']*'|"[^"]*"|\w+|[^\w\s]""", text)
 
@@ -139,7 +139,7 @@ def what_is_read(model: Model, query: Query, data: Any, state: str | None) -> st
 def expressions(model: Model, query: Query, state: str | None) -> tuple[str, ...]:
     """What the query reads in each row of a table: one expression, or one per column."""
     if model.real_valued and query.column is None and model.fitted is not None:
-        return tuple(model.fitted.columns)
+        return model.fitted.reading
     if names_column(model):
         fitted = getattr(model.fitted, "state", None)
         if fitted is None and state is None:
@@ -147,7 +147,7 @@ def expressions(model: Model, query: Query, state: str | None) -> tuple[str, ...
                 "the model does not say which column holds its states; give state=..., fit it on "
                 "the table, or pass the states as a sequence"
             )
-        if fitted is not None and state is not None and _tokens(state) != _tokens(fitted):
+        if fitted is not None and state is not None and tokens(state) != tokens(fitted):
             raise QueryError(f"the model was fitted on `{fitted}`, not on `{state}`")
         return (fitted or str(state),)
     if state is not None:

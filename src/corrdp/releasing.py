@@ -5,6 +5,8 @@ Everything that can be wrong is checked before noise is drawn: an error releases
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,30 +54,56 @@ def draw(
     >>> isinstance(answer.value, int), answer.scale
     (True, 1.0)
     """
+    return prepare(calibration, data, nonnegative=nonnegative, state=state).draw()
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A release that lacks nothing but its noise: what could be wrong with it was checked."""
+
+    calibration: Calibration
+    measurement: Any
+    scale: float  # in steps of the query's grid
+    exact: Sequence[int]
+    reads: str
+    nonnegative: bool
+
+    def draw(self) -> Release:
+        """Draw the noise."""
+        calibration, query = self.calibration, self.calibration.query
+        drawn = with_noise(self.measurement, self.exact)
+        noisy = [max(k, 0) for k in drawn] if self.nonnegative else drawn
+        return Release(
+            value=in_units(query, noisy),
+            epsilon=calibration.epsilon,
+            target=calibration.target,
+            leakage=calibration.leakage.value,
+            certificate=calibration.leakage.certificate,
+            scope=calibration.leakage.scope,
+            query=query.to_dict(),
+            scale=self.scale * query.grid,
+            grid=query.grid,
+            assumptions=calibration.assumptions,
+            model=calibration.model.describe(),
+            digest=calibration.model.digest,
+            reads=self.reads,
+            nonnegative=self.nonnegative,
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+
+def prepare(
+    calibration: Calibration, data: Any, *, nonnegative: bool = False, state: str | None = None
+) -> Prepared:
+    """Check everything and read the data, for a release that is charged before it is drawn."""
     query, model = calibration.query, calibration.model
     check_reads(model, query)
     _check_proof(calibration)
     least = DiscreteLaplace.for_epsilon(query, calibration.epsilon).scale / query.grid
     measurement, scale = integer_mechanism(query.cells, query.steps, calibration.epsilon, least)
-    drawn = with_noise(measurement, exact_answer(model, query, data, state))
-    noisy = [max(k, 0) for k in drawn] if nonnegative else drawn
-    return Release(
-        value=in_units(query, noisy),
-        epsilon=calibration.epsilon,
-        target=calibration.target,
-        leakage=calibration.leakage.value,
-        certificate=calibration.leakage.certificate,
-        scope=calibration.leakage.scope,
-        query=query.to_dict(),
-        scale=scale * query.grid,
-        grid=query.grid,
-        assumptions=calibration.assumptions,
-        model=model.describe(),
-        digest=model.digest,
-        reads=what_is_read(model, query, data, state),
-        nonnegative=nonnegative,
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+    exact = exact_answer(model, query, data, state)
+    reads = what_is_read(model, query, data, state)
+    return Prepared(calibration, measurement, scale, exact, reads, nonnegative)
 
 
 def _check_proof(calibration: Calibration) -> None:

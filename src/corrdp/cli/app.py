@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from corrdp import __version__
-from corrdp.cli import learn, measure, publish
+from corrdp.cli import books, judge, learn, measure, publish, sanitize, total
 from corrdp.errors import CorrdpError, InputError
 
 BAD_INPUT, REFUSED = 2, 3
@@ -96,3 +96,7 @@ app.command("fit", epilog=learn.EXAMPLE)(learn.fit)
 app.command("leakage", epilog=measure.LEAKAGE_EXAMPLE)(measure.leakage)
 app.command("calibrate", epilog=measure.CALIBRATE_EXAMPLE)(measure.calibrate)
 app.command("release", epilog=publish.EXAMPLE)(publish.release)
+app.command("sanitize", epilog=sanitize.EXAMPLE)(sanitize.sanitize)
+app.command("risk", epilog=judge.EXAMPLE)(judge.risk)
+app.command("account", epilog=total.EXAMPLE)(total.account)
+app.add_typer(books.ledger, name="ledger", help="What all releases of a data set cost together.")

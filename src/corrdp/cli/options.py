@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from corrdp.queries import Query
 
 MODEL_HELP = "Model file made by [bold]corrdp fit[/bold], or independent[:N], or groups:M."
-METHODS = "best, general, lange, zhao, ratio, blocks, contraction, transfer, exact"
+METHODS = (
+    "best, general, lange, zhao, ratio, blocks, contraction, transfer, exact, walks, sharp, "
+    "positive, comparison, regression, uninformed, signed, estimate"
+)
 
 Epsilon = Annotated[
     float | None,
@@ -40,7 +43,7 @@ Missing = Annotated[
 Confidence = Annotated[
     float | None,
     typer.Option(
-        help="Hold for every kernel that the data still allow at this joint level, such as 0.95."
+        help="Hold for every law that the data still allow at this joint level, such as 0.95."
     ),
 ]
 Number = Annotated[
@@ -87,6 +90,15 @@ def one_of(target: float | None, epsilon: float | None) -> dict[str, Any]:
     if (target is None) == (epsilon is None):
         raise InputError("give exactly one of --target (BDP level) and --epsilon (DP level)")
     return {"target": target} if epsilon is None else {"epsilon": epsilon}
+
+
+def pair(option: str, text: str) -> tuple[float, float]:
+    """Two numbers, LOW:HIGH."""
+    low, _, high = text.partition(":")
+    try:
+        return float(low), float(high)
+    except ValueError:
+        raise InputError(f"{option} {text!r}: write LOW:HIGH, two numbers") from None
 
 
 def words(text: str) -> list[str]:

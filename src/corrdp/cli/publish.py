@@ -68,6 +68,12 @@ def release(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the release as JSON.")
     ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="Charge this ledger before the noise is drawn; refused if it does not fit."
+        ),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a release or report that exists.")
     ] = False,
@@ -83,7 +89,7 @@ def release(
         raise InputError("--dry-run makes no release: leave out --output")
     if public and report is None and output is None:
         raise InputError("--public is about what is written: add --report FILE or -o FILE")
-    check_outputs(report, output, inputs=(file, model))
+    check_outputs(report, output, inputs=(file, model, *([ledger] if ledger else [])))
     kept = [path for path in (report, output) if path is not None and path.exists()]
     if kept and not force:
         raise InputError(
@@ -105,7 +111,16 @@ def release(
     if not dry_run:
         with working(f"answering on {file}"):
             table = open_table(file, missing_texts(missing, missing_text(law)))
-            answer = calibration.release(table, nonnegative=nonnegative, state=state)
+            if ledger is None:
+                answer = calibration.release(table, nonnegative=nonnegative, state=state)
+            else:
+                from corrdp.accounting.ledger import Ledger
+                from corrdp.accounting.ledger_release import release_with_ledger
+
+                books = Ledger.open(ledger)
+                answer = release_with_ledger(
+                    books, calibration, table, nonnegative=nonnegative, state=state
+                )
     result = calibration if answer is None else answer
     texts: dict[Path, str] = {}
     if report is not None:

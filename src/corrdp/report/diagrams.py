@@ -12,7 +12,7 @@ from corrdp.report.style import ACCENT, INK, MUTED, PAPER, RULE, SOFT, WIDTH, ax
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.models.markov import MarkovChain
+    from corrdp.models.chains.markov import MarkovChain
 
 _MOST_STATES = 8  # beyond this the arrows cross too often to be read
 _MOST_LABELLED = 4  # beyond this the probabilities on the arrows would cover each other
@@ -38,7 +38,7 @@ def draw_chain(model: MarkovChain, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from corrdp.models.markov import MarkovChain
+    >>> from corrdp.models.chains.markov import MarkovChain
     >>> ax = draw_chain(MarkovChain([[.9, .1], [.2, .8]], states=("rest", "walk")))
     >>> "rest" in [text.get_text() for text in ax.texts]
     True

@@ -11,7 +11,7 @@ from corrdp.report.style import ACCENT, INK, MUTED, RULE, SOFT, WARM, axes_or_ne
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.models.diagnostics import Diagnostics
+    from corrdp.models.chains.diagnostics import Diagnostics
 
 _MOST_ROWS = 12  # transitions that fit a picture; those farthest from first order are shown
 _MOST_DOTS = 40  # records before, the most frequent ones
@@ -38,8 +38,8 @@ def draw_orders(diagnostics: Diagnostics, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from corrdp.models.diagnostics import diagnose
-    >>> from corrdp.models.markov import MarkovChain
+    >>> from corrdp.models.chains.diagnostics import diagnose
+    >>> from corrdp.models.chains.markov import MarkovChain
     >>> ax = draw_orders(diagnose(MarkovChain.fit([0, 0, 1, 1] * 30)))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['0 to 1', '1 to 1']

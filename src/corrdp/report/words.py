@@ -17,16 +17,53 @@ MODEL_KINDS = {
     "markov": "a Markov chain: each record depends on the one before it",
     "window": "a Markov chain of higher order: each record depends on the last few",
     "table": "a joint law of a few records, written out in full",
+    "gaussian": "values with a joint normal law, in independent blocks such as families",
+    "tree": "a Markov tree: records depend on each other along its branches",
+    "field": "a network: each record depends on those it is linked to",
+    "pedigree": "a pedigree: genotypes of relatives, by Mendel's laws",
 }
 
-PROTECTS = (
-    "One record is one time step (one row). What the number gives away about any single one of "
-    "them is bounded, whatever else an adversary knows about the other records, as long as the "
-    "model of their dependence is true.",
-)
-DOES_NOT_PROTECT = (
-    "A person's whole series is not one record: habits that show over many time steps are "
-    "not hidden by this promise (user-level privacy is not covered).",
+_RECORDS = {
+    "gaussian": "one person's value (one cell of a wide table, one row of a long one)",
+    "tree": "one node's value (one row)",
+    "field": "one node's value (one row)",
+    "pedigree": "one person's genotype at this SNP (one row)",
+}
+_LARGER = {
+    "gaussian": "A family is not one record: what all its members have in common is not hidden by "
+    "this promise.",
+    "tree": "What many nodes have in common is not hidden by this promise.",
+    "field": "What a whole neighbourhood has in common is not hidden by this promise, nor who is "
+    "linked to whom: the network is taken as public.",
+    "pedigree": "A family is not one record, and a person's other SNPs are further records: every "
+    "further SNP costs anew.",
+}
+
+
+def protects(model: Any) -> tuple[str, ...]:
+    """What a promise about this model is worth."""
+    record = _RECORDS.get(model.kind, "one time step (one row)")
+    where = ""
+    if (secret := getattr(model, "secret_range", None)) is not None:
+        where = f" Values within [{secret[0]:g}, {secret[1]:g}] cannot be told apart by more."
+    return (
+        f"One record is {record}. What the number gives away about any single one of "
+        "them is bounded, whatever else an adversary knows about the other records, as long as "
+        f"the model of their dependence is true.{where}",
+    )
+
+
+def does_not_protect(model: Any) -> tuple[str, ...]:
+    """What no promise of this kind covers."""
+    larger = _LARGER.get(
+        model.kind,
+        "A person's whole series is not one record: habits that show over many time steps are "
+        "not hidden by this promise (user-level privacy is not covered).",
+    )
+    return (larger, *_NEVER)
+
+
+_NEVER = (
     "Whether somebody is in the data at all: the number of records is taken as public (unbounded "
     "neighbours are not covered).",
     "A stream that goes on for ever: every further release costs anew, and costs are added up "
@@ -78,7 +115,7 @@ def _part(records: slice | None) -> str:
     return ", among records " + ":".join("" if end is None else str(end) for end in ends)
 
 
-def promise(epsilon: float, target: float) -> str:
+def promise(epsilon: float, target: float, model: Any = None) -> str:
     """What was promised, in one sentence.
 
     Examples
@@ -87,10 +124,12 @@ def promise(epsilon: float, target: float) -> str:
     1
     """
     factor = math.exp(min(target, 700))
+    secret = getattr(model, "secret_range", None)
+    where = "" if secret is None else f" within [{secret[0]:g}, {secret[1]:g}]"
     return (
         f"This release has DP level epsilon = {epsilon:.6g} and BDP level {target:.6g}: even "
         "counting what records tell about each other, it changes the odds that anyone gives "
-        f"to two values of a single record by a factor of at most {factor:,.3g}."
+        f"to two values{where} of a single record by a factor of at most {factor:,.3g}."
     )
 
 

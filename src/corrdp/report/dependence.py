@@ -1,0 +1,153 @@
+"""How each kind of model is shown: a picture, a table of its numbers, a few facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corrdp.report.diagrams import draw_blocks, draw_chain
+from corrdp.report.kinds import draw_correlations, draw_family, draw_network
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SHOWN_STATES = 12  # a larger kernel is shown as a picture only
+_SHOWN_RECORDS = 8  # likewise a larger correlation matrix
+_SHOWN_SHAPES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What a report shows of a model; without a picture for a table or a joint law."""
+
+    picture: Axes | None = None
+    title: str = ""
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    facts: tuple[str, ...] = ()
+
+
+def shown(model: Any) -> Shown:
+    """Picture, numbers and facts of a model.
+
+    Examples
+    --------
+    >>> from corrdp import Groups
+    >>> shown(Groups(3)).title
+    'Records and their blocks'
+    """
+    return _KINDS.get(model.kind, lambda model: Shown())(model)
+
+
+def _blocks(model: Any) -> Shown:
+    size = model.m if model.kind == "groups" else 1
+    return Shown(draw_blocks(size), "Records and their blocks")
+
+
+def _chain(chain: Any) -> Shown:
+    head: tuple[str, ...] = ()
+    rows = []
+    if chain.homogeneous and len(chain.states) <= _SHOWN_STATES:
+        head = ("from \\ to", *(str(s) for s in chain.states))
+        errors = None if chain.fitted is None else chain.fitted.standard_errors
+        for i, state in enumerate(chain.states):
+            cells = [f"{p:.4f}" for p in chain.transition[i]]
+            if errors is not None:
+                cells = [f"{c} ± {e:.4f}" for c, e in zip(cells, errors[i], strict=True)]
+            rows.append((str(state), *cells))
+    facts = [f"Birkhoff diameter {chain.diameter:.6g}."]
+    if (fit := chain.fitted) is not None:
+        facts.append(
+            f"Learned from {fit.rows:,} rows. Sequences: {fit.sequences:,}, the longest of "
+            f"{fit.longest:,} steps. Missing values: {fit.missing:,}. Breaks in time: "
+            f"{fit.breaks:,}."
+        )
+    title = "States and transitions; thicker arrows are more likely"
+    return Shown(draw_chain(chain), title, head, tuple(rows), tuple(facts))
+
+
+def _window(chain: Any) -> Shown:
+    return Shown(
+        draw_chain(chain.by_window), "Windows of consecutive records and their transitions"
+    )
+
+
+def _gaussian(model: Any) -> Shown:
+    counts = np.bincount(model.shape_of_block)
+    number = int(counts.argmax())
+    shape = model.shapes[number]
+    many = (
+        f"{len(model.shape_of_block):,} independent blocks, the largest of {model.largest_block:,}"
+    )
+    facts = [f"{model.length:,} records in {many}."]
+    if shape.size > _SHOWN_RECORDS:
+        picture = draw_blocks(min(model.largest_block, 6))
+        return Shown(picture, "Records and their blocks", facts=tuple(facts))
+    names = list(model.roles(number))
+    rows = [
+        (name, f"{deviation:.4g}", *(f"{r:.4f}" for r in row))
+        for name, deviation, row in zip(names, shape.deviations, shape.correlation, strict=True)
+    ]
+    if model.fitted is not None:
+        facts.append(model.fitted.normality.words)
+    head = ("record", "standard deviation", *names)
+    title = "Correlations within a block"
+    return Shown(
+        draw_correlations(shape.correlation, names), title, head, tuple(rows), tuple(facts)
+    )
+
+
+def _tree(model: Any) -> Shown:
+    parents = np.asarray(model.parents)
+    child = np.flatnonzero(parents >= 0)
+    picture = draw_network(model.length, np.column_stack([parents[child], child]))
+    finite = model.diameters[child]
+    return Shown(picture, "Records and their links", facts=(_diameters(finite),))
+
+
+def _field(model: Any) -> Shown:
+    pairs = np.array([(e[0], other) for e in model.edges for other in e[1:]]).reshape(-1, 2)
+    facts = [f"{model.length:,} records, {len(model.edges):,} links."]
+    if (fit := model.fitted) is not None:
+        facts.append(
+            f"Ising model: coupling {fit.coupling:.4g} ± {fit.coupling_error:.2g}, field "
+            f"{fit.field:.4g} ± {fit.field_error:.2g} (pseudo-likelihood)."
+        )
+    return Shown(draw_network(model.length, pairs), "Records and their links", facts=tuple(facts))
+
+
+def _diameters(values: np.ndarray) -> str:
+    if not len(values):
+        return "No record is linked to another."
+    return f"Birkhoff diameters of the links: {values.min():.4g} to {values.max():.4g}."
+
+
+def _pedigree(model: Any) -> Shown:
+    order = sorted(model.shapes.items(), key=lambda item: -len(item[1]))
+    rows = [(str(shape), f"{len(found):,}") for shape, found in order[:_SHOWN_SHAPES]]
+    facts = []
+    if len(order) > _SHOWN_SHAPES:
+        facts.append(f"And {len(order) - _SHOWN_SHAPES} more kinds of family.")
+    if (fit := model.fitted) is not None:
+        facts.append(
+            f"SNP {fit.snp}: allele {fit.allele} has frequency {fit.frequency:.4f} among founders."
+        )
+    picture = draw_family(order[0][0].parents)
+    return Shown(
+        picture, "The most frequent family", ("family", "how many"), tuple(rows), tuple(facts)
+    )
+
+
+_KINDS: dict[str, Callable[[Any], Shown]] = {
+    "independent": _blocks,
+    "groups": _blocks,
+    "markov": _chain,
+    "window": _window,
+    "gaussian": _gaussian,
+    "tree": _tree,
+    "field": _field,
+    "pedigree": _pedigree,
+}

@@ -1,0 +1,136 @@
+"""What proves a number: the theorem, the adversary that attains it, the bounds that were tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from corrdp.encoding import decode_number, encode
+
+Kind = Literal["exact", "upper bound", "lower bound", "estimate"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The theorem that proves a number, and everything it assumes, in words."""
+
+    name: str
+    reference: str
+    assumptions: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return encode(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Certificate:
+        """Inverse of :meth:`to_dict`."""
+        return cls(data["name"], data["reference"], tuple(data["assumptions"]))
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The adversary that attains (or is bounded by) a leakage.
+
+    Parameters
+    ----------
+    target : int or None
+        Index of the record attacked, counted from 0; None when any record in the interior of a
+        long enough chain does.
+    values : pair
+        The two values of the target that are told apart.
+    known : tuple of (offset, value)
+        Records that the adversary knows, as offsets from the target.
+    note : str
+        What else the adversary or the worst mechanism needs.
+    """
+
+    target: int | None
+    values: tuple[Any, Any] | None = None
+    known: tuple[tuple[int, Any], ...] = ()
+    note: str = ""
+
+    def __str__(self) -> str:
+        who = "an interior record" if self.target is None else f"record {self.target}"
+        told = "" if self.values is None else f", {self.values[0]!r} against {self.values[1]!r}"
+        if self.known:
+            knows = ", ".join(f"{value!r} at offset {offset:+d}" for offset, value in self.known)
+        else:
+            knows = "no other record"
+        return f"{who}{told}, knowing {knows}" + (f" ({self.note})" if self.note else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return encode(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Witness:
+        """Inverse of :meth:`to_dict`."""
+        values = data["values"]
+        return cls(
+            data["target"],
+            None if values is None else (values[0], values[1]),
+            tuple((offset, value) for offset, value in data["known"]),
+            data["note"],
+        )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One bound that was tried: its value, or why it does not apply."""
+
+    method: str
+    value: float | None = None
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return encode(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Candidate:
+        """Inverse of :meth:`to_dict`."""
+        return cls(data["method"], decode_number(data["value"]), data["reason"])
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Bayesian metric privacy: leakage about a real record by how far two values lie apart.
+
+    ``at(x, x') = max over pieces of min(ceiling, slope * |x - x'| + rounding)``
+
+    Parameters
+    ----------
+    pieces : tuple of (slope, ceiling)
+        One pair per kind of record: leakage per unit of distance, and the most that any two
+        values can leak (inf when the mechanism is not DP).
+    rounding : float
+        What rounding each record to the query's grid can add.
+
+    Examples
+    --------
+    >>> Metric(((.0145, 2.0),)).at(160, 40)
+    1.74
+    >>> Metric(((.0145, 2.0),)).at(1000, -800)
+    2.0
+    """
+
+    pieces: tuple[tuple[float, float], ...]
+    rounding: float = 0.0
+
+    def at(self, x: float, x2: float) -> float:
+        """Leakage between two values of one record."""
+        distance = abs(float(x) - float(x2))
+        if distance == 0.0:
+            return 0.0
+        return max(min(top, slope * distance + self.rounding) for slope, top in self.pieces)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return encode(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Metric:
+        """Inverse of :meth:`to_dict`."""
+        pieces = tuple((float(slope), float(top)) for slope, top in data["pieces"])
+        return cls(pieces, float(data["rounding"]))
