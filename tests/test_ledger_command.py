@@ -79,6 +79,22 @@ def test_a_changed_row_is_found(home):
     assert "charge 1" in result.output
 
 
+def test_a_raised_budget_is_found_before_the_next_release(home):
+    book = home / "steps.ledger"
+    done("ledger", "init", book, "--budget", 0.3)
+    shown = release(home, book, "--epsilon", 0.1)
+    assert "charge 1" in shown.output
+    assert release(home, book, "--epsilon", 0.1).exit_code == 0
+    assert "room for epsilon 0.1" in release(home, book, "--epsilon", 0.1, "--dry-run").output
+    file = sqlite3.connect(book)
+    file.execute("UPDATE ledger SET budget = 9000000000000")
+    file.commit()
+    file.close()
+    result = release(home, book, "--epsilon", 0.5)
+    assert result.exit_code == 2
+    assert "was changed" in result.output
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

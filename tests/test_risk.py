@@ -37,7 +37,7 @@ def test_dependence_is_counted_in():
     assert dependent.to_dict()["rows"] == cdp.risk(leak.value).to_dict()["rows"]
     cal = cdp.calibrate(chain, 1.0, query=cdp.Count(1))
     assert float(cdp.risk(cal)) == pytest.approx(float(cdp.risk(1.0)), rel=1e-6)
-    assert any("on dependent records" in text for text in dependent.assumptions)
+    assert any("leaks on the model" in text for text in dependent.assumptions)
 
 
 @pytest.mark.parametrize("guarantee", [0.3, cdp.Approximate(1.0, 0.01), cdp.GDP(0.7)])
@@ -47,6 +47,30 @@ def test_success_is_never_below_what_a_mechanism_reaches(guarantee):
     tv = float(cdp.advantage(guarantee))
     assert told.rows[0].success >= 0.5 * (1 + tv) - 1e-12
     assert all(row.without <= row.success <= 1 for row in told.rows)
+
+
+@pytest.mark.parametrize("prior", [(0.7, 0.2, 0.1), (0.9, 0.1), (0.4, 0.3, 0.2, 0.1)])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_success_is_the_best_over_all_mechanisms(prior, epsilon):
+    """A linear program over all epsilon-DP channels from record to guess."""
+    import numpy as np
+    from scipy.optimize import linprog
+
+    m = len(prior)
+    rows = []
+    for g in range(m):
+        for x in range(m):
+            for y in range(m):
+                if x != y:
+                    row = np.zeros((m, m))
+                    row[x, g], row[y, g] = 1.0, -math.exp(epsilon)
+                    rows.append(row.ravel())
+    sums = [np.kron(np.eye(m)[x], np.ones(m)) for x in range(m)]
+    best = -linprog(
+        -np.diag(prior).ravel(), A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(m)
+    ).fun
+    row = cdp.risk(epsilon, {"value": cdp.Threat(prior)}).rows[0]
+    assert row.success == pytest.approx(best, rel=1e-7)
 
 
 def test_own_threats():
@@ -59,8 +83,11 @@ def test_own_threats():
     exact = cdp.rad(cdp.GRR(4, 1.0), old)
     assert exact.value <= row.advantage
     assert exact.success <= row.success
-    with pytest.raises(InputError, match="mapping"):
-        cdp.risk(1.0, {})
+    for threats in ({}, [old], old):
+        with pytest.raises(InputError, match="mapping"):
+            cdp.risk(1.0, threats)
+    with pytest.raises(InputError, match="expected epsilon"):
+        cdp.risk({"epsilon": 1})
 
 
 def test_command(tmp_path):
@@ -87,6 +114,8 @@ def test_command(tmp_path):
         (("--epsilon", -1), "epsilon"),
         (("--epsilon", 1, "--delta", 2), "delta"),
         (("--epsilon", 1, "--values", 1), "--values"),
+        (("--epsilon", 1, "--values", 10_000_000), "--values"),
+        (("--epsilon", 1, "--values", 3, "--prior", "0.5,0.5"), "--prior"),
         (("--epsilon", 1, "--prior", "a,b"), "--prior"),
         (("--epsilon", 1, "--prior", "0.5,0.6"), "sums to"),
         (("no.json",), "cannot read"),

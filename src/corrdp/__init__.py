@@ -157,6 +157,25 @@ if TYPE_CHECKING:
     from corrdp.results import SeriesCalibration as SeriesCalibration
 
 
+def _place_for_compiled_code() -> None:
+    """Where neither the package nor the home directory can be written, numba has no place of its
+    own: give it one for this process (a shared one could be tampered with)."""
+    import os
+
+    writable = (os.path.dirname(__file__), os.path.expanduser("~"))
+    if "NUMBA_CACHE_DIR" in os.environ or any(os.access(path, os.W_OK) for path in writable):
+        return
+    import atexit
+    import shutil
+    import tempfile
+
+    os.environ["NUMBA_CACHE_DIR"] = place = tempfile.mkdtemp(prefix="corrdp-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+
+
+_place_for_compiled_code()
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'corrdp' has no attribute {name!r}")

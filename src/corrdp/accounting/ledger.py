@@ -42,6 +42,7 @@ from corrdp.accounting.ledger_history import (
     Header,
     Wanted,
     check_chain,
+    check_first,
     check_head,
     now,
 )
@@ -251,13 +252,15 @@ class Ledger:
         raise self._does_not_fit(head.total, pending)
 
     def _verified_head(self, db: sqlite3.Connection) -> Head:
-        """Where the ledger stands, after a look at its last charge; ``check`` looks at all."""
+        """Where the ledger stands, after a look at its header and last charge; ``check`` looks at
+        all."""
         if read_header(db) != self.header:
             raise InputError(
                 f"{self.path} is not the ledger that was opened, or its budget or model was "
                 "changed; open it again and run check()"
             )
         head = read_head(db)
+        check_first(self.header, read_charges(db, most=1))
         check_head(self.header, head, read_charges(db, after=head.number - 2))
         return head
 

@@ -110,12 +110,12 @@ def read_head(db: sqlite3.Connection) -> Head:
     return Head(number, seal, _runs(total, "the total"))
 
 
-def read_charges(db: sqlite3.Connection, after: int = 0) -> list[Charge]:
-    """Charges in order, those with a number above ``after``."""
+def read_charges(db: sqlite3.Connection, after: int = 0, most: int = -1) -> list[Charge]:
+    """Charges in order, those with a number above ``after``; at most ``most`` (-1: all)."""
     rows = db.execute(
         "SELECT number, made, kind, what, epsilon, digest, hash FROM charges "
-        "WHERE number > ? ORDER BY number",
-        (after,),
+        "WHERE number > ? ORDER BY number LIMIT ?",
+        (after, most),
     )
     return [
         Charge(number, made, kind, what, _runs(epsilon, f"charge {number}"), digest, seal)

@@ -183,6 +183,14 @@ def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
         )
 
 
+def check_first(header: Header, first: Sequence[Charge]) -> None:
+    """Check the budget, the kind and the model against the first charge, which seals them."""
+    if first and first[0].hash != first[0].sealed(header.hash, Runs.scalar(0) + first[0].runs):
+        raise InputError(
+            f"the budget, kind, model or first charge of the ledger was changed; {_LOOK}"
+        )
+
+
 def check_head(header: Header, head: Head, last: Sequence[Charge]) -> None:
     """Check the head against the last two charges: what every new charge builds on."""
     if [charge.number for charge in last] != list(range(max(1, head.number - 1), head.number + 1)):

@@ -22,6 +22,7 @@ _AS_OPTIONS = {
     "Mean(lower, upper, n=...)": "--n N",
     "confidence=": "--confidence",
     "state=...": "--state",
+    "Ledger.create": "corrdp ledger init",
 }
 
 

@@ -24,6 +24,9 @@ few values: a linear program, the best possible.
 """
 
 
+_MOST_VALUES = 5_000
+
+
 def risk(
     release: Annotated[
         Path | None,
@@ -36,8 +39,9 @@ def risk(
     delta: Annotated[float, typer.Option(help="With --epsilon: delta.")] = 0.0,
     mu: Annotated[float | None, typer.Option(help="Gaussian DP level instead.")] = None,
     values: Annotated[
-        int, typer.Option(help="How many equally likely values a reconstruction chooses from.")
-    ] = 10,
+        int | None,
+        typer.Option(help="How many equally likely values a reconstruction chooses from; else 10."),
+    ] = None,
     prior: Annotated[
         str | None,
         typer.Option(help="What the attacker believes of the values beforehand: 0.7,0.2,0.1."),
@@ -115,13 +119,16 @@ def _read(path: Path) -> Any:
         ) from None
 
 
-def _threats(values: int, prior: str | None) -> dict[str, Any]:
+def _threats(values: int | None, prior: str | None) -> dict[str, Any]:
     from corrdp.reconstruction.threats import Threat
 
     if prior is None:
-        if values < 2:
-            raise InputError(f"--values must be at least 2, got {values}")
-        law, name = [1 / values] * values, f"one of {values} values"
+        m = 10 if values is None else values
+        if not 2 <= m <= _MOST_VALUES:
+            raise InputError(f"--values must lie between 2 and {_MOST_VALUES:,}, got {m}")
+        law, name = [1 / m] * m, f"one of {m} values"
+    elif values is not None:
+        raise InputError("give --values or --prior, not both")
     else:
         try:
             law = [float(text) for text in words(prior)]

@@ -121,6 +121,8 @@ def release(
                 answer = release_with_ledger(
                     books, calibration, table, nonnegative=nonnegative, state=state
                 )
+    elif ledger is not None and not json:
+        _say_what_is_left(ledger)
     result = calibration if answer is None else answer
     texts: dict[Path, str] = {}
     if report is not None:
@@ -140,3 +142,13 @@ def release(
         show_release(answer, calibration)
     if not json:
         show_files(texts)
+
+
+def _say_what_is_left(path: Path) -> None:
+    """A dry run does not charge: it says what the ledger would still take."""
+    from corrdp.accounting.ledger import Ledger
+    from corrdp.cli.show import print_parts, working
+
+    with working("working out what is left"):
+        left = Ledger.open(path).remaining
+    print_parts(f"the ledger has room for epsilon {left:.9g}")

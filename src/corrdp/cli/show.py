@@ -148,7 +148,13 @@ def show_release(release: Release, calibration: Calibration) -> None:
     for name, value, ends in zip(names, values, pairs, strict=True):
         shown, low, high = (number(v, release.scale, release.grid) for v in (value, *ends))
         answers.append((f"answer{name}", f"{shown} (95 % interval {low} to {high})"))
-    print_parts(facts_table(answers + _noise(calibration) + _assumptions(release.assumptions)))
+    book = (
+        []
+        if release.charge is None
+        else [("ledger", f"charge {release.charge}, {release.charge_hash}")]
+    )
+    said = _noise(calibration) + book + _assumptions(release.assumptions)
+    print_parts(facts_table(answers + said))
 
 
 def show_files(paths: Iterable[Path]) -> None:

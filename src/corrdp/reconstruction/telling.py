@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from corrdp.bounds.base import ROUNDING
 from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, Approximate, Guarantee, Pure
@@ -148,6 +152,8 @@ def risk(guarantee: Any, threats: Mapping[str, Threat] | None = None) -> Risk:
 % of the time
     """
     promise, said = _promise(guarantee)
+    if threats is not None and not isinstance(threats, Mapping):
+        raise InputError("threats must be a mapping from names to Threat(prior, ...)")
     asked = _usual() if threats is None else dict(threats)
     if not asked or not all(isinstance(t, Threat) for t in asked.values()):
         raise InputError("threats must be a mapping from names to Threat(prior, ...)")
@@ -170,9 +176,14 @@ def _promise(given: Any) -> tuple[Guarantee, tuple[str, ...]]:
     if isinstance(given, Leakage | Release):
         level = given.value if isinstance(given, Leakage) else given.leakage
         said = given.certificate.assumptions
-        text = f"epsilon is the leakage {float(level):.6g} on dependent records, proved by "
+        text = f"epsilon is what leaks on the model, {float(level):.6g}, proved by "
         return Pure(float(level)), (f"{text}{given.certificate.name}", *said)
-    return promise_of(given), ("the records are independent of each other",)
+    try:
+        return promise_of(given), ("the records are independent of each other",)
+    except TypeError:
+        raise InputError(
+            f"expected epsilon, a guarantee, a mechanism or a release, got {given!r}"
+        ) from None
 
 
 def _row(name: str, threat: Threat, promise: Guarantee) -> RiskRow:
@@ -184,6 +195,8 @@ def _row(name: str, threat: Threat, promise: Guarantee) -> RiskRow:
         success = min(1.0, without + bound.value)
         if threat.knows_nothing:
             success = min(success, float(rero_bound(promise, threat)))
+            if threat.is_exact and isinstance(promise, Pure):
+                success = min(success, largest_success(threat.prior, promise.largest))
     return RiskRow(
         name,
         threat.describe(),
@@ -193,6 +206,28 @@ def _row(name: str, threat: Threat, promise: Guarantee) -> RiskRow:
         bound.advantage,
         bound.certificate.name,
     )
+
+
+def largest_success(prior: np.ndarray, epsilon: float) -> float:
+    r"""How often the best attack names the record, over all epsilon-DP mechanisms.
+
+    .. math:: \max_k \ (\pi_{(1)} + \dots + \pi_{(k)}) \frac{e^\varepsilon}{e^\varepsilon + k - 1}
+
+    where pi_(j) is the j-th largest prior probability. With a_g the probability that g is guessed
+    when it is the record, every other record is taken for g with probability e^-eps a_g or more,
+    so that (1 - e^-eps) a_g + e^-eps sum(a) <= 1 for each g; the vertices of these constraints have
+    k entries e^eps/(e^eps + k - 1). Randomized response among the k likeliest attains it.
+
+    Examples
+    --------
+    >>> round(largest_success(np.array([.7, .2, .1]), 1.0), 6), largest_success(np.ones(1), 1.0)
+    (0.7, 1.0)
+    >>> round(largest_success(np.full(10, .1), 1.0), 6)
+    0.231969
+    """
+    mass = np.cumsum(np.sort(prior)[::-1])
+    lies = np.arange(len(mass)) * math.exp(-epsilon)
+    return min(1.0, float((mass / (1.0 + lies)).max()) * (1.0 + ROUNDING))
 
 
 def _blind(threat: Threat) -> float:
