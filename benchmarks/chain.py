@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable
 
 import numpy as np
+from _timing import best_of
 
 import corrdp as cdp
 from corrdp.bounds.chains.sweep import Side, prepare
@@ -17,17 +17,6 @@ from corrdp.models.chains.markov import MarkovChain
 
 ACTIVITY = np.array([[9713, 1295], [1295, 2955]], dtype=float)
 ACTIVITY /= ACTIVITY.sum(axis=1, keepdims=True)
-
-
-def best_of(call: Callable[[], object], repeat: int = 5) -> float:
-    """Shortest of several runs, in seconds; the first (compilation) is not counted."""
-    call()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def contraction_against_cumsum() -> None:

@@ -5,26 +5,15 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Callable
 
 import numpy as np
+from _timing import best_of
 
 import corrdp as cdp
 from corrdp.bounds.gaussian.methods import regression
 from corrdp.bounds.networks.fields import field_contraction
 from corrdp.bounds.networks.trees import tree_contraction
 from corrdp.guarantees import L1, Pure
-
-
-def best_of(call: Callable[[], object], repeat: int = 3) -> float:
-    """Shortest of several runs, in seconds; the first (compilation) is not counted."""
-    call()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def naive_factors(cov: np.ndarray, adversaries: list[tuple[tuple[int, ...], int]]) -> float:
@@ -44,7 +33,7 @@ def regression_against_solves(sample: int) -> None:
     m = 16
     half = rng.normal(size=(m, 3 * m))
     model = cdp.GaussianRecords(half @ half.T, secret_range=(0, 1))
-    ours = best_of(lambda: regression(model, L1(1.0)))
+    ours = best_of(lambda: regression(model, L1(1.0)), 3)
     others = [[j for j in range(m) if j != i] for i in range(m)]
     every = [
         (known, i)
@@ -70,9 +59,9 @@ def tree_against_a_pass(n: int) -> None:
     eps = rng.uniform(0.1, 1.0, n)
     guarantee = Pure(eps)
     _ = tree.diameters, tree.order
-    ours = best_of(lambda: tree_contraction(tree, guarantee))
+    ours = best_of(lambda: tree_contraction(tree, guarantee), 3)
     child = np.arange(1, n)
-    plain = best_of(lambda: np.bincount(parents[1:], weights=eps[child], minlength=n))
+    plain = best_of(lambda: np.bincount(parents[1:], weights=eps[child], minlength=n), 3)
     print(f"tree of {n:,} nodes, every node, against one numpy pass over the edges")
     print(f"  {ours * 1e3:.0f} ms, {ours / plain / 2:.1f} passes a sweep (two sweeps)")
 
@@ -87,12 +76,13 @@ def graph_against_a_pass(edges: int) -> None:
     start = time.perf_counter()
     found = field_contraction(field, Pure(0.5))
     first = time.perf_counter() - start
-    ours = best_of(lambda: field_contraction(field, Pure(0.5)))
+    ours = best_of(lambda: field_contraction(field, Pure(0.5)), 3)
     plain = best_of(
         lambda: (
             np.bincount(pairs[:, 0], weights=eps[pairs[:, 1]], minlength=n),
             np.bincount(pairs[:, 1], weights=eps[pairs[:, 0]], minlength=n),
-        )
+        ),
+        3,
     )
     note = found.witness.note if found.witness is not None else ""
     sweeps = int("".join(c for c in note if c.isdigit()) or 1)

@@ -18,7 +18,7 @@ from corrdp.reading import resolved
 from corrdp.results import Calibration, Leakage, SeriesCalibration
 
 _PRECISION = 1e-9  # relative width of the bracket around epsilon
-_LONG = 10_000  # a longer chain is searched as one of any length, which leaks no less
+LONG = 10_000  # a longer chain is searched as one of any length, which leaks no less
 _SMALLEST = 1e-9  # relative to the target: less noise than this is no answer
 
 
@@ -179,7 +179,7 @@ def _room(model: Model, query: Query) -> float:
 def _any_length(model: Model, query: Query) -> Model:
     """A long homogeneous chain without its length: it leaks no less and is searched faster."""
     length = model.length or 0
-    if length <= _LONG or not isinstance(model, MarkovChain) or not model.homogeneous:
+    if length <= LONG or not isinstance(model, MarkovChain) or not model.homogeneous:
         return model
     if getattr(query, "records", None) is not None:
         return model

@@ -13,17 +13,17 @@ import numpy as np
 from corrdp.bounds.base import Bound
 from corrdp.bounds.chains.transfer import transfer
 from corrdp.bounds.chains.uninformed import free_transfer, uninformed_by_steps
+from corrdp.calibration import LONG
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.mechanisms.base import check_positive
+from corrdp.mechanisms.bits import GRID
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 
 Knowledge = Literal["all", "none"]
 
-GRID = 2**32  # flip rates are multiples of 1/GRID, so that 32 random bits draw them exactly
 _HALF = GRID // 2
-_LONG = 10_000  # a longer chain is searched as one of any length, which leaks no less
 _FINE = 2**10  # where the boundary is searched: width, in grid points, at which the search ends
 
 
@@ -289,9 +289,9 @@ def zhao_flip(theta: float, epsilon: float, n: int | None = None) -> float:
 
 def _searchable(chain: MarkovChain) -> MarkovChain:
     """A long chain without its length, where it forgets: it leaks no less, and faster."""
-    if not chain.homogeneous or (chain.length or 0) <= _LONG:
+    if not chain.homogeneous or (chain.length or 0) <= LONG:
         return chain
-    endless = MarkovChain(chain.transition, None, chain.initial, chain.states)
+    endless = chain.with_length(None)
     try:
         transfer(endless, (1.0 - np.eye(len(chain.states)))[None])
     except NotApplicableError:  # the leakage grows with the length

@@ -15,7 +15,7 @@ from corrdp.errors import RefusedError
 from corrdp.mechanisms.drawing import integer_mechanism, with_noise
 from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
 from corrdp.reading import check_reads, what_is_read
-from corrdp.results import Calibration, Release
+from corrdp.results import Calibration, Release, SeriesCalibration
 
 
 def draw(
@@ -109,15 +109,21 @@ def prepare(
 def _check_proof(calibration: Calibration) -> None:
     """A calibration read from a file may have been edited: its proof must be about its numbers."""
     leakage = calibration.leakage
-    if not leakage.value <= calibration.target:
-        raise RefusedError(
-            f"the calibration proves a leakage of {leakage.value:.9g} and promises "
-            f"{calibration.target:.9g}; calibrate again"
-        )
+    check_promise(calibration)
     if not calibration.epsilon <= leakage.epsilon:
         raise RefusedError(
             f"the calibration releases at epsilon {calibration.epsilon:.9g} and its proof is for "
             f"{leakage.epsilon:.9g}; calibrate again"
+        )
+
+
+def check_promise(calibration: Calibration | SeriesCalibration) -> None:
+    """The proof must be about this model, and prove at most what is promised."""
+    leakage = calibration.leakage
+    if not leakage.value <= calibration.target:
+        raise RefusedError(
+            f"the calibration proves a leakage of {leakage.value:.9g} and promises "
+            f"{calibration.target:.9g}; calibrate again"
         )
     if leakage.digest and leakage.digest != calibration.model.digest:
         raise RefusedError("the calibration's proof is about another model; calibrate again")

@@ -19,6 +19,7 @@ from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Series, is_missing
 from corrdp.reading import expressions, listed, missing_text, what_is_read
+from corrdp.releasing import check_promise
 from corrdp.results.series import Sanitized, SeriesCalibration
 from corrdp.tables.source import Table, open_table
 
@@ -202,6 +203,8 @@ def sanitize(calibration: SeriesCalibration, data: Any, *, state: str | None = N
     4
     """
     model, query = calibration.model, calibration.query
+    if isinstance(data, str | os.PathLike):
+        data = open_table(os.fspath(data), missing_text(model))
     values = _values(calibration, data, state)
     if not values:
         raise DataError("the data hold no records")
@@ -228,8 +231,6 @@ def sanitize(calibration: SeriesCalibration, data: Any, *, state: str | None = N
 
 
 def _values(calibration: SeriesCalibration, data: Any, state: str | None) -> list[Any]:
-    if isinstance(data, str | os.PathLike):
-        data = open_table(os.fspath(data), missing_text(calibration.model))
     if isinstance(data, Table):
         (expression,) = expressions(calibration.model, calibration.query, state)
         return data.collect(data.pick(state=expression))["state"].to_pylist()
@@ -239,21 +240,13 @@ def _values(calibration: SeriesCalibration, data: Any, state: str | None) -> lis
 def _longest(model: Model, data: Any, values: list[Any]) -> int:
     """Records of the longest series: a fit by groups has many in one table."""
     group = None if model.fitted is None else model.fitted.group
-    if group is None or not isinstance(data, str | os.PathLike | Table):
+    if group is None or not isinstance(data, Table):
         return len(values)
-    table = data if isinstance(data, Table) else open_table(os.fspath(data), missing_text(model))
-    return longest_group(table, group)
+    return longest_group(data, group)
 
 
 def _check_proof(calibration: SeriesCalibration) -> None:
     """A calibration read from a file may have been edited: its proof must be about its numbers."""
-    if not calibration.leakage.value <= calibration.target:
-        raise RefusedError(
-            f"the calibration proves a leakage of {calibration.leakage.value:.9g} and promises "
-            f"{calibration.target:.9g}; calibrate again"
-        )
-    digest = calibration.leakage.digest
-    if digest and digest != calibration.model.digest:
-        raise RefusedError("the calibration's proof is about another model; calibrate again")
+    check_promise(calibration)
     if str(calibration.mechanism) not in calibration.leakage.scope:
         raise RefusedError("the calibration's proof is about another mechanism; calibrate again")

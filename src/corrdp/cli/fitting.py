@@ -10,9 +10,8 @@ from corrdp.cli.show_models import (
     show_chain,
     show_diagnostics,
     show_families,
-    show_network,
+    show_model,
     show_orders,
-    show_pedigree,
     show_snps,
 )
 from corrdp.errors import InputError
@@ -146,7 +145,7 @@ def network(
             id=identity,
             edges=open_table(edges, missing, engine),
         )
-    _finish(model, output, picture, json, show_network)
+    _finish(model, output, picture, json, show_model)
 
 
 def pedigree(
@@ -165,7 +164,7 @@ def pedigree(
         found = read_linkage(file)
     if snp is not None:
         model = found.pedigree(snp, frequency=frequency)
-        _finish(model, output, picture, json, show_pedigree)
+        _finish(model, output, picture, json, show_model)
         return
     if output is not None or frequency is not None:
         raise InputError("-o and --frequency are for the model of one SNP: add --snp NAME")

@@ -120,26 +120,20 @@ def _read(path: Path) -> Any:
 
 
 def _threats(values: int | None, prior: str | None) -> dict[str, Any]:
-    from corrdp.reconstruction.threats import Threat
+    from corrdp.reconstruction.telling import uniform_threats, usual_threats
 
     if prior is None:
         m = 10 if values is None else values
         if not 2 <= m <= _MOST_VALUES:
             raise InputError(f"--values must lie between 2 and {_MOST_VALUES:,}, got {m}")
-        law, name = [1 / m] * m, f"one of {m} values"
-    elif values is not None:
+        return uniform_threats(m)
+    if values is not None:
         raise InputError("give --values or --prior, not both")
-    else:
-        try:
-            law = [float(text) for text in words(prior)]
-        except ValueError:
-            raise InputError(f"--prior {prior!r}: write probabilities, 0.7,0.2,0.1") from None
-        name = "a value by its prior"
-    return {
-        "membership": Threat.membership([0.5, 0.5]),
-        "a yes/no attribute": Threat.attribute([0.5, 0.5], secret=["no", "yes"]),
-        name: Threat.reconstruction(law),
-    }
+    try:
+        law = [float(text) for text in words(prior)]
+    except ValueError:
+        raise InputError(f"--prior {prior!r}: write probabilities, 0.7,0.2,0.1") from None
+    return usual_threats("a value by its prior", law)
 
 
 def _show(told: Risk) -> None:

@@ -50,6 +50,11 @@ Number = Annotated[
     int | None,
     typer.Option("--n", help="Public number of recorded values, for a mean."),
 ]
+State = Annotated[
+    str | None,
+    typer.Option(help="What holds the states, for a chain that was not fitted to a file."),
+]
+Report = Annotated[Path | None, typer.Option(help="Write an HTML report, for the steward.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -126,3 +131,13 @@ def check_outputs(*outputs: Path | None, inputs: tuple[str | Path, ...]) -> None
             raise InputError(f"cannot write {path}: it is a directory")
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"cannot write {path}: {path.parent} is not a writable directory")
+
+
+def refuse_overwriting(*outputs: Path | None, force: bool) -> None:
+    """What exists may be the record of a release already made."""
+    kept = [path for path in outputs if path is not None and path.exists()]
+    if kept and not force:
+        raise InputError(
+            f"{kept[0]} exists and may be the record of a release already made; choose another "
+            "name, or --force"
+        )

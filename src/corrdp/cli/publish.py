@@ -16,12 +16,15 @@ from corrdp.cli.options import (
     Missing,
     Number,
     QueryText,
+    Report,
+    State,
     Target,
     check_outputs,
     missing_texts,
     one_of,
     read_model,
     read_query,
+    refuse_overwriting,
 )
 from corrdp.errors import InputError
 
@@ -42,10 +45,7 @@ def release(
     method: Method = "best",
     confidence: Confidence = None,
     n: Number = None,
-    state: Annotated[
-        str | None,
-        typer.Option(help="What holds the states, for a chain that was not fitted to a file."),
-    ] = None,
+    state: State = None,
     missing: Missing = None,
     skip_missing: Annotated[
         bool,
@@ -58,9 +58,7 @@ def release(
         bool,
         typer.Option("--dry-run", help="Show epsilon, noise and error; read and draw nothing."),
     ] = False,
-    report: Annotated[
-        Path | None, typer.Option(help="Write an HTML report, for the steward.")
-    ] = None,
+    report: Report = None,
     public: Annotated[
         bool,
         typer.Option("--public", help="Keep fitted numbers and digests out of what is written."),
@@ -90,12 +88,7 @@ def release(
     if public and report is None and output is None:
         raise InputError("--public is about what is written: add --report FILE or -o FILE")
     check_outputs(report, output, inputs=(file, model, *([ledger] if ledger else [])))
-    kept = [path for path in (report, output) if path is not None and path.exists()]
-    if kept and not force:
-        raise InputError(
-            f"{kept[0]} exists and may be the record of a release already made; choose another "
-            "name, or --force"
-        )
+    refuse_overwriting(report, output, force=force)
     from corrdp import calibrate
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
     from corrdp.reading import missing_text

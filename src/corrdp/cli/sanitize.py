@@ -13,11 +13,14 @@ from corrdp.cli.options import (
     Epsilon,
     Json,
     Missing,
+    Report,
+    State,
     Target,
     check_outputs,
     missing_texts,
     one_of,
     read_model,
+    refuse_overwriting,
 )
 from corrdp.errors import DataError, InputError
 
@@ -53,10 +56,7 @@ def sanitize(
     method: Annotated[
         str, typer.Option(help="best, or published: the closed form of the literature.")
     ] = "best",
-    state: Annotated[
-        str | None,
-        typer.Option(help="What holds the states, for a chain that was not fitted to a file."),
-    ] = None,
+    state: State = None,
     missing: Missing = None,
     skip_missing: Annotated[
         bool,
@@ -75,9 +75,7 @@ def sanitize(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the reports as CSV.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write an HTML report, for the steward.")
-    ] = None,
+    report: Report = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a series or report that exists.")
     ] = False,
@@ -99,12 +97,7 @@ def sanitize(
         raise InputError("a stream is written to stdout: leave out -o and --json")
     if not streaming and not dry_run and output is None:
         raise InputError("say where the reports go: -o sanitized.csv")
-    kept = [path for path in (report, output) if path is not None and path.exists()]
-    if kept and not force:
-        raise InputError(
-            f"{kept[0]} exists and may be the record of a release already made; choose another "
-            "name, or --force"
-        )
+    refuse_overwriting(report, output, force=force)
     law = read_model(model)
     if streaming and law.kind == "markov":
         law = law.with_length(None)  # type: ignore[attr-defined]

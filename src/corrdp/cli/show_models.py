@@ -152,14 +152,8 @@ def show_families(model: GaussianRecords) -> None:
     print_parts(facts_table([*_assumes(model), ("digest", model.digest)]))
 
 
-def show_network(model: Any) -> None:
-    """Coupling and field with their errors."""
-    _show_numbers(model)
-    print_parts(facts_table([*_assumes(model), ("digest", model.digest)]))
-
-
-def show_pedigree(model: Any) -> None:
-    """Families, allele frequency, and what is taken for granted."""
+def show_model(model: Any) -> None:
+    """The numbers of a fitted network or pedigree, and what is taken for granted."""
     _show_numbers(model)
     print_parts(facts_table([*_assumes(model), ("digest", model.digest)]))
 

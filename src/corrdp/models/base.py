@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -88,6 +89,17 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
+
+
+def fit_fields(cls: type, data: Any) -> dict[str, Any]:
+    """The fields of a fit read from a file; an unknown or absent key is an error."""
+    names = {field.name for field in fields(cls)}
+    if not isinstance(data, dict) or set(data) != names:
+        given = set(data) if isinstance(data, dict) else set()
+        raise ModelError(
+            f"fit has unknown keys {sorted(given - names)} and lacks {sorted(names - given)}"
+        )
+    return dict(data)
 
 
 def check_length(length: Any) -> int | None:

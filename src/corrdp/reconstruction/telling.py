@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,6 @@ from corrdp.results import Calibration, Leakage, Release
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_VALUES = 10  # equally likely values of the usual reconstruction threat
 
 
 @dataclass(frozen=True)
@@ -154,19 +152,25 @@ def risk(guarantee: Any, threats: Mapping[str, Threat] | None = None) -> Risk:
     promise, said = _promise(guarantee)
     if threats is not None and not isinstance(threats, Mapping):
         raise InputError("threats must be a mapping from names to Threat(prior, ...)")
-    asked = _usual() if threats is None else dict(threats)
+    asked = uniform_threats() if threats is None else dict(threats)
     if not asked or not all(isinstance(t, Threat) for t in asked.values()):
         raise InputError("threats must be a mapping from names to Threat(prior, ...)")
     rows = tuple(_row(name, threat, promise) for name, threat in asked.items())
     return Risk(promise, rows, said)
 
 
-def _usual() -> dict[str, Threat]:
+def usual_threats(name: str, prior: Sequence[float] | np.ndarray) -> dict[str, Threat]:
+    """Membership, a yes/no attribute at even odds, and a whole value with this prior."""
     return {
         "membership": Threat.membership([0.5, 0.5]),
         "a yes/no attribute": Threat.attribute([0.5, 0.5], secret=["no", "yes"]),
-        f"one of {_VALUES} values": Threat.reconstruction([1 / _VALUES] * _VALUES),
+        name: Threat.reconstruction(prior),
     }
+
+
+def uniform_threats(values: int = 10) -> dict[str, Threat]:
+    """The usual threats, the whole value being one of so many that are equally likely."""
+    return usual_threats(f"one of {values} values", [1 / values] * values)
 
 
 def _promise(given: Any) -> tuple[Guarantee, tuple[str, ...]]:

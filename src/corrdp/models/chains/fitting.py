@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError, ModelError
+from corrdp.models.base import fit_fields
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.private import COUNT_SENSITIVITY, noisy_counts, with_states
 from corrdp.models.chains.window import WindowChain, of_order
@@ -207,13 +208,7 @@ class ChainFit:
     @classmethod
     def from_dict(cls, data: Any) -> ChainFit:
         """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
-        names = {field.name for field in fields(cls)}
-        if not isinstance(data, dict) or set(data) != names:
-            given = set(data) if isinstance(data, dict) else set()
-            raise ModelError(
-                f"fit has unknown keys {sorted(given - names)} and lacks {sorted(names - given)}"
-            )
-        return cls(**data)
+        return cls(**fit_fields(cls, data))
 
 
 def _whole_numbers(name: str, values: Any) -> np.ndarray:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError, ModelError
+from corrdp.models.base import fit_fields
 from corrdp.models.gaussian.building import Blocks
 from corrdp.models.gaussian.normality import Normality, check_normality
 from corrdp.models.gaussian.records import GaussianRecords
@@ -137,13 +138,7 @@ class GaussianFit:
     @classmethod
     def from_dict(cls, data: Any) -> GaussianFit:
         """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
-        names = {field.name for field in fields(cls)}
-        if not isinstance(data, dict) or set(data) != names:
-            given = set(data) if isinstance(data, dict) else set()
-            raise ModelError(
-                f"fit has unknown keys {sorted(given - names)} and lacks {sorted(names - given)}"
-            )
-        kept = dict(data)
+        kept = fit_fields(cls, data)
         for name in ("roles", "columns", "missing_text"):
             kept[name] = tuple(kept[name])
         kept["shape_roles"] = tuple(tuple(roles) for roles in kept["shape_roles"])

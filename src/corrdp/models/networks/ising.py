@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError, ModelError
+from corrdp.models.base import fit_fields
 from corrdp.models.networks.factors import check_edges, read_graph
 from corrdp.models.networks.field import MarkovField
 from corrdp.queries import MISSING_TEXT
@@ -145,13 +146,7 @@ class IsingFit:
     @classmethod
     def from_dict(cls, data: Any) -> IsingFit:
         """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
-        names = {field.name for field in fields(cls)}
-        if not isinstance(data, dict) or set(data) != names:
-            given = set(data) if isinstance(data, dict) else set()
-            raise ModelError(
-                f"fit has unknown keys {sorted(given - names)} and lacks {sorted(names - given)}"
-            )
-        return cls(**data)
+        return cls(**fit_fields(cls, data))
 
 
 def fit_ising(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-from corrdp.errors import ModelError
+from corrdp.models.base import fit_fields
 from corrdp.queries import MISSING_TEXT
 
 
@@ -69,10 +69,4 @@ class PedigreeFit:
     @classmethod
     def from_dict(cls, data: Any) -> PedigreeFit:
         """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
-        names = {field.name for field in fields(cls)}
-        if not isinstance(data, dict) or set(data) != names:
-            given = set(data) if isinstance(data, dict) else set()
-            raise ModelError(
-                f"fit has unknown keys {sorted(given - names)} and lacks {sorted(names - given)}"
-            )
-        return cls(**data)
+        return cls(**fit_fields(cls, data))
