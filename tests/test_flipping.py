@@ -149,7 +149,7 @@ def kernel_rates(chain: MarkovChain) -> tuple[float, float]:
 
 
 def test_other_starts_and_changing_kernels(monkeypatch):
-    monkeypatch.setattr(flipping, "_LONG", 4)
+    monkeypatch.setattr(flipping, "LONG", 4)
     absorbing = MarkovChain([[0.9, 0.1], [0.0, 1.0]], 6, [1, 0])  # never forgets: keeps its length
     flips = least_flips(absorbing, 2.0, symmetric=True)
     worst = max(every_adversary(absorbing, flips.mechanism.channel()).values())
