@@ -49,6 +49,44 @@ def test_proofs_are_checked_again(plan, tmp_path):
     assert run("account", proof, "--check").exit_code in (2, 3)
 
 
+@pytest.mark.parametrize("kept", [[], [1]])
+def test_a_verdict_that_no_total_backs_is_found(plan, tmp_path, kept):
+    proof = tmp_path / "proof.json"
+    done("account", plan, "--proof", proof)
+    data = json.loads(proof.read_text())
+    data["totals"] = [data["totals"][k] for k in kept]
+    proof.write_text(json.dumps(data))
+    result = run("account", proof, "--check")
+    assert result.exit_code == 3
+    assert "no total backs it" in result.output
+
+
+def test_claims_and_verdicts_belong_together(plan, tmp_path):
+    proof = tmp_path / "proof.json"
+    done("account", plan, "--proof", proof)
+    data = json.loads(proof.read_text())
+    data["plan"]["claims"][0]["eps"] = 0.01
+    proof.write_text(json.dumps(data))
+    assert run("account", proof, "--check").exit_code == 3
+    del data["plan"]
+    proof.write_text(json.dumps(data))
+    assert run("account", proof, "--check").exit_code == 2
+    one = tmp_path / "one.json"
+    done("account", plan, "--target", "user", "--proof", one)
+    assert "Proof holds" in done("account", one, "--check").output
+
+
+def test_options_that_do_not_go_together(plan, tmp_path):
+    model = tmp_path / "model.json"
+    cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 7).save(model)
+    for options in (
+        ("--target", "user", "--model", model),
+        ("--target", "user", "--total", 1, "--proof", tmp_path / "p.json"),
+        ("--target", "event", "--total", 1, "--model", model),
+    ):
+        assert run("account", plan, *options).exit_code == 2
+
+
 def test_dependent_days(plan, tmp_path):
     model = tmp_path / "model.json"
     cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 7).save(model)
@@ -60,6 +98,8 @@ def test_dependent_days(plan, tmp_path):
     ("change", "said"),
     [
         ({"releases": [{"id": "a", "eps": -1, "map": "identity"}]}, "releases[0]"),
+        ({"releases": [{"id": "a", "eps": 1e308, "map": "identity"}]}, "releases[0]"),
+        ({"releases": [{"id": "a", "eps": 10**400, "map": "identity"}]}, "releases[0]"),
         ({"targets": ["sideways"]}, "sideways"),
         ({"surprise": 1}, "surprise"),
     ],

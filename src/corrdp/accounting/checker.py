@@ -86,10 +86,19 @@ def check_proof(proof: dict[str, Any]) -> ProofCheck:
     """
     if not isinstance(proof, dict) or proof.get("result") != "proof":
         raise InputError('not a corrdp proof: expected {"corrdp": 1, "result": "proof", ...}')
+    try:
+        return _check(proof)
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise InputError(f"the proof is damaged: {type(error).__name__} {error}") from None
+
+
+def _check(proof: dict[str, Any]) -> ProofCheck:
     plan, problems, skipped, checked = proof["plan"], [], [], 0
+    unproved: set[tuple[str, str]] = set()
     found: dict[tuple[str, str], float] = {}
     for k, total in enumerate(proof["totals"]):
         where = f"totals[{k}] ({total['target']})"
+        unproved.add((str(total["target"]), total["notion"]))
         if total["notion"] == "tradeoff":
             skipped.append(f"{where}: trade-off curves")
             continue
@@ -100,15 +109,23 @@ def check_proof(proof: dict[str, Any]) -> ProofCheck:
             skipped.append(f"{where}: {reason}")
             continue
         checked += 1
+        unproved.discard((str(total["target"]), total["notion"]))
         found[str(total["target"]), total["notion"]] = float(total["value"])
         if not complete:
             skipped.append(f"{where}: too many neighbours; the witness alone was checked")
         problems += [f"{where}: {p}" for p in worst]
-    for k, verdict in enumerate(proof.get("verdicts", ())):
+    if not proof["totals"]:
+        problems.append("no total is given, so nothing was checked")
+    verdicts = proof.get("verdicts", ())
+    if [verdict["claim"] for verdict in verdicts] != plan.get("claims", []):
+        problems.append("the verdicts are not about the claims of the plan")
+    for k, verdict in enumerate(verdicts):
         claim = verdict["claim"]
         notion = "pure" if "eps" in claim else "gaussian"
         value = found.get((str(claim["target"]), notion))
         level = float(claim.get("eps", claim.get("mu")))
+        if value is None and verdict["holds"] and (str(claim["target"]), notion) not in unproved:
+            problems.append(f"verdicts[{k}]: {level:g} is said to hold, and no total backs it")
         mixed = any(r["notion"] != notion for r in plan["releases"])
         if value is not None and verdict["holds"] and (value > level * (1 + _CLOSE) or mixed):
             problems.append(f"verdicts[{k}]: {level:g} is said to hold, and the total is {value:g}")

@@ -18,7 +18,10 @@ def proof_of(composition: Composition) -> dict[str, Any]:
     accountant: it builds neighbours one pair after another and adds up.
     """
     targets = tuple(dict.fromkeys(total.target for total in composition.totals))
-    plan = replace(composition.plan, targets=targets)
+    # a claim at a target that is not proved here has no place in the certificate
+    verdicts = [v for v in composition.check() if v.claim.target in targets]
+    claims = tuple(verdict.claim for verdict in verdicts)
+    plan = replace(composition.plan, targets=targets, claims=claims)
     keys = ("target", "notion", "value", "witness", "losses", "sequential")
     totals = [total.to_dict() for total in composition.totals]
     return {
@@ -26,5 +29,5 @@ def proof_of(composition: Composition) -> dict[str, Any]:
         "result": "proof",
         "plan": plan.to_dict(),
         "totals": [{key: total[key] for key in keys} for total in totals],
-        "verdicts": [verdict.to_dict() for verdict in composition.check()],
+        "verdicts": [verdict.to_dict() for verdict in verdicts],
     }

@@ -304,14 +304,21 @@ class Step:
         return body
 
 
+_MOST = 1e100  # sums of larger levels would overflow
+
+
 def _promise(value: Any) -> Guarantee:
     if isinstance(value, int | float) and not isinstance(value, bool) and value == 0:
         return Approximate(0.0, 0.0)
     try:
-        return as_guarantee(value)
+        promise = as_guarantee(value)
+        level = getattr(promise, "rate", getattr(promise, "mu", getattr(promise, "epsilon", 0.0)))
+        if not np.max(level) <= _MOST:
+            raise InputError(f"a level of {np.max(level):g} promises nothing (at most {_MOST:g})")
+        return promise
     except InputError:
         raise
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"eps must be a number, or one per record; got {value!r}") from None
 
 

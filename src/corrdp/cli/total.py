@@ -52,6 +52,15 @@ def account(
             raise InputError("--check takes a certificate alone; leave out the others")
         _check(file, json)
         return
+    if total is not None and (proof is not None or model is not None):
+        raise InputError(
+            "--total prints a scaled plan; give that one --proof or --model"
+        )
+    if model is not None and target not in (None, "event", "bounded"):
+        raise InputError(
+            f"--model tells what leaks about one record; {target} is about more than one. Use "
+            "--target event (a stream) or bounded"
+        )
     found = compose(load_plan(file), target)
     if proof is not None:
         write_files({proof: text.dumps(found.proof(), indent=1) + "\n"})
@@ -67,7 +76,7 @@ def account(
         print(found)
     if not json and proof is not None:
         print(f"written: {proof}")
-    _claims(found, quiet=json or leak is not None)
+    _claims(found, quiet=json)
 
 
 def _claims(found: Any, quiet: bool) -> None:
