@@ -53,9 +53,7 @@ def account(
         _check(file, json)
         return
     if total is not None and (proof is not None or model is not None):
-        raise InputError(
-            "--total prints a scaled plan; give that one --proof or --model"
-        )
+        raise InputError("--total prints a scaled plan; give that one --proof or --model")
     if model is not None and target not in (None, "event", "bounded"):
         raise InputError(
             f"--model tells what leaks about one record; {target} is about more than one. Use "
