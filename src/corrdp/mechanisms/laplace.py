@@ -12,6 +12,7 @@ import numpy as np
 
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
+from corrdp.mechanisms.accuracy import any_cell, check_alpha, check_beta, check_norm, each_cell
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.discrete import largest_tail, log_pmf, smallest_step, summed_tail, tail
 from corrdp.queries import Query, Sum
@@ -114,6 +115,70 @@ class Laplace:
         """Log density of the answer ``y`` on the data ``x``."""
         error = np.abs(_cells(self.query, y) - np.array(self.query.on_grid(x)) * self.query.grid)
         return float(-np.sum(error / self.scale + math.log(2) + math.log(self.scale)))
+
+    def tail(self, alpha: float, norm: Literal["inf", "l1"] = "inf") -> float:
+        r"""Probability of an error of ``alpha`` or more.
+
+        .. math:: 1 - (1 - e^{-\alpha/b})^k \text{ (inf)}, \qquad
+                  e^{-\alpha/b} \sum_{j < k} \frac{(\alpha/b)^j}{j!} \text{ (l1)}
+
+        where k is the number of cells.
+
+        Parameters
+        ----------
+        alpha : float
+        norm : {"inf", "l1"}
+            The largest error over the cells, or their sum; the same for one number.
+
+        Examples
+        --------
+        >>> from corrdp.queries import Histogram
+        >>> round(Laplace(Histogram(range(5)), 1.0).tail(2.995732), 6)
+        0.226219
+        """
+        check_norm(norm, "inf", "l1")
+        ratio = check_alpha(alpha) / self.scale
+        if norm == "inf" or self.query.cells == 1:
+            return any_cell(math.exp(-ratio), self.query.cells)
+        from scipy.special import gammaincc
+
+        return float(gammaincc(self.query.cells, ratio))
+
+    def error(self, beta: float, norm: Literal["inf", "l1"] = "inf") -> float:
+        r"""Smallest alpha with ``Pr[error >= alpha] <= beta``, for any data.
+
+        .. math:: \alpha = -b \ln\big(1 - (1 - \beta)^{1/k}\big) \text{ (inf)}
+
+        where k is the number of cells: :math:`b \ln(1/\beta)` for one number. In l1 it is the
+        quantile of a sum of k exponential variables.
+
+        Parameters
+        ----------
+        beta : float in (0, 1]
+        norm : {"inf", "l1"}
+            The largest error over the cells, or their sum; the same for one number.
+
+        References
+        ----------
+        Guerra-Balboa, dissertation, proposition 2.10 (there for any number of cells; it holds
+        for one: docs/theorems.md#accuracy).
+
+        Examples
+        --------
+        >>> from corrdp.queries import Count, Histogram
+        >>> round(Laplace(Count(1), 1.0).error(.05), 6)
+        2.995732
+        >>> noisy = Laplace(Histogram(range(5)), 1.0)
+        >>> round(noisy.error(.05), 6), round(noisy.error(.05, "l1"), 6)
+        (4.584758, 9.153519)
+        """
+        check_norm(norm, "inf", "l1")
+        share = check_beta(beta)
+        if norm == "inf" or self.query.cells == 1:
+            return -self.scale * math.log(each_cell(share, self.query.cells)) + 0.0
+        from scipy.special import gammainccinv
+
+        return self.scale * float(gammainccinv(self.query.cells, share))
 
 
 @dataclass(frozen=True)
@@ -236,8 +301,7 @@ class DiscreteLaplace:
         >>> noisy.error(.05), noisy.error(.05, "l1")
         (17.0, 26.0)
         """
-        if norm not in ("inf", "l1"):
-            raise InputError(f'norm must be "inf" or "l1", got {norm!r}')
+        check_norm(norm, "inf", "l1")
         cells, t = self.query.cells, self.step
         law = largest_tail if norm == "inf" or cells == 1 else summed_tail
         return smallest_step(lambda k: law(k, t, cells), beta) * self.query.grid

@@ -29,7 +29,7 @@ from corrdp.metric.granularities import (
     as_granularity,
 )
 from corrdp.metric.movement import changed_cells
-from corrdp.metric.neighbours import hamming, symmetric_difference
+from corrdp.metric.neighbours import hamming, neighbour_pairs, symmetric_difference
 
 
 def canonical_matrix(domain: Domain, granularity: Granularity | str) -> np.ndarray:
@@ -65,11 +65,9 @@ def canonical_matrix(domain: Domain, granularity: Granularity | str) -> np.ndarr
     relation.check(domain)
     items = domain.databases()
     near: list[list[int]] = [[] for _ in items]
-    for i, a in enumerate(items):
-        for j in range(i):
-            if relation.related(domain, a, items[j]):
-                near[i].append(j)
-                near[j].append(i)
+    for i, j in neighbour_pairs(domain, relation, items):
+        near[i].append(j)
+        near[j].append(i)
     found = np.full((len(items), len(items)), math.inf)
     for start in range(len(items)):
         found[start, start] = 0.0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import (
@@ -30,6 +28,7 @@ from corrdp.metric.granularities import (
     WEvent,
     as_granularity,
 )
+from corrdp.metric.neighbours import neighbour_pairs
 
 
 def conversion_factor(
@@ -97,10 +96,10 @@ def conversion_factor(
         )
     items = domain.databases()
     distances = canonical_matrix(domain, one)
-    near = [[two.related(domain, a, b) for b in items] for a in items]
-    if not np.any(near):
+    near = list(neighbour_pairs(domain, two, items))
+    if not near:
         raise InputError(f"no two data sets of this domain are {two} neighbours")
-    return float(distances[np.array(near)].max())
+    return max(float(distances[pair]) for pair in near)
 
 
 def _closed(one: Granularity, two: Granularity, domain: Domain) -> float | None:

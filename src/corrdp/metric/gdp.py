@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
 from corrdp.errors import InputError
 from corrdp.metric.curves import check_level
 
 _ROUNDING = 1e-12
+_ULPS = 8 * 2.0**-52  # how far the special functions may be off, relative to their value
+_SMALLEST = 1e-300  # a smaller delta is not told from 0
 _LEFT = -4.0  # left of this the Mills ratio is large, and the difference is taken directly
 
 
@@ -19,7 +22,9 @@ def delta_for(mu: float, epsilon: float) -> float:
               - e^\varepsilon \Phi\Big(-\frac\varepsilon\mu - \frac\mu2\Big)
 
     where Phi is the standard normal distribution function. Computed as the density at the
-    threshold times a difference of Mills ratios, so that the far tail keeps its digits.
+    threshold times a difference of Mills ratios, so that the far tail keeps its digits and no
+    epsilon is too large. For tiny mu the two ratios nearly cancel: what rounding can do there is
+    added on top, as is the least positive number where the result would underflow.
 
     Parameters
     ----------
@@ -40,15 +45,18 @@ def delta_for(mu: float, epsilon: float) -> float:
     width, level = check_level("mu", mu), check_level("epsilon", epsilon)
     if width == 0.0:
         return 0.0
-    a, b = level / width - width / 2, level / width + width / 2
+    far, near = level / width, width / 2
+    # as if epsilon were smaller by what rounding can do to the threshold: delta falls with it
+    a = far - near - 2.0**-51 * (far + near)
+    b = a + width
+    density, ratio = math.exp(-a * a / 2) / 2, float(erfcx(b / math.sqrt(2)))
     if a > _LEFT:
-        density = math.exp(-a * a / 2) / 2
-        value = density * float(erfcx(a / math.sqrt(2)) - erfcx(b / math.sqrt(2)))
+        larger = float(erfcx(a / math.sqrt(2)))
+        value = density * (larger - ratio + _ULPS * larger)
     else:
         # e^epsilon Phi(-b) = phi(a) R(b), R the Mills ratio
-        tail = math.exp(-a * a / 2) * float(erfcx(b / math.sqrt(2))) / 2
-        value = float(ndtr(-a)) - tail
-    return min(1.0, max(0.0, value) * (1.0 + _ROUNDING))
+        value = float(ndtr(-a)) - density * ratio + _ULPS
+    return min(1.0, value * (1.0 + _ROUNDING) + sys.float_info.min)
 
 
 def mu_for(epsilon: float, delta: float) -> float:
@@ -104,10 +112,10 @@ def epsilon_for(mu: float, delta: float) -> float:
 
 def _open(delta: float) -> float:
     number = check_level("delta", delta, top=1.0)
-    if not 0.0 < number < 1.0:
+    if not _SMALLEST <= number < 1.0:
         raise InputError(
-            f"delta must lie strictly between 0 and 1, got {number}: Gaussian noise is never "
-            "(epsilon, 0)-DP"
+            f"delta must lie strictly between 0 and 1 (from {_SMALLEST:g} on), got {number}: "
+            "Gaussian noise is never (epsilon, 0)-DP"
         )
     return number
 

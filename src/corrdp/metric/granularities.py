@@ -45,6 +45,7 @@ class Bounded(Granularity):
     """
 
     name = "bounded"
+    symmetric = True
     shapes = ("multiset", "tuple")
 
     def related(self, domain: Domain, a: Any, b: Any) -> bool:
@@ -81,6 +82,7 @@ class Unbounded(Granularity):
     """
 
     name = "unbounded"
+    symmetric = True
     shapes = ("multiset", "tuple")
 
     def related(self, domain: Domain, a: Any, b: Any) -> bool:
@@ -103,6 +105,7 @@ class Edge(Granularity):
     """One edge added or removed on a fixed set of vertices."""
 
     name = "edge"
+    symmetric = True
     shapes = ("graph",)
 
     def related(self, domain: Domain, a: Any, b: Any) -> bool:
@@ -118,6 +121,7 @@ class FreeLunch(Granularity):
     """Any two data sets are neighbours."""
 
     name = "free-lunch"
+    symmetric = True
     shapes: ClassVar[tuple[str, ...]] = ("multiset", "tuple", "graph", "stream", "users", "point")
 
     def related(self, domain: Domain, a: Any, b: Any) -> bool:
@@ -150,6 +154,7 @@ class Relation(Granularity):
     """
 
     name = "relation"
+    symmetric = True
     shapes = ("multiset", "tuple", "point")
     pairs: tuple[tuple[Any, Any], ...]
 

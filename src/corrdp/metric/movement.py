@@ -64,6 +64,7 @@ class Event(_Stream):
     """
 
     name = "event"
+    symmetric = True
     change: str = "value"
 
     def __post_init__(self) -> None:
@@ -100,6 +101,7 @@ class WEvent(_Stream):
     """
 
     name = "w-event"
+    symmetric = True
     w: int
 
     def __post_init__(self) -> None:
@@ -138,6 +140,7 @@ class LTrajectory(_Stream):
     """
 
     name = "l-trajectory"
+    symmetric = True
     l: int
 
     def __post_init__(self) -> None:
@@ -171,6 +174,7 @@ class User(_Stream):
     """Everything of one user changes."""
 
     name = "user"
+    symmetric = True
     shapes = ("stream", "users")
 
     def check(self, domain: Domain) -> None:
@@ -190,6 +194,7 @@ class Trajectory(Granularity):
     """One trajectory of one user is replaced; each user's atoms are trajectories."""
 
     name = "trajectory"
+    symmetric = True
     shapes = ("users",)
 
     def related(self, domain: Domain, a: Any, b: Any) -> bool:
@@ -212,6 +217,7 @@ class Element(Granularity):
     """
 
     name = "element"
+    symmetric = True
     shapes = ("users",)
     clusters: tuple[tuple[Hashable, ...], ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ class Change:
     """A neighbour type: one way in which two neighbours differ, for every pair that does so.
 
     ``kind`` is "add" (an atom), "replace" (two atoms), "record" (its number and two atoms),
-    "edge" (two vertices) or "cells" (pairs of user and time step).
+    "edge" (two vertices), "cells" (pairs of user and time step) or "pair" (two data sets).
     """
 
     kind: str
@@ -33,8 +33,16 @@ class Change:
             return f"record {i} is {one!r} or {two!r}"
         if self.kind == "edge":
             return f"edge {self.where[0]}-{self.where[1]} present or not"
+        if self.kind == "pair":
+            return f"{_short(self.where[0])} against {_short(self.where[1])}"
         cells = ", ".join(f"user {u} at step {t}" for u, t in self.where[:6])
         return f"cells of {cells}" + (", .." if len(self.where) > 6 else "")
+
+
+def _short(data: Any) -> str:
+    """A data set in one line; graphs as sorted edges."""
+    text = repr(sorted(data) if isinstance(data, frozenset) else data)
+    return text if len(text) <= 200 else f"{text[:196]} ..."
 
 
 def symmetric_difference(a: Any, b: Any) -> int:
@@ -58,11 +66,13 @@ class Granularity(ABC):
     """A symmetric, irreflexive relation between data sets: the neighbours.
 
     ``related`` is the predicate, ``types`` the neighbour types of a domain that is too large to
-    list, ``vacuous`` the reason why no data set has a neighbour.
+    list, ``vacuous`` the reason why no data set has a neighbour. ``symmetric`` says that the
+    predicate is known to be symmetric; otherwise every pair is asked both ways.
     """
 
     name: ClassVar[str]
     shapes: ClassVar[tuple[str, ...]]
+    symmetric: ClassVar[bool] = False
 
     def check(self, domain: Domain) -> None:
         """Refuse a domain on which the granularity has no meaning."""
@@ -90,3 +100,42 @@ class Granularity(ABC):
     def to_json(self) -> Any:
         """The name, or a dict with the parameters."""
         return str(self)
+
+
+def neighbour_pairs(
+    domain: Domain, granularity: Granularity, items: Sequence[Any]
+) -> Iterator[tuple[int, int]]:
+    """Numbers (i, j), j < i, of the listed data sets that are neighbours. O(N^2) questions.
+
+    A predicate that holds one way round only is refused: with it, who is protected from whom
+    would depend on the order of the list.
+
+    Parameters
+    ----------
+    domain : Domain
+    granularity : Granularity
+    items : sequence
+        Data sets of the domain.
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, section 2.2.
+
+    Examples
+    --------
+    >>> from corrdp.metric.domains import TupleDomain
+    >>> from corrdp.metric.granularities import Bounded
+    >>> cube = TupleDomain(3, (0, 1))
+    >>> len(list(neighbour_pairs(cube, Bounded(), cube.databases())))
+    12
+    """
+    for i, a in enumerate(items):
+        for j, b in enumerate(items[:i]):
+            near = granularity.related(domain, a, b)
+            if not granularity.symmetric and near != granularity.related(domain, b, a):
+                raise InputError(
+                    f"{granularity} is no granularity: {a!r} and {b!r} are neighbours in one "
+                    "order and not in the other; make the relation symmetric"
+                )
+            if near:
+                yield i, j

@@ -13,6 +13,7 @@ from corrdp.metric.canonical import canonical_distance
 from corrdp.metric.domains import Domain
 from corrdp.metric.extended import check_distance
 from corrdp.metric.granularities import Granularity, as_granularity
+from corrdp.metric.neighbours import neighbour_pairs
 
 Distance = Callable[[Any, Any], float]
 
@@ -56,10 +57,7 @@ def sensitivity(
     apart = distance or _absolute
     answers = [function(item) for item in items]
     found = [
-        float(apart(answers[i], answers[j]))
-        for i, a in enumerate(items)
-        for j in range(i)
-        if relation.related(domain, a, items[j])
+        float(apart(answers[i], answers[j])) for i, j in neighbour_pairs(domain, relation, items)
     ]
     if not found:
         raise InputError(f"no two data sets of this domain are {relation} neighbours")

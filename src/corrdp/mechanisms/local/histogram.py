@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,12 @@ from corrdp.mechanisms.response import state_numbers
 
 _MOST_NUMBERS = 2**27  # one GiB of reports at once
 _PANEL = 0.5  # the integrand is smooth on this scale: 16 nodes give every digit
+
+
+@cache
+def _gauss() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of the integral, worked out once: an audit inverts it many times."""
+    return np.polynomial.legendre.leggauss(16)
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ class SHE(LocalProtocol):
         # (e^B - 1)(1 - F_1^k) without overflow: e^B (1 - F_1^k) tends to k/2
         above = -math.expm1(-reach) * math.exp(reach + math.log(-math.expm1(k * first))) / k
         below = math.expm1(-reach) * 0.5**k / k
-        nodes, weights = np.polynomial.legendre.leggauss(16)
+        nodes, weights = _gauss()
         panels = max(1, math.ceil(reach / _PANEL))
         half = reach / panels / 2
         s = ((2 * np.arange(panels) + 1) * half)[:, None] + half * nodes
