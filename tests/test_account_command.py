@@ -90,8 +90,90 @@ def test_options_that_do_not_go_together(plan, tmp_path):
 def test_dependent_days(plan, tmp_path):
     model = tmp_path / "model.json"
     cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 7).save(model)
-    leak = json.loads(done("account", plan, "--target", "event", "--model", model, "--json").stdout)
-    assert leak["value"] == pytest.approx(0.411, abs=1e-3)
+    told = json.loads(done("account", plan, "--target", "event", "--model", model, "--json").stdout)
+    assert told["leakage"]["value"] == pytest.approx(0.411, abs=1e-3)
+    assert told["totals"][0]["value"] == 0.1
+    assert told["verdicts"][0]["holds"] is True
+    assert cdp.Composition.from_dict(told).only.value == 0.1
+    assert cdp.Leakage.from_dict(told["leakage"]).to_dict() == told["leakage"]
+    both = " ".join(done("account", plan, "--target", "event", "--model", model).output.split())
+    assert "event: epsilon 0.1 (parallel)" in both
+    assert "leaks 0.41093" in both
+
+
+def test_a_chain_of_another_length(plan, tmp_path):
+    """A chain is fitted to months and asked about a week."""
+    model = tmp_path / "model.json"
+    cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 300).save(model)
+    result = run("account", plan, "--model", model)
+    assert result.exit_code == 2
+    assert "7 entries, one for each step of the plan, and the model has 300" in result.output
+    assert "--plan-length" in result.output
+    asked = ("--model", model, "--plan-length", "--json")
+    leak = json.loads(done("account", plan, *asked).stdout)["leakage"]
+    same = cdp.leakage(cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 7), [0.1] * 7)
+    assert leak["value"] == same.value
+    assert any("whose length is public" in text for text in leak["certificate"]["assumptions"])
+    assert run("account", plan, "--plan-length").exit_code == 2
+    assert run("account", plan, "--model", "groups:3", "--plan-length").exit_code == 2
+    assert "public" not in done("account", plan, "--model", "groups:3").output
+
+
+def test_many_users_are_series_of_their_own(tmp_path):
+    path, model = tmp_path / "plan.json", tmp_path / "model.json"
+    cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 7).save(model)
+    for users in (1, 3):
+        domain = {"type": "stream", "users": users, "steps": 7}
+        path.write_text(json.dumps(PLAN | {"domain": domain}))
+        shown = " ".join(done("account", path, "--model", model).output.split())
+        assert ("each of the 3 users is a series of the model" in shown) == (users == 3)
+
+
+def test_a_scaled_plan_has_no_old_claims(plan):
+    result = done("account", plan, "--target", "user", "--total", 1.4)
+    assert "claims" not in json.loads(result.stdout)
+    assert "1 claim left out" in result.stderr
+
+
+def test_plans_that_look_like_an_oversight(tmp_path):
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(PLAN | {"releases": [], "claims": []}))
+    shown = done("account", path).output
+    assert "event: epsilon 0 " in shown
+    assert "the plan has no releases" in shown
+    nothing = {"id": "none", "eps": 1, "map": {"columns": []}}
+    path.write_text(json.dumps(PLAN | {"releases": [nothing]}))
+    assert "releases[0] ('none') reads nothing" in done("account", path).output
+    assert json.loads(done("account", path, "--json").stdout)["notes"]
+
+
+def test_what_is_no_plan(plan, tmp_path):
+    proof, told, deep = (tmp_path / f"{name}.json" for name in ("proof", "told", "deep"))
+    done("account", plan, "--proof", proof)
+    result = run("account", proof)
+    assert result.exit_code == 2
+    assert "this is a proof and no plan; check it with --check" in result.output
+    told.write_text(done("account", plan, "--json").stdout)
+    assert 'under its key "plan"' in run("account", told).output
+    assert "not a corrdp proof" in run("account", plan, "--check").output
+    deep.write_text("[" * 100_000 + "]" * 100_000)
+    for more in ((), ("--check",)):
+        result = run("account", deep, *more)
+        assert result.exit_code == 2
+        assert "nested too deeply" in result.output
+
+
+def test_what_a_check_leaves_out_is_said(plan, tmp_path):
+    path, proof = tmp_path / "p.json", tmp_path / "proof.json"
+    path.write_text(json.dumps(PLAN | {"targets": ["event", "free-lunch"], "claims": []}))
+    done("account", path, "--proof", proof)
+    shown = done("account", proof, "--check").output
+    assert "Proof holds: 1 totals re-checked" in shown
+    assert "not checked totals[1] (free-lunch)" in " ".join(shown.split())
+    done("account", path, "--target", "free-lunch", "--proof", proof)
+    result = run("account", proof, "--check")
+    assert result.exit_code == 3
+    assert "NOT CHECKED" in result.output
 
 
 @pytest.mark.parametrize(

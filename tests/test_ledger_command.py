@@ -57,6 +57,80 @@ def test_releases_until_the_budget_is_spent(home):
     )
 
 
+def test_exports_do_not_overwrite(home):
+    book, exported = home / "steps.ledger", home / "book.json"
+    done("ledger", "init", book, "--budget", 1)
+    done("ledger", "export", book, "-o", exported)
+    before = exported.read_text()
+    assert release(home, book, "--epsilon", 0.1).exit_code == 0
+    result = run("ledger", "export", book, "-o", exported)
+    assert result.exit_code == 2
+    assert "--force" in result.output
+    assert exported.read_text() == before
+    done("ledger", "export", book, "-o", exported, "--force")
+    assert len(json.loads(exported.read_text())["charges"]) == 1
+
+
+def test_a_kept_hash_tells_an_older_copy(home):
+    book = home / "steps.ledger"
+    done("ledger", "init", book, "--budget", 1)
+    assert release(home, book, "--epsilon", 0.1).exit_code == 0
+    older = book.read_bytes()
+    answer = release(home, book, "--epsilon", 0.1, "--json")
+    kept = json.loads(answer.stdout)["charge_hash"]
+    assert kept in "".join(done("ledger", "show", book).output.split())
+    assert "2 charges, as written" in done("ledger", "check", book, "--head", kept).output
+    book.write_bytes(older)
+    assert "1 charge, as written" in done("ledger", "check", book).output
+    result = run("ledger", "check", book, "--head", kept)
+    assert result.exit_code == 2
+    assert "an older copy was put in its place" in result.output
+    assert run("ledger", "check", book, "--head", "steps").exit_code == 2
+
+
+def test_show_says_what_it_rests_on(home):
+    book = home / "steps.ledger"
+    done("ledger", "init", book, "--budget", 1, "--kind", "bdp", "--model", home / "model.json")
+    shown = " ".join(done("ledger", "show", book).output.split())
+    assert "the fitted numbers of the model are taken as exact" in shown
+
+
+def sanitize(home: Path, *more: object, input: str | None = None):
+    model = ("--model", home / "model.json")
+    return run("sanitize", "-" if input else home / "steps.csv", *model, *more, input=input)
+
+
+def test_a_sanitized_series_is_charged(home):
+    book, out = home / "steps.ledger", home / "out.csv"
+    done("ledger", "init", book, "--budget", 1)
+    asked = ("--epsilon", 0.6, "--ledger", book)
+    dry = sanitize(home, *asked, "--dry-run")
+    assert "room for epsilon 1" in dry.output
+    assert not cdp.Ledger.open(book).history()
+    made = sanitize(home, *asked, "-o", out, "--json")
+    assert made.exit_code == 0, made.output
+    (charge,) = cdp.Ledger.open(book).history()
+    assert json.loads(made.stdout)["charge_hash"] == charge.hash
+    assert "steps.csv" in charge.what
+    refused = sanitize(home, *asked, "-o", home / "again.csv")
+    assert refused.exit_code == 3
+    assert "does not fit" in refused.output
+    assert not (home / "again.csv").exists()
+    streamed = sanitize(home, "--epsilon", 0.3, "--ledger", book, input="True\nFalse\n")
+    assert streamed.exit_code == 0, streamed.output
+    assert len(streamed.stdout.split()) == 2
+    assert len(cdp.Ledger.open(book).history()) == 2
+    shown = sanitize(home, "--epsilon", 0.05, "--ledger", book, "-o", home / "third.csv")
+    assert "ledger: charge 3" in shown.output
+    joint = home / "joint.ledger"
+    done("ledger", "init", joint, "--budget", 1, "--kind", "bdp", "--model", home / "model.json")
+    result = sanitize(home, "--epsilon", 0.1, "--ledger", joint, input="True\n")
+    assert result.exit_code == 2
+    assert "keep a DP ledger for streams" in result.output
+    fits = sanitize(home, "--epsilon", 0.1, "--ledger", joint, "-o", home / "fourth.csv")
+    assert fits.exit_code == 0, fits.output
+
+
 def test_a_dry_run_charges_nothing(home):
     book = home / "steps.ledger"
     done("ledger", "init", book, "--budget", 1)
@@ -101,6 +175,12 @@ def test_a_raised_budget_is_found_before_the_next_release(home):
         (("--budget", -1), "budget"),
         (("--budget", 1, "--kind", "other"), "kind"),
         (("--budget", 1, "--kind", "bdp"), "model"),
+        (("--budget", "nan"), "budget"),
+        (("--budget", "much"), "budget"),
+        (("--budget", 1e300), "beyond 1000000 nats"),
+        (("--budget", 1, "--records", 0), "records"),
+        (("--budget", 1, "--model", "groups:3"), "make its kind bdp"),
+        (("--budget", 1, "--kind", "bdp", "--model", "groups:3", "--records", 4), "no fixed"),
     ],
 )
 def test_bad_options(tmp_path, options, said):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -146,19 +147,24 @@ class Reporter:
 
     def one(self, value: Any) -> Any:
         """The report of one record."""
-        return self._reports([self._code(value)])[0]
+        return self.reports([self._code(value)])[0]
 
     def many(self, values: Iterable[Any]) -> list[Any]:
         """The reports of some records; all are checked before any noise is drawn."""
+        return self.reports(self.codes(values))
+
+    def codes(self, values: Iterable[Any]) -> list[int]:
+        """The numbers of the states of some records, -1 where nothing was recorded."""
         codes = []
         for place, value in enumerate(values):
             try:
                 codes.append(self._code(value))
             except DataError as error:
                 raise DataError(f"record {place}: {error}") from None
-        return self._reports(codes)
+        return codes
 
-    def _reports(self, codes: list[int]) -> list[Any]:
+    def reports(self, codes: list[int]) -> list[Any]:
+        """Draw the reports of records given by number."""
         records = np.array(codes, dtype=np.int64)
         reports, seen = np.full(len(records), -1), records >= 0
         if seen.any():
@@ -202,6 +208,41 @@ def sanitize(calibration: SeriesCalibration, data: Any, *, state: str | None = N
     >>> len(sanitize(cal, [0, 0, 1, 1]))
     4
     """
+    return prepare_series(calibration, data, state=state).draw()
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedSeries:
+    """A series that lacks nothing but its noise: what could be wrong with it was checked."""
+
+    calibration: SeriesCalibration
+    reporter: Reporter
+    codes: list[int]
+    reads: str
+
+    def draw(self) -> Sanitized:
+        """Draw the reports."""
+        calibration, model = self.calibration, self.calibration.model
+        return Sanitized(
+            values=self.reporter.reports(self.codes),
+            mechanism=calibration.mechanism,
+            target=calibration.target,
+            leakage=calibration.leakage.value,
+            certificate=calibration.leakage.certificate,
+            scope=calibration.leakage.scope,
+            assumptions=calibration.assumptions,
+            states=tuple(model.states),
+            model=model.describe(),
+            digest=model.digest,
+            reads=self.reads,
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+
+def prepare_series(
+    calibration: SeriesCalibration, data: Any, *, state: str | None = None
+) -> PreparedSeries:
+    """Everything but the noise; see :func:`sanitize`."""
     model, query = calibration.model, calibration.query
     if isinstance(data, str | os.PathLike):
         data = open_table(os.fspath(data), missing_text(model))
@@ -214,20 +255,9 @@ def sanitize(calibration: SeriesCalibration, data: Any, *, state: str | None = N
             f"the data have {longest} records in a row, the model was made for at most "
             f"{model.length}; refit or leave length out"
         )
-    return Sanitized(
-        values=Reporter(calibration).many(values),
-        mechanism=calibration.mechanism,
-        target=calibration.target,
-        leakage=calibration.leakage.value,
-        certificate=calibration.leakage.certificate,
-        scope=calibration.leakage.scope,
-        assumptions=calibration.assumptions,
-        states=tuple(model.states),
-        model=model.describe(),
-        digest=model.digest,
-        reads=what_is_read(model, query, data, state),
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+    reporter = Reporter(calibration)
+    reads = what_is_read(model, query, data, state)
+    return PreparedSeries(calibration, reporter, reporter.codes(values), reads)
 
 
 def _values(calibration: SeriesCalibration, data: Any, state: str | None) -> list[Any]:

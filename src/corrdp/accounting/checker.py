@@ -1,7 +1,7 @@
 """Re-check a proof by other means: build neighbours one pair after another, and add up.
 
-This file and ``checker_distances`` share no code with the accountant. They read the JSON of a
-proof, write out two data sets for every way in which neighbours differ, apply each release's map
+This file and its neighbours ``checker_*`` share no code with the accountant. They read the JSON of
+a proof, write out two data sets for every way in which neighbours differ, apply each release's map
 to both, and measure the distance of the two results by the plainest formula there is.
 """
 
@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from corrdp.accounting.checker_curves import total_variation
 from corrdp.accounting.checker_distances import (
-    Explicit,
     Unknown,
+    candidates,
     distance_of,
     frozen,
-    listed_neighbours,
     name_of,
 )
+from corrdp.accounting.checker_listed import Listed, must_be_listed
 from corrdp.errors import InputError
 
 _WORK = 20_000_000  # losses of one release for one pair
@@ -29,10 +30,10 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class ProofCheck:
-    """What came of a re-check: ``holds`` unless ``problems`` says where a number is wrong.
+    """What came of a re-check: ``problems`` says where a number is wrong.
 
-    ``skipped`` names what was left out: totals of trade-off curves, and totals of which only the
-    witness was checked because there are too many neighbours.
+    ``skipped`` names what was not re-checked: totals for which this checker has no formula, and
+    those of which it checked the witness alone because there are too many neighbours.
     """
 
     checked: int
@@ -41,17 +42,17 @@ class ProofCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether every total that was checked is right."""
-        return not self.problems
+        """Whether something was checked, and everything that was is right."""
+        return not self.problems and self.checked > 0
 
     def __repr__(self) -> str:
-        word = "holds" if self.holds else "DOES NOT HOLD"
+        word = "DOES NOT HOLD" if self.problems else "holds" if self.checked else "NOT CHECKED"
         lines = [f"Proof {word}: {self.checked} totals re-checked"]
         return "\n".join(
             [
                 *lines,
                 *(f"  problem      {p}" for p in self.problems),
-                *(f"  skipped      {s}" for s in self.skipped),
+                *(f"  not checked  {s}" for s in self.skipped),
             ]
         )
 
@@ -85,11 +86,16 @@ def check_proof(proof: dict[str, Any]) -> ProofCheck:
     "totals[0] (bounded): neighbours ('a',) and ('b',) lose 1, more than 0.5"
     """
     if not isinstance(proof, dict) or proof.get("result") != "proof":
-        raise InputError('not a corrdp proof: expected {"corrdp": 1, "result": "proof", ...}')
+        raise InputError(
+            'not a corrdp proof: expected {"corrdp": 1, "result": "proof", ...}, as made by '
+            "composition.proof()"
+        )
     try:
         return _check(proof)
-    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
         raise InputError(f"the proof is damaged: {type(error).__name__} {error}") from None
+    except RecursionError:
+        raise InputError("the proof is damaged: it is nested too deeply") from None
 
 
 def _check(proof: dict[str, Any]) -> ProofCheck:
@@ -99,10 +105,8 @@ def _check(proof: dict[str, Any]) -> ProofCheck:
     for k, total in enumerate(proof["totals"]):
         where = f"totals[{k}] ({total['target']})"
         unproved.add((str(total["target"]), total["notion"]))
-        if total["notion"] == "tradeoff":
-            skipped.append(f"{where}: trade-off curves")
-            continue
-        steps = [r for r in plan["releases"] if r["notion"] == total["notion"]]
+        curves = total["notion"] == "tradeoff"
+        steps = [r for r in plan["releases"] if curves or r["notion"] == total["notion"]]
         try:
             worst, complete = _re_add(plan["domain"], total, steps)
         except Unknown as reason:
@@ -133,33 +137,40 @@ def _check(proof: dict[str, Any]) -> ProofCheck:
 
 
 def _re_add(domain: Any, total: Any, steps: list[Any]) -> tuple[list[str], bool]:
-    value, gaussian = float(total["value"]), total["notion"] == "gaussian"
-    target = total["target"]
-    explicit = Explicit(domain, steps, target) if domain["type"] == "explicit" else None
+    value, notion, target = float(total["value"]), total["notion"], total["target"]
+    listed = Listed(domain, steps, target) if must_be_listed(domain, target) else None
+    known: dict[tuple[float, ...], float] = {}
+
+    def together(each: tuple[float, ...]) -> float:
+        if each not in known:
+            if notion == "tradeoff":
+                known[each] = total_variation(steps, each)
+            else:
+                known[each] = math.hypot(*each) if notion == "gaussian" else sum(each)
+        return known[each]
 
     def loss(one: Any, two: Any) -> float:
-        each = [
-            explicit.distance(k, one, two) if explicit else distance_of(domain, s, target, one, two)
-            for k, s in enumerate(steps)
+        away = [
+            listed.distance(k, one, two)
+            if listed
+            else max(distance_of(domain, s, target, one, two) for s in candidates(step))
+            for k, step in enumerate(steps)
         ]
-        each = [
-            math.inf if d == math.inf else _level(s) * d for s, d in zip(steps, each, strict=True)
-        ]
-        return math.sqrt(sum(x * x for x in each)) if gaussian else sum(each)
+        return together(tuple(_times(_level(s), d) for s, d in zip(steps, away, strict=True)))
 
     problems = []
     if total["witness"] is not None:
         attained = max(loss(a, b) for a, b in _pairs_of(domain, target, total["witness"]))
         if not _same(attained, value):
             problems.append(f"the witness loses {attained:g}, not {value:g}")
-        parts = [float(x) for _, x in total["losses"]]
-        added = math.sqrt(sum(x * x for x in parts)) if gaussian else sum(parts)
+        parts = {name: float(x) for name, x in total["losses"]}
+        added = together(tuple(parts.get(step["id"], 0.0) for step in steps))
         if not _same(added, value):
             problems.append(f"the losses add up to {added:g}, not {value:g}")
     elif value != 0:
         problems.append(f"a total of {value:g} without a witness")
     work = 0
-    for one, two in _neighbours(domain, target):
+    for one, two in listed.neighbours(target) if listed else _neighbours(domain, target):
         work += len(steps)
         if work > _WORK:
             return problems, False
@@ -170,14 +181,19 @@ def _re_add(domain: Any, total: Any, steps: list[Any]) -> tuple[list[str], bool]
     return problems, True
 
 
+def _times(level: float, distance: float) -> float:
+    return math.inf if distance == math.inf else level * distance
+
+
 def _same(x: float, y: float) -> bool:
     return x == y or math.isclose(x, y, rel_tol=_CLOSE)
 
 
 def _level(step: Any) -> float:
     given = step.get("mu", step.get("rate", step.get("eps")))
-    # with one epsilon per record the distance is already counted in it
-    level = 1.0 if isinstance(given, list) else float(given)
+    # one epsilon per record is already counted in the distance; a curve is scaled afterwards
+    counted = isinstance(given, list) or step["notion"] == "tradeoff"
+    level = 1.0 if counted else float(given)
     for p in step.get("preprocessing", ()):
         level *= 1.0 if p["sensitivity"] is None else float(p["sensitivity"])
     return level
@@ -187,12 +203,7 @@ def _neighbours(domain: Any, target: Any) -> Iterator[tuple[Any, Any]]:
     """Two data sets for every way in which neighbours differ."""
     kind, (name, width) = domain["type"], name_of(target)
     atoms = [frozen(a) for a in domain.get("atoms", (0, 1))]
-    if kind == "explicit":
-        items = [frozen(x) for x in domain["items"]]
-        for a, b in itertools.combinations(items, 2):
-            if listed_neighbours(domain, target, a, b):
-                yield a, b
-    elif kind == "multiset" and name == "unbounded":
+    if kind == "multiset" and name == "unbounded":
         yield from (((), (x,)) for x in atoms)
     elif kind == "multiset" and name == "bounded":
         yield from (((x,), (y,)) for x, y in itertools.combinations(atoms, 2))
@@ -253,6 +264,6 @@ def _pairs_of(domain: Any, target: Any, witness: Any) -> list[tuple[Any, Any]]:
         return [(every, every - {where})]
     if kind == "cells":
         return [_streams(domain, where)]
-    if domain["type"] != "explicit":
-        raise Unknown("a listed domain")
+    if not must_be_listed(domain, target):
+        raise Unknown(f"no list of {name_of(target)[0]} neighbours on a {domain['type']} domain")
     return [(where[0], where[1])]

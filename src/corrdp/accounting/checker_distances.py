@@ -29,6 +29,31 @@ def name_of(target: Any) -> tuple[str, int]:
     return head, int(size.rstrip(")")) if size else 0
 
 
+def candidates(step: Any) -> list[Any]:
+    """A release with each of the maps that it may choose; itself where there is one."""
+    if isinstance(step["map"], dict) and "any" in step["map"]:
+        return [{**step, "map": one} for one in step["map"]["any"]]
+    return [step]
+
+
+def between(step: Any, unit: Any, a: Any, b: Any) -> float:
+    """Distance of two inputs of a mechanism, whatever the data sets were that gave them."""
+    if a == b:
+        return 0.0
+    if unit == "l1":
+        return float(sum(abs(x - y) for x, y in zip(a, b, strict=True)))
+    if unit == "l2":
+        return math.dist(a, b)
+    name = name_of(unit)[0]
+    if name in ("free-lunch", "local"):
+        return 1.0
+    if "records" in step["map"] and name == "bounded":
+        return float(sum(x != y for x, y in zip(a, b, strict=True)))
+    if "select" in step["map"] and name in ("bounded", "unbounded"):
+        return _multisets(name, Counter(a), Counter(b), room=False)
+    raise Unknown(f"{name} distances of what {step['map']} gives")
+
+
 def distance_of(domain: Any, step: Any, target: Any, one: Any, two: Any) -> float:
     """Distance of two data sets as one release's guarantee measures it, through its map."""
     unit = step.get("metric", "l1" if "rate" in step else target)
@@ -37,17 +62,15 @@ def distance_of(domain: Any, step: Any, target: Any, one: Any, two: Any) -> floa
     if domain["type"] == "stream":
         return _stream_distance(step, unit, one, two)
     if isinstance(step.get("eps"), list):
-        reads = _read(step, one), _read(step, two)
+        reads = read(step, one), read(step, two)
         place = next(i for i, (x, y) in enumerate(zip(one, two, strict=True)) if x != y)
         return float(step["eps"][place]) if reads[0] != reads[1] else 0.0
-    a, b = _read(step, one), _read(step, two)
+    a, b = read(step, one), read(step, two)
     if a == b:
         return 0.0
     common = step["mode"] == "common"
-    if unit == "l1":
-        return float(sum(abs(x - y) for x, y in zip(a, b, strict=True)))
-    if unit == "l2":
-        return math.dist(a, b)
+    if unit in ("l1", "l2"):
+        return between(step, unit, a, b)
     name = name_of(unit)[0]
     if name in ("free-lunch", "local"):
         return 1.0
@@ -84,7 +107,7 @@ def _numeric(step: Any) -> bool:
     return isinstance(step["map"], dict) and bool({"count", "groupby"} & set(step["map"]))
 
 
-def _read(step: Any, data: Any) -> Any:
+def read(step: Any, data: Any) -> Any:
     """What a release reads of one data set."""
     map_ = step["map"]
     if map_ == "identity":
@@ -142,71 +165,3 @@ def _windows(times: list[int], width: int) -> int:
         left -= Counter({t: 1 for t in range(start, start + width)})
         count += 1
     return count
-
-
-def listed_neighbours(domain: Any, target: Any, a: Any, b: Any) -> bool:
-    """Whether two data sets of a listed domain are neighbours."""
-    name = name_of(target)[0]
-    if name == "relation":
-        pairs = [frozen(p) for p in target["pairs"]]
-        return (a, b) in pairs or (b, a) in pairs
-    if name in ("free-lunch", "local"):
-        return bool(a != b)
-    if domain.get("of") == "tuple":
-        return (
-            name == "bounded"
-            and len(a) == len(b)
-            and (sum(x != y for x, y in zip(a, b, strict=True)) == 1)
-        )
-    apart = sum(((Counter(a) - Counter(b)) + (Counter(b) - Counter(a))).values())
-    return apart == 1 if name == "unbounded" else len(a) == len(b) and apart == 2
-
-
-class Explicit:
-    """Distances on a listed domain: relax edges until nothing moves."""
-
-    def __init__(self, domain: Any, steps: list[Any], target: Any):
-        self.items = [frozen(x) for x in domain["items"]]
-        self.tables = [self._table(domain, step, target) for step in steps]
-
-    def distance(self, step: int, one: Any, two: Any) -> float:
-        """Distance of two data sets for one release."""
-        return self.tables[step][self.items.index(one)][self.items.index(two)]
-
-    def _table(self, domain: Any, step: Any, target: Any) -> list[list[float]]:
-        n = range(len(self.items))
-        unit = step.get("metric", target)
-        labels = [frozen(x) for x in step["map"]["table"]] if step["map"] != "identity" else list(n)
-        if isinstance(unit, dict) and "table" in unit:
-            given = [[float(x) for x in row] for row in unit["table"]]
-            if "labels" in unit:
-                place = [frozen(unit["labels"]).index(x) for x in labels]
-                return [[given[i][j] for j in place] for i in place]
-        else:
-            near = [
-                [float(listed_neighbours(domain, unit, self.items[i], self.items[j])) for j in n]
-                for i in n
-            ]
-            given = _relaxed([[1.0 if near[i][j] else math.inf for j in n] for i in n])
-        if step["mode"] == "pre":
-            if step["map"] != "identity":
-                return [[float(labels[i] != labels[j]) for j in n] for i in n]
-            return given
-        free = [[0.0 if labels[i] == labels[j] else given[i][j] for j in n] for i in n]
-        return _relaxed(free)
-
-
-def _relaxed(weights: list[list[float]]) -> list[list[float]]:
-    n = range(len(weights))
-    best = [[0.0 if i == j else weights[i][j] for j in n] for i in n]
-    moved = True
-    while moved:
-        moved = False
-        for i in n:
-            for k in n:
-                if best[i][k] == math.inf:
-                    continue
-                for j in n:
-                    if best[i][k] + weights[k][j] < best[i][j]:
-                        best[i][j], moved = best[i][k] + weights[k][j], True
-    return best

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.accounting.atoms import RecordLosses, atom_losses
+from corrdp.accounting.atoms import atom_losses
+from corrdp.accounting.choices import worst_choice
 from corrdp.accounting.listed import composite, graph_losses, listed_losses
 from corrdp.accounting.losses import Losses
 from corrdp.accounting.plan import Claim, Plan, at, check_target, claim_from_dict, plan_from_dict
@@ -18,10 +20,9 @@ from corrdp.accounting.streams import stream_losses
 from corrdp.accounting.totals import Total, total_of
 from corrdp.accounting.verdicts import Verdict
 from corrdp.encoding import SCHEMA, check_header
-from corrdp.errors import CompositionError, GuaranteeError, InputError
-from corrdp.guarantees import Pure
-from corrdp.metric.domains import Domain, GraphDomain, StreamDomain, TupleDomain
-from corrdp.metric.granularities import Bounded, Edge, Event, Granularity, as_granularity
+from corrdp.errors import CompositionError, InputError
+from corrdp.metric.domains import Domain, GraphDomain, StreamDomain
+from corrdp.metric.granularities import Edge, Granularity, as_granularity
 
 if TYPE_CHECKING:
     from corrdp.models.base import Model
@@ -32,12 +33,16 @@ _SLACK = 1e-12  # a claim is kept when the loss exceeds it by rounding only
 
 def losses_of(domain: Domain, target: Granularity, steps: Sequence[Step]) -> Losses:
     """The losses of every release for every neighbour type, by the shortest way there is."""
-    found: Losses | None = atom_losses(domain, target, steps)
+    every = [candidate for step in steps for candidate in step.candidates]
+    found: Losses | None = atom_losses(domain, target, every)
     if found is None and isinstance(domain, StreamDomain):
-        found = stream_losses(domain, target, steps)
+        found = stream_losses(domain, target, every)
     if found is None and isinstance(domain, GraphDomain) and target == Edge():
-        found = graph_losses(domain, steps)
-    return listed_losses(domain, target, steps) if found is None else found
+        found = graph_losses(domain, every)
+    if found is None:
+        found = listed_losses(domain, target, every)
+    fixed = len(every) == len(steps)
+    return found if fixed else worst_choice(found, [len(step.candidates) for step in steps])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +81,7 @@ class Composition:
             return self.totals[0]
         raise CompositionError(
             f"this account has {len(self.totals)} totals ({self._names()}); choose one, "
-            "such as composition['bounded']"
+            "account(plan, target)"
         )
 
     def __float__(self) -> float:
@@ -138,11 +143,20 @@ class Composition:
         >>> account(plan, "bounded").check([{"target": "bounded", "eps": 1.0}])
         (claim epsilon 1 at bounded: REJECTED, found 1.5 (L-10),)
         """
-        from corrdp.accounting.lint import parallel_claim
+        if claims is None:
+            return self.verdicts
+        return self._verdicts([claim_from_dict(claim) for claim in claims])
 
-        read = self.plan.claims if claims is None else [claim_from_dict(c) for c in claims]
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What came of the plan's own claims."""
+        return self._verdicts(self.plan.claims)
+
+    def _verdicts(self, claims: Sequence[Claim]) -> tuple[Verdict, ...]:
+        from corrdp.accounting.mistakes import parallel_claim
+
         verdicts = []
-        for k, claim in enumerate(read):
+        for k, claim in enumerate(claims):
             with at(f"claims[{k}]"):
                 check_target(self.plan.domain, claim.target)
             part = replace(self.plan, targets=(claim.target,), claims=())
@@ -179,7 +193,7 @@ class Composition:
         factor = total / now.value
         while True:
             scaled = tuple(step.scaled_by(factor) for step in self.plan.steps)
-            plan = replace(self.plan, steps=scaled)
+            plan = replace(self.plan, steps=scaled, claims=())
             if account(plan, now.target).loss <= total:
                 return plan
             factor = math.nextafter(factor, 0.0)
@@ -187,25 +201,9 @@ class Composition:
     @property
     def per_record(self) -> np.ndarray:
         """Epsilon of each record (time step of a stream) over all releases: one vector."""
-        plan = self.plan
-        for step in plan.steps:
-            if step.notion != "pure":
-                raise GuaranteeError(
-                    f"step {step.id!r} is {step.notion}: no theorem turns its total into a leakage "
-                    "on dependent records; use Laplace noise (notion pure)"
-                )
-        if isinstance(plan.domain, TupleDomain):
-            losses = losses_of(plan.domain, Bounded(), plan.steps)
-            assert isinstance(losses, RecordLosses)
-            return losses.per_record(range(len(plan.steps)), gaussian=False)[0]
-        if isinstance(plan.domain, StreamDomain):
-            target = Event()
-            listed = losses_of(plan.domain, target, plan.steps)
-            return np.array([math.fsum(row) for _, row in listed.rows()])
-        raise CompositionError(
-            f"a {plan.domain.type} domain has no numbered records that a model could join; use a "
-            "tuple or stream domain"
-        )
+        from corrdp.accounting.dependence import per_record
+
+        return per_record(self.plan)
 
     def leakage(self, model: Model, **options: Any) -> Leakage:
         """What the releases give away together when records depend on each other.
@@ -221,6 +219,11 @@ class Composition:
         **options
             Of :func:`corrdp.leakage`, such as ``confidence=.95``.
 
+        Notes
+        -----
+        On a stream of several users the model is that of each user's series; users are taken to be
+        independent of each other, and the result says so.
+
         Examples
         --------
         One release per day is parallel for DP: every day costs .1, and so does the whole. It is
@@ -229,20 +232,15 @@ class Composition:
         >>> import corrdp as cdp
         >>> from corrdp.accounting.maps import Columns
         >>> from corrdp.metric.domains import StreamDomain
-        >>> days = [Step(f"day {t}", .1, Columns((t,)), metric=Event()) for t in range(8)]
+        >>> days = [Step(f"day {t}", .1, Columns((t,)), metric="event") for t in range(8)]
         >>> weeks = account(Plan(StreamDomain(1, 8), days), "event")
         >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]], length=8)
         >>> weeks.loss, weeks.rule, round(weeks.leakage(chain).value, 3)
         (0.1, 'parallel', 0.436)
         """
-        from corrdp.bounds.dispatch import leakage
+        from corrdp.accounting.dependence import plan_leakage
 
-        vector = self.per_record
-        if not np.isfinite(vector).all():
-            raise GuaranteeError(f"record {int(np.argmax(vector))} has no finite epsilon")
-        if not vector.any():
-            raise InputError("the plan reads nothing: every record has epsilon 0")
-        return leakage(model, Pure(vector), **options)
+        return plan_leakage(self.plan, model, **options)
 
     def proof(self) -> dict[str, Any]:
         """A certificate as JSON that :func:`corrdp.accounting.checker.check_proof` re-checks."""
@@ -250,20 +248,39 @@ class Composition:
 
         return proof_of(self)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What looks like an oversight in the plan, though the total is right."""
+        if not self.plan.steps:
+            return ("the plan has no releases, and costs nothing",)
+        return tuple(
+            f"releases[{k}] ({step.id!r}) reads nothing and costs nothing: {step.map} names "
+            "nothing to read"
+            for k, step in enumerate(self.plan.steps)
+            if step.map.reads_nothing
+        )
+
     def __repr__(self) -> str:
         head = f"Composition of {len(self.plan.steps)} releases on a {self.plan.domain.type} domain"
-        lines = [head, *(repr(total) for total in self.totals)]
-        if self.totals:
-            lines += [f"  assumes      {a}" for a in self.totals[0].certificate.assumptions]
-        return "\n".join(lines)
+        said = dict.fromkeys(a for total in self.totals for a in total.certificate.assumptions)
+        return "\n".join(
+            [
+                head,
+                *(repr(total) for total in self.totals),
+                *(f"  assumes      {a}" for a in said),
+                *(f"  note         {note}" for note in self.notes),
+            ]
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON: the plan and its totals."""
+        """Plain JSON: the plan, its totals, what came of its claims, and notes."""
         return {
             "corrdp": SCHEMA,
             "result": "composition",
             "plan": self.plan.to_dict(),
             "totals": [total.to_dict() for total in self.totals],
+            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+            "notes": list(self.notes),
         }
 
     @classmethod
@@ -274,8 +291,9 @@ class Composition:
         targets = list(dict.fromkeys(as_granularity(t["target"]) for t in data["totals"]))
         again = account(replace(plan, targets=tuple(targets)))
         mine = cls(plan, again.totals)
-        if mine.to_dict()["totals"] != data["totals"]:
-            raise InputError("the totals in this file are not those of its plan")
+        for key in ("totals", "verdicts"):
+            if mine.to_dict()[key] != data[key]:
+                raise InputError(f"the {key} in this file are not those of its plan")
         return mine
 
 
@@ -339,7 +357,10 @@ def account(plan: Plan | dict[str, Any], target: Granularity | str | None = None
         plan = plan_from_dict(plan)
     targets = plan.targets if target is None else (as_granularity(target),)
     if not targets:
-        raise InputError("say who is to be protected: target=, such as 'bounded' or 'unbounded'")
+        raise InputError(
+            "say who is to be protected: a target such as bounded or unbounded, in the plan or "
+            "beside it"
+        )
     totals = []
     for wanted in targets:
         with at(f"target {wanted}"):
@@ -361,6 +382,12 @@ def _totals(plan: Plan, target: Granularity) -> list[Total]:
     losses = losses_of(plan.domain, target, plan.steps)
     notions: list[Notion] = [step.notion for step in plan.steps]
     if "tradeoff" in notions:
+        for k, step in enumerate(plan.steps):
+            if step.flags.map_depends_on_outputs:
+                raise CompositionError(
+                    f"releases[{k}] ({step.id!r}): what is read is chosen from earlier outputs, "
+                    "which this account covers for pure releases only, not beside trade-off curves"
+                )
         return [total_of(target, "tradeoff", plan.steps, range(len(notions)), losses)]
     return [
         total_of(

@@ -10,7 +10,7 @@ import json
 import os
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,6 +31,7 @@ from corrdp.accounting.ledger_file import (
     has_fit,
     opened,
     read_charges,
+    read_hash,
     read_head,
     read_header,
     reading,
@@ -40,10 +41,12 @@ from corrdp.accounting.ledger_history import (
     Charge,
     Head,
     Header,
+    LastSeen,
     Wanted,
     check_chain,
     check_first,
     check_head,
+    check_kept,
     now,
 )
 from corrdp.accounting.ledger_units import MOST, UNIT, Runs, budget_units, written
@@ -103,6 +106,7 @@ class Ledger:
 
     path: Path
     header: Header
+    _seen: LastSeen = field(default_factory=LastSeen, init=False, compare=False)
 
     @classmethod
     def create(
@@ -199,7 +203,7 @@ class Ledger:
         >>> ledger.spent
         1.0
         """
-        if not isinstance(what, str) or not what.strip():
+        if not isinstance(what, str) or not what.strip() or _unwritable(what):
             raise InputError(f"what must say in words what is released, got {what!r}")
         runs = Runs.charged(epsilon, self.records)
         digest = None if model is None else self._check_model(model)
@@ -243,10 +247,14 @@ class Ledger:
                 if not pending:
                     return []
                 total = sum((w.runs for w in pending), start=head.total)
-                if self._budget.is_quick(total):
+                quick = self._budget.is_quick(total)
+                if quick:
                     if self._budget.cost(total) > self.header.budget or total.largest > MOST:
                         break
-                    return append(db, head, pending)
+                    charges = append(db, head, pending)
+            if quick:  # the charges are on disk
+                self._seen.move(Head(charges[-1].number, charges[-1].hash, total))
+                return charges
             # a leakage may take seconds: not while others wait for the lock
             self._budget.cost(total)
         raise self._does_not_fit(head.total, pending)
@@ -257,11 +265,13 @@ class Ledger:
         if read_header(db) != self.header:
             raise InputError(
                 f"{self.path} is not the ledger that was opened, or its budget or model was "
-                "changed; open it again and run check()"
+                "changed; open it again, and corrdp ledger check (ledger.check()) says where"
             )
         head = read_head(db)
         check_first(self.header, read_charges(db, most=1))
         check_head(self.header, head, read_charges(db, after=head.number - 2))
+        self._seen.check(lambda k: head.hash if k == head.number else read_hash(db, k))
+        self._seen.move(head)
         return head
 
     def _check_model(self, model: Model) -> str:
@@ -269,8 +279,8 @@ class Ledger:
         if self.kind == "bdp" and digest != self.digest:
             raise RefusedError(
                 f"this ledger's budget is about model {str(self.digest)[:12]}, the release was "
-                f"calibrated with model {digest[:12]}; calibrate with ledger.model, or keep "
-                "another ledger (their promises do not add up)"
+                f"calibrated with model {digest[:12]}; calibrate with the ledger's own model, or "
+                "keep another ledger (their promises do not add up)"
             )
         return digest
 
@@ -335,13 +345,31 @@ class Ledger:
         """
         return self._budget.room(self._total, Runs.scalar(1)) / UNIT
 
+    @property
+    def head(self) -> str:
+        """The hash of the last charge. Kept elsewhere, it tells this history from any other."""
+        with opened(self.path) as db, reading(db):
+            return self._verified_head(db).hash
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the budget rests on, in words."""
+        return self._budget.assumptions
+
     def history(self) -> tuple[Charge, ...]:
         """Every charge, in order."""
         with opened(self.path) as db, reading(db):
             return tuple(read_charges(db))
 
-    def check(self) -> int:
+    def check(self, head: str | None = None) -> int:
         """Verify the whole file, and say how many charges it holds.
+
+        Parameters
+        ----------
+        head : str, optional
+            A hash kept elsewhere: of the last charge, as :attr:`head` gave it, or in a release.
+            The history must still hold it; an older copy of the file, or one written anew, does
+            not.
 
         Raises
         ------
@@ -351,8 +379,12 @@ class Ledger:
         """
         with opened(self.path) as db, reading(db):
             check_pages(db)
-            header, charges, head = read_header(db), read_charges(db), read_head(db)
-        check_chain(header, charges, head)
+            header, charges, last = read_header(db), read_charges(db), read_head(db)
+        check_chain(header, charges, last)
+        seals = {charge.number: charge.hash for charge in charges}
+        self._seen.check(seals.get)
+        if head is not None:
+            check_kept(header, charges, head)
         if isinstance(self._budget, BDPBudget) and self._budget.model.digest != header.digest:
             raise InputError("the model of the ledger does not have the ledger's digest")
         return len(charges)
@@ -373,6 +405,7 @@ class Ledger:
             "records": self.records,
             "digest": self.digest,
             "made": self.header.made,
+            "assumptions": list(self.assumptions),
             "epsilon": head.total.to_json(),
             "charges": [charge.to_dict() for charge in charges],
             "hash": head.hash,
@@ -388,6 +421,7 @@ class Ledger:
             lines.append(f"  records      {self.records}")
         if self.digest is not None:
             lines.append(f"  model        {self.digest[:12]}")
+        lines += [f"  assumes      {text}" for text in self.assumptions]
         return "\n".join(lines + [f"  {charge!r}" for charge in charges])
 
     @property
@@ -398,3 +432,12 @@ class Ledger:
     @cached_property
     def _budget(self) -> DPBudget | BDPBudget:
         return budget_of(self.header)
+
+
+def _unwritable(text: str) -> bool:
+    """Whether a text holds halves of characters, which no file takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from corrdp.models.base import Model
 
 _PRECISION = 1e-6  # relative, of what remains of a BDP budget
+_RECORDS = 2**53  # more would not be counted exactly
 
 
 class DPBudget:
     """A budget of plain DP: the largest entry of the summed vector counts."""
 
     words = "DP"
+    assumptions: tuple[str, ...] = (
+        "a DP level says nothing about what dependence between records adds",
+    )
 
     def __init__(self, header: Header) -> None:
         self.header = header
@@ -60,6 +64,14 @@ class BDPBudget:
         from corrdp.models.files import model_from_dict
 
         return model_from_dict(json.loads(self.header.model or "null"))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the budget rests on: the model, and its numbers."""
+        if self.model.fitted is None:
+            return self.model.assumptions
+        exact = "the fitted numbers of the model are taken as exact, at no confidence level"
+        return (*self.model.assumptions, exact)
 
     def is_quick(self, total: Runs) -> bool:
         """Whether the cost is known without much work."""
@@ -107,25 +119,28 @@ def fit_of(model: Model, units: int) -> Wanted:
 
 def records_of(kind: str, model: Model | None, records: int | None) -> int | None:
     """How many records a new ledger is about; raises on what cannot be kept."""
-    if kind not in ("dp", "bdp"):
-        raise InputError(f'kind must be "dp" or "bdp", got {kind!r}')
+    if not isinstance(kind, str) or kind not in ("dp", "bdp"):
+        raise InputError(f"kind must be dp or bdp, got {kind!r}")
     whole = isinstance(records, int) and not isinstance(records, bool)
-    if records is not None and not (whole and records > 0):
+    if records is not None and not (whole and 0 < records <= _RECORDS):
         raise InputError(f"records must be a positive whole number, got {records!r}")
     if kind == "dp":
         if model is not None:
-            raise InputError('a DP ledger needs no model; leave it out, or use kind="bdp"')
+            raise InputError("a DP ledger needs no model; leave it out, or make its kind bdp")
         return records
     if model is None:
-        raise InputError("a BDP ledger needs the model that its budget is about: model=...")
+        raise InputError("a BDP ledger needs the model that its budget is about; give a model")
+    if not hasattr(model, "digest"):
+        raise InputError(f"model must be a dependence model such as MarkovChain, got {model!r}")
     if model.real_valued:
         raise NotApplicableError(
-            "on real-valued records a leakage needs l1 rates and the grid of each query, and a "
-            "ledger sums epsilons; keep a DP ledger, and ask leakage(model, Pure(its total))"
+            "a BDP ledger adds epsilons, and on real-valued (Gaussian) records an epsilon alone "
+            "has no leakage: that needs the l1 rate and the grid of each query. Keep a DP ledger; "
+            "leakage(model, Pure(total)) bounds what its total leaks"
         )
     if records not in (None, model.length):
         raise InputError(
-            f"records={records} and the model has "
+            f"{records} records, and the model has "
             f"{'no fixed length' if model.length is None else f'{model.length} records'}; leave "
             "records out"
         )

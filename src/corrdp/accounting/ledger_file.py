@@ -123,6 +123,12 @@ def read_charges(db: sqlite3.Connection, after: int = 0, most: int = -1) -> list
     ]
 
 
+def read_hash(db: sqlite3.Connection, number: int) -> str | None:
+    """The hash of one charge; None if there is no such charge."""
+    found = db.execute("SELECT hash FROM charges WHERE number = ?", (number,)).fetchone()
+    return None if found is None else found[0]
+
+
 def has_fit(db: sqlite3.Connection, digest: str) -> bool:
     """Whether the private fit of a model is charged already."""
     query = "SELECT count(*) FROM charges WHERE kind = 'fit' AND digest = ?"

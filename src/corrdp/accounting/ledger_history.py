@@ -1,21 +1,25 @@
 """The history of a ledger: charges in a hash chain, so that an edit shows.
 
 Each charge's hash covers the hash before it, the charge itself and the sum of all charges so far.
-Whoever can write the file can also write a whole new chain; a hash kept elsewhere, as every
-release keeps its own, tells the two apart.
+Whoever can write the file can also write a whole new chain, or bring back an older one; a hash
+kept elsewhere, as every release keeps its own, tells them apart.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from corrdp.accounting.ledger_units import Runs, level, written
 from corrdp.errors import InputError
+
+_SHOWN = 80  # characters of a charge's words in a table
+_KEPT = 12  # digits of a hash that are enough to tell it from others
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,15 @@ class Charge:
     def __repr__(self) -> str:
         some = "" if self.runs.is_scalar else " at most, by record"
         return (
-            f"Charge {self.number}: epsilon {written(self.runs.largest)}{some}, {self.what} "
+            f"Charge {self.number}: epsilon {written(self.runs.largest)}{some}, {self.in_short} "
             f"({self.made}, {self.hash[:12]})"
         )
+
+    @property
+    def in_short(self) -> str:
+        """What was released, in one short line; expressions over many columns are cut."""
+        line = " ".join(self.what.split())
+        return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 4].rstrip()} ..."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; ``epsilon`` in units of 1e-12, a vector as [units, length] pairs."""
@@ -138,6 +148,43 @@ class Head:
     number: int
     hash: str
     total: Runs
+
+
+class LastSeen:
+    """The last charge that this process has seen, so that an older copy of the file shows."""
+
+    def __init__(self) -> None:
+        self._mark = (0, "")  # replaced as a whole: threads may share a ledger
+
+    def check(self, hash_of: Callable[[int], str | None]) -> None:
+        """Refuse a ledger that lacks it; ``hash_of`` gives the hash of a charge by its number."""
+        number, seal = self._mark
+        if number and hash_of(number) != seal:
+            raise InputError(
+                f"the ledger no longer holds charge {number} ({seal[:_KEPT]}), which was there "
+                "before: an older or another copy was put in its place. Bring back the newest "
+                "file; if it is lost, count the releases that the copy lacks as made, open the "
+                "ledger again and charge them"
+            )
+
+    def move(self, head: Head) -> None:
+        """Remember how far the ledger has come."""
+        if head.number >= self._mark[0]:
+            self._mark = (head.number, head.hash)
+
+
+def check_kept(header: Header, charges: Sequence[Charge], kept: str) -> None:
+    """Refuse a history that does not hold a hash that was kept elsewhere."""
+    if not isinstance(kept, str) or not re.fullmatch(r"[0-9a-f]{12,64}", kept):
+        raise InputError(
+            f"a kept hash is {_KEPT} to 64 hexadecimal digits, as printed by ledger show or in a "
+            f"release; got {kept!r}"
+        )
+    if not any(seal.startswith(kept) for seal in (header.hash, *(c.hash for c in charges))):
+        raise InputError(
+            f"no charge of the ledger has the hash {kept[:_KEPT]} that was kept: its history was "
+            f"written anew, or an older copy was put in its place; {_RESTORE}"
+        )
 
 
 def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
@@ -203,7 +250,7 @@ def check_head(header: Header, head: Head, last: Sequence[Charge]) -> None:
         raise InputError(f"the last charge or the total of the ledger was changed; {_LOOK}")
 
 
-_LOOK = "ledger.check() says where"
+_LOOK = "corrdp ledger check (ledger.check()) says where"
 _RESTORE = "restore a copy that checks, and count every release that it lacks as made"
 
 

@@ -7,11 +7,13 @@ from typing import Any
 
 from corrdp.accounting.ledger import Ledger
 from corrdp.accounting.ledger_budget import release_level
+from corrdp.accounting.ledger_history import Charge
 from corrdp.accounting.ledger_units import level
 from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.releasing import prepare
-from corrdp.results import Calibration, Release
+from corrdp.results import Calibration, Release, Sanitized, SeriesCalibration
+from corrdp.sanitizing import prepare_series
 
 
 def release_with_ledger(
@@ -58,13 +60,63 @@ def release_with_ledger(
     (1, True, True)
     """
     if not isinstance(calibration, Calibration):
-        raise InputError("a ledger takes releases of numbers: calibrate with Count, Sum, ...")
+        raise InputError(
+            "these are releases of numbers: calibrate with Count, Sum, ...; a series is charged by "
+            "sanitize_with_ledger"
+        )
     _check_scope(ledger, calibration)
     calibration = replace(calibration, epsilon=level(release_level(calibration.epsilon)))
     ready = prepare(calibration, data, nonnegative=nonnegative, state=state)
     what = f"{calibration.query}{f', {ready.reads}' if ready.reads else ''}"
     charge = ledger.charge(calibration.guarantee, what=what, model=calibration.model)
     return replace(ready.draw(), charge=charge.number, charge_hash=charge.hash)
+
+
+def sanitize_with_ledger(
+    ledger: Ledger, calibration: SeriesCalibration, data: Any, *, state: str | None = None
+) -> Sanitized:
+    """Charge a ledger, then publish a series: every record costs the epsilon of its report.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        A BDP ledger counts the series at the plain DP level of a report, as it counts every
+        release; what the calibration proved about the series alone is not used.
+    calibration : SeriesCalibration
+    data, state
+        As for :meth:`corrdp.SeriesCalibration.release`.
+
+    Returns
+    -------
+    Sanitized
+
+    Raises
+    ------
+    RefusedError
+        When the series does not fit the budget, or a BDP ledger is about another model.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import corrdp as cdp
+    >>> ledger = Ledger.create(os.path.join(tempfile.mkdtemp(), "steps.ledger"), budget=1.0)
+    >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]])
+    >>> cal = cdp.calibrate(chain, epsilon=.4, query=cdp.Series())
+    >>> series = sanitize_with_ledger(ledger, cal, [0, 1, 1, 0])
+    >>> len(series), series.charge, .3999 < ledger.spent <= .4
+    (4, 1, True)
+    """
+    if not isinstance(calibration, SeriesCalibration):
+        raise InputError("a series is calibrated with Series(); this calibration is for numbers")
+    ready = prepare_series(calibration, data, state=state)
+    charge = charge_series(ledger, calibration, ready.reads)
+    return replace(ready.draw(), charge=charge.number, charge_hash=charge.hash)
+
+
+def charge_series(ledger: Ledger, calibration: SeriesCalibration, reads: str = "") -> Charge:
+    """Charge a series before its first report is drawn; also for one that comes as a stream."""
+    what = f"{calibration.query} by {calibration.mechanism}{f', {reads}' if reads else ''}"
+    return ledger.charge(calibration.guarantee, what=what, model=calibration.model)
 
 
 def _check_scope(ledger: Ledger, calibration: Calibration) -> None:

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 from corrdp.errors import InputError
@@ -110,15 +111,15 @@ class Runs:
         records : int or None
             How many entries a vector must have; None refuses vectors.
         """
-        if not isinstance(epsilon, float | int) or isinstance(epsilon, bool):
+        if not _is_number(epsilon):
             epsilon = _dp_level(epsilon)
-        if isinstance(epsilon, float | int):
+        if _is_number(epsilon):
             return cls.scalar(_checked("epsilon", epsilon, units_up))
         if records is None:
             raise InputError(
                 f"epsilon has {len(epsilon)} entries and the ledger does not know how many records "
-                "there are; give one number, or make the ledger with records=... or a model of "
-                "fixed length"
+                "there are; give one number, or make the ledger with a number of records or a "
+                "model of fixed length"
             )
         if len(epsilon) != records:
             raise InputError(
@@ -214,13 +215,17 @@ def _dp_level(epsilon: Any) -> Any:
     )
 
 
-def _checked(name: str, value: float, to_units: Any) -> int:
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _checked(name: str, value: Any, to_units: Any) -> int:
     """Units of a finite number > 0 that fits."""
-    if not (math.isfinite(value) and value > 0):
+    if not 0 < value < math.inf:
         raise InputError(f"{name} must be a finite number > 0, got {value!r}")
     units = to_units(value) if value <= MOST // UNIT else MOST + 1
     if units > MOST:
-        raise InputError(f"{name} is {value:.6g}; beyond {MOST // UNIT} nats nothing is private")
+        raise InputError(f"{name} is beyond {MOST // UNIT} nats, where nothing is private")
     return units
 
 
@@ -232,7 +237,7 @@ def budget_units(budget: Any) -> int:
     >>> budget_units(1)
     1000000000000
     """
-    if isinstance(budget, bool) or not isinstance(budget, float | int):
+    if not _is_number(budget):
         raise InputError(f"budget must be a number > 0, got {budget!r}")
     units = _checked("budget", budget, units_down)
     if units == 0:

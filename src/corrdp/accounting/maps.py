@@ -58,7 +58,12 @@ class Map(ABC):
 
     name: ClassVar[str]
     shapes: ClassVar[tuple[str, ...]]
-    numeric: ClassVar[bool] = False
+    numeric: bool = False
+
+    @property
+    def reads_nothing(self) -> bool:
+        """Whether f(D) is the same for every data set, because nothing is named to be read."""
+        return False
 
     def check(self, domain: Domain) -> None:
         """Refuse a domain that the map cannot read."""
@@ -103,6 +108,10 @@ class AtomMap(Map):
     def _groups(self) -> Sequence[Sequence[Hashable]]:
         """The atoms of each cell."""
 
+    @property
+    def reads_nothing(self) -> bool:
+        return not any(self._groups()) or self.records == ()
+
     def cells(self, index: dict[Hashable, int]) -> np.ndarray:
         """The cell of each atom, -1 for none."""
         labels = np.full(len(index), -1, dtype=np.int32)
@@ -119,7 +128,7 @@ class AtomMap(Map):
         if self.records is None:
             return
         if not isinstance(domain, TupleDomain):
-            raise InputError("records= needs a tuple domain, where records have numbers")
+            raise InputError("records needs a tuple domain, where records have numbers")
         for i in (*self.records[:1], *self.records[-1:]):
             if not 0 <= i < domain.length:
                 raise InputError(
@@ -255,6 +264,10 @@ class Records(AtomMap):
     def _groups(self) -> Sequence[Sequence[Hashable]]:
         return ()
 
+    @property
+    def reads_nothing(self) -> bool:
+        return False
+
     def apply(self, domain: Domain, data: Any) -> Any:
         return tuple(self._read(data))
 
@@ -272,6 +285,10 @@ class Columns(Map):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", tuple(_records(self.steps) or ()))
+
+    @property
+    def reads_nothing(self) -> bool:
+        return not self.steps
 
     def check(self, domain: Domain) -> None:
         super().check(domain)
@@ -362,43 +379,3 @@ class Table(Map):
 
     def to_json(self) -> Any:
         return {"table": list(self.labels)}
-
-
-_READERS: dict[str, Any] = {
-    "count": Count,
-    "groupby": GroupBy,
-    "select": Select,
-    "sum": Sum,
-    "columns": Columns,
-    "column": lambda t: Columns((t,)),
-    "degree": Degree,
-    "cliques": Cliques,
-    "table": Table,
-}
-
-
-def map_from_json(data: Any) -> Map:
-    """Read a map from JSON such as ``"identity"`` or ``{"count": ["young"]}``.
-
-    Examples
-    --------
-    >>> map_from_json({"column": 3})
-    Columns(steps=(3,))
-    """
-    if data == "identity":
-        return Identity()
-    if isinstance(data, dict):
-        if set(data) == {"records"}:
-            return Records(data["records"])
-        keys = [key for key in data if key != "records"]
-        if len(keys) == 1 and keys[0] in _READERS:
-            arguments = [data[keys[0]]] + ([data["records"]] if "records" in data else [])
-            try:
-                found = _READERS[keys[0]](*arguments)
-                hash(found)  # atoms and labels must be plain values
-                return found
-            except InputError:
-                raise
-            except (TypeError, ValueError):
-                pass
-    raise InputError(f"unknown map {data!r}; expected identity, records, {', '.join(_READERS)}")

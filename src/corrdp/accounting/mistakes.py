@@ -3,49 +3,43 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from corrdp.accounting.plan import Claim, Plan, plan_from_dict
 from corrdp.accounting.steps import DistanceTable
-from corrdp.encoding import encode
 from corrdp.errors import CorrdpError
 from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import MultisetDomain
 from corrdp.metric.granularities import Bounded, Granularity, Unbounded
+from corrdp.results.findings import Finding, Findings
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One mistake: the rule, how bad it is, where, and what to do."""
-
-    rule: str
-    severity: Literal["error", "warning"]
-    where: str
-    message: str
-
-    def __repr__(self) -> str:
-        return f"{self.rule} {self.severity} at {self.where}: {self.message}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-
-def lint_plan(plan: Plan | dict[str, Any]) -> tuple[Finding, ...]:
+def lint_plan(plan: Plan | dict[str, Any]) -> Findings:
     """Every finding of the rules L-10, L-11, L-12, L-15 and L-22.
+
+    Parameters
+    ----------
+    plan : Plan or dict
+        As :func:`corrdp.accounting.composition.account` takes it.
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, sections 2.1, 4.2 and appendix A.1; docs/lint.md.
 
     Examples
     --------
     >>> lint_plan({"domain": {"type": "tuple", "length": 3, "atoms": [0, 1]},
     ...            "targets": ["unbounded"], "releases": [{"id": "all", "eps": 1}]})
-    (L-11 error at targets[0]: every data set has 3 records, so that none can be added or removed; \
-under unbounded granularity nothing has a neighbour, and every release counts as 0-DP,)
+    1 error, no warning
+      L-11 error at targets[0]: every data set has 3 records, so that none can be added or \
+removed; under unbounded granularity nothing has a neighbour, and every release counts as 0-DP. \
+Name a granularity that changes something here
     """
     read = plan_from_dict(plan) if isinstance(plan, dict) else plan
-    return tuple(finding for rule in RULES.values() for finding in rule(read))
+    return Findings(finding for rule in RULES.values() for finding in rule(read))
 
 
 def parallel_claims(plan: Plan) -> list[Finding]:
@@ -56,19 +50,25 @@ def parallel_claims(plan: Plan) -> list[Finding]:
             "error",
             f"claims[{k}]",
             f"{claim.level:g} would hold if one record came or went; a replaced record leaves one "
-            "cell and enters another, and both releases change",
+            f"cell and enters another, both releases change, and the total is {true:g}. Claim "
+            "that, or cut the data by public record numbers instead of values",
         )
         for k, claim in enumerate(plan.claims)
-        if parallel_claim(plan, claim)
+        if (true := _replaced_total(plan, claim)) is not None
     ]
 
 
 def parallel_claim(plan: Plan, claim: Claim) -> bool:
     """Whether a claim is the unbounded total of a plan, stated for bounded neighbours."""
+    return _replaced_total(plan, claim) is not None
+
+
+def _replaced_total(plan: Plan, claim: Claim) -> float | None:
+    """The bounded total, where the claim reaches the unbounded one only."""
     from corrdp.accounting.composition import account
 
     if not isinstance(plan.domain, MultisetDomain) or not isinstance(claim.target, Bounded):
-        return False
+        return None
     free = replace(plan, domain=MultisetDomain(plan.domain.atoms), targets=(), claims=())
     try:
         bounded, unbounded = (
@@ -76,8 +76,9 @@ def parallel_claim(plan: Plan, claim: Claim) -> bool:
             for g in (Bounded(), Unbounded())
         )
     except (CorrdpError, ValueError):
-        return False  # no such total: another rule speaks
-    return unbounded * (1 - 1e-9) <= claim.level < bounded * (1 - 1e-9)
+        return None  # no such total: another rule speaks
+    mistaken = unbounded * (1 - 1e-9) <= claim.level < bounded * (1 - 1e-9)
+    return bounded if mistaken else None
 
 
 def vacuous_spaces(plan: Plan) -> list[Finding]:
@@ -96,7 +97,7 @@ def vacuous_spaces(plan: Plan) -> list[Finding]:
             "error",
             where,
             f"{empty}; under {relation} granularity nothing has a neighbour, and every release "
-            "counts as 0-DP",
+            "counts as 0-DP. Name a granularity that changes something here",
         )
         for where, relation in asked
         if (empty := relation.vacuous(plan.domain))
@@ -120,7 +121,8 @@ def induced_metrics(plan: Plan) -> list[Finding]:
                     "warning",
                     f"releases[{k}] ({step.id!r})",
                     f"the table says {given[i, j]:g} from {items[i]!r} to {items[j]!r}; inside "
-                    f"this domain the {table.of} distance is {own[i, j]:g}",
+                    f"this domain the {table.of} distance is {own[i, j]:g}. Put that into the "
+                    "table, or state the plan on the larger domain",
                 )
             )
     return findings
@@ -129,17 +131,19 @@ def induced_metrics(plan: Plan) -> list[Finding]:
 def unpriced_preprocessing(plan: Plan) -> list[Finding]:
     """L-15: preprocessing that learns from the data, with no sensitivity stated."""
     return [
-        Finding(
-            "L-15",
-            "error",
-            f"releases[{k}] ({step.id!r})",
-            f"{p.name!r} learns from the data and its sensitivity is not stated; fix it from "
-            "public knowledge, or state by how much it spreads neighbours apart",
-        )
+        Finding("L-15", "error", f"releases[{k}] ({step.id!r})", unpriced(p.name))
         for k, step in enumerate(plan.steps)
         for p in step.preprocessing
         if not p.priced
     ]
+
+
+def unpriced(name: str) -> str:
+    """What to say about preprocessing that learns and has no price."""
+    return (
+        f"{name!r} learns from the data and its sensitivity is not stated; fix it from public "
+        "knowledge, or state by how much it spreads neighbours apart"
+    )
 
 
 def zero_times_infinity(plan: Plan) -> list[Finding]:
@@ -162,7 +166,8 @@ def zero_times_infinity(plan: Plan) -> list[Finding]:
                         "error",
                         f"releases[{k}] ({step.id!r})",
                         f"epsilon 0 does not mean a loss of 0: some {target} neighbours give the "
-                        "mechanism inputs about which its guarantee says nothing",
+                        "mechanism inputs about which its guarantee says nothing. Zero times "
+                        "infinity is infinity: give the release noise, or keep it fixed",
                     )
                 )
     return findings

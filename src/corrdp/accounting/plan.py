@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corrdp.accounting.steps import Step, step_from_dict
+from corrdp.accounting.parsing import step_from_dict
+from corrdp.accounting.steps import Step
 from corrdp.encoding import encode
 from corrdp.errors import CorrdpError, InputError
 from corrdp.metric.domains import Domain, domain_from_dict
@@ -30,11 +31,14 @@ SCHEMA = {
     "releases[].map": 'identity (default), {"count": [atoms]}, {"groupby": [[atoms], ..]}, '
     '{"select": [atoms]}, {"sum": [[atom, number], ..]} (each but select with "records" on '
     'tuples), {"records": [numbers]} or {"records": {"start": 0, "stop": 9}}, {"column": t}, '
-    '{"columns": [t, ..]}, {"degree": vertex}, {"cliques": size}, {"table": [labels]}',
+    '{"columns": [t, ..]}, {"degree": vertex}, {"cliques": size}, {"table": [labels]}, '
+    'or {"any": [maps]} where it is chosen from earlier outputs',
     "releases[].mode": "common (default): the guarantee is about the whole release on the data "
     "set; pre: about the mechanism alone, on what the map gives it",
     "releases[].metric": "unit of the guarantee: a granularity (default: the target's own), l1 or "
     'l2 of the numbers (mode pre), or {"table": [[..]]} (labels, of optional)',
+    "releases[].flags": '{"reads_previous_outputs": true, "map_depends_on_outputs": false, '
+    '"released": true, "independent_noise": true}: how the release is made, where it differs',
     "releases[].preprocessing": '[{"name": "clip", "sensitivity": 1.0, "learned": false}]',
     "claims": '[{"target": "bounded", "eps": 1.3}], eps or mu',
 }
@@ -209,9 +213,17 @@ def plan_from_dict(data: Any) -> Plan:
     ...
     corrdp.errors.InputError: releases[0] ('all'): epsilon must be a finite number > 0, got -1.0
     """
+    try:
+        return _read_plan(data)
+    except RecursionError:
+        raise InputError("the plan is nested too deeply") from None
+
+
+def _read_plan(data: Any) -> Plan:
     keys = ("domain", "targets", "releases", "claims")
     if not isinstance(data, dict):
         raise InputError(f"a plan is an object with {', '.join(keys)}; got {data!r}")
+    _refuse_results(data)
     for key in data:
         if key not in keys:
             raise InputError(f"unknown key {key!r}; a plan has {', '.join(keys)}")
@@ -222,12 +234,38 @@ def plan_from_dict(data: Any) -> Plan:
         domain = domain_from_dict(data["domain"])
     if not isinstance(data["releases"], list):
         raise InputError(f"releases must be a list, got {data['releases']!r}")
+    steps = tuple(_read_steps(data["releases"]))
+    return Plan(domain, steps, data.get("targets", ()), data.get("claims", ()))
+
+
+def _read_steps(releases: list[Any]) -> list[Step]:
     steps = []
-    for k, item in enumerate(data["releases"]):
+    for k, item in enumerate(releases):
         name = f" ({item['id']!r})" if isinstance(item, dict) and "id" in item else ""
         with at(f"releases[{k}]{name}"):
             steps.append(step_from_dict(item))
-    return Plan(domain, tuple(steps), data.get("targets", ()), data.get("claims", ()))
+    return steps
+
+
+def _refuse_results(data: dict[str, Any]) -> None:
+    """A plan is often confused with what was made of one."""
+    kind = data.get("result")
+    if kind == "proof":
+        raise InputError("this is a proof and no plan; check it with --check (check_proof)")
+    if kind == "composition":
+        raise InputError('this is the account of a plan; the plan itself is under its key "plan"')
+
+
+def read_json(path: str | Path) -> Any:
+    """The JSON of a file; what cannot be read or is no JSON is an error in words."""
+    try:
+        return json.loads(Path(path).read_text())
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply to be a plan or a proof") from None
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -237,11 +275,6 @@ def load_plan(path: str | Path) -> Plan:
     ----------
     path : path to a JSON file
     """
-    try:
-        data = json.loads(Path(path).read_text())
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
+    data = read_json(path)
     with at(str(path)):
         return plan_from_dict(data)

@@ -19,7 +19,7 @@ def proof_of(composition: Composition) -> dict[str, Any]:
     """
     targets = tuple(dict.fromkeys(total.target for total in composition.totals))
     # a claim at a target that is not proved here has no place in the certificate
-    verdicts = [v for v in composition.check() if v.claim.target in targets]
+    verdicts = [v for v in composition.verdicts if v.claim.target in targets]
     claims = tuple(verdict.claim for verdict in verdicts)
     plan = replace(composition.plan, targets=targets, claims=claims)
     keys = ("target", "notion", "value", "witness", "losses", "sequential")

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp.accounting.maps import Columns, Identity, Map, Records, frozen, map_from_json
+from corrdp.accounting.choices import Choice
+from corrdp.accounting.flags import Flags
+from corrdp.accounting.maps import Columns, Identity, Map, Records
 from corrdp.encoding import encode
 from corrdp.errors import CompositionError, InputError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
@@ -107,6 +109,8 @@ class Step:
         The unit of the guarantee: neighbours of a granularity; units of the numbers that the map
         gives ("pre"); a table. None for the neighbours that the account asks about.
     preprocessing : tuple of Preprocessing
+    flags : Flags
+        How the release is made, where that differs from what the theorems expect.
 
     Examples
     --------
@@ -121,6 +125,7 @@ class Step:
     mode: Mode = "common"
     metric: Granularity | Literal["l1", "l2"] | DistanceTable | None = None
     preprocessing: tuple[Preprocessing, ...] = ()
+    flags: Flags = Flags()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         if not isinstance(self.preprocessing, tuple | list):
@@ -143,6 +148,34 @@ class Step:
         if self.metric in ("l1", "l2"):
             self._check_numbers()
         object.__setattr__(self, "preprocessing", tuple(self.preprocessing))
+        self._check_choice()
+
+    def _check_choice(self) -> None:
+        """A choice says so in the flags; the other way round it must name what it chooses from."""
+        if not isinstance(self.flags, Flags):
+            raise InputError(f"flags must be Flags, got {self.flags!r}")
+        if isinstance(self.map, Choice):
+            object.__setattr__(self, "flags", replace(self.flags, map_depends_on_outputs=True))
+            if self.notion != "pure":
+                raise CompositionError(
+                    f"what a {self.notion} release reads cannot be chosen from earlier outputs "
+                    "here: that losses add up along every path of outputs is a statement about "
+                    "pure releases. Name one map from which all the candidates can be read, such "
+                    "as identity or a groupby"
+                )
+        elif self.flags.map_depends_on_outputs:
+            raise InputError(
+                'the map depends on earlier outputs: name every map that may be chosen, {"any": '
+                "[..]}, or one from which they all can be read, without the flag"
+            )
+
+    @property
+    def candidates(self) -> tuple[Step, ...]:
+        """The release with each map that it may choose; itself where the map is fixed."""
+        if not isinstance(self.map, Choice):
+            return (self,)
+        fixed = replace(self.flags, map_depends_on_outputs=False)
+        return tuple(replace(self, map=one, flags=fixed) for one in self.map.maps)
 
     def _check_numbers(self) -> None:
         if self.mode == "common":
@@ -199,6 +232,10 @@ class Step:
 
     def check(self, domain: Domain) -> None:
         """Refuse what cannot be read or has no meaning on the domain."""
+        if isinstance(self.map, Choice):
+            for candidate in self.candidates:
+                candidate.check(domain)
+            return
         self.map.check(domain)
         if self.mode == "pre" and self.map.numeric and self.metric is None:
             raise InputError(
@@ -222,6 +259,12 @@ class Step:
 
     def check_promise(self, domain: Domain) -> None:
         """Refuse a guarantee whose price is unknown, or that promises nothing on the domain."""
+        if not self.flags.independent_noise:
+            raise CompositionError(
+                "it shares noise with another release, and no composition theorem covers that: the "
+                "difference of two answers with the same noise is exact. State the releases that "
+                "share noise as one, with the guarantee that they have together"
+            )
         for p in self.preprocessing:
             if not p.priced:
                 raise CompositionError(
@@ -234,7 +277,9 @@ class Step:
                     f"preprocessing {p.name!r} has no finite sensitivity: neighbours may come out "
                     "arbitrarily far apart, and nothing of the guarantee is left"
                 )
-        where_it_holds = self.mode == "common" or isinstance(self.map, Identity | Records | Columns)
+        where_it_holds = self.mode == "common" or any(
+            isinstance(one.map, Identity | Records | Columns) for one in self.candidates
+        )
         if isinstance(self.metric, Granularity) and where_it_holds:
             empty = self.metric.vacuous(domain)
             if empty:
@@ -301,7 +346,8 @@ class Step:
             body["metric"] = self.metric.to_json()
         if self.preprocessing:
             body["preprocessing"] = [dict(vars(p)) for p in self.preprocessing]
-        return body
+        flags = self.flags.to_dict()
+        return body | ({"flags": flags} if flags else {})
 
 
 _MOST = 1e100  # sums of larger levels would overflow
@@ -338,82 +384,3 @@ def _promise_json(step: Step) -> dict[str, Any]:
         return {"p": encode(curve.p), "q": encode(curve.q)}
     body = {"eps": encode(promise.epsilon)}
     return body | ({"delta": promise.delta} if step.notion == "tradeoff" else {})
-
-
-_KEYS = ("id", "notion", "eps", "mu", "rate", "delta", "p", "q", "map", "mode", "metric")
-_PROMISES = {"pure": ("eps", "rate"), "gaussian": ("mu",), "tradeoff": ("eps", "delta", "p", "q")}
-
-
-def step_from_dict(data: Any) -> Step:
-    """Read one entry of ``releases``.
-
-    Examples
-    --------
-    >>> step_from_dict({"id": "all", "notion": "gaussian", "mu": .5})
-    Step 'all': gaussian 0.5, identity, common
-    """
-    if not isinstance(data, dict):
-        raise InputError(f"a release must be an object, got {data!r}")
-    for key in data:
-        if key not in (*_KEYS, "preprocessing"):
-            raise InputError(
-                f"unknown key {key!r}; a release has {', '.join(_KEYS)}, preprocessing"
-            )
-    notion = data.get("notion", "pure")
-    if notion not in list(_PROMISES):
-        raise InputError(f"notion must be one of {', '.join(_PROMISES)}; got {notion!r}")
-    given = {key: data[key] for key in ("eps", "mu", "rate", "delta", "p", "q") if key in data}
-    for key in given:
-        if key not in _PROMISES[notion]:
-            raise InputError(f"{key!r} does not go with notion {notion}")
-    if "id" not in data:
-        raise InputError("a release needs an id")
-    metric: Any = data.get("metric")
-    if isinstance(metric, dict) and "table" in metric:
-        metric = _read_table(metric)
-    try:
-        before = tuple(Preprocessing(**p) for p in data.get("preprocessing", ()))
-    except TypeError as error:
-        raise InputError(f"preprocessing has name, sensitivity and learned: {error}") from None
-    try:
-        promise = _read_promise(notion, given)
-    except InputError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{', '.join(given)} must be numbers: {error}") from None
-    return Step(
-        data["id"],
-        promise,
-        map_from_json(data.get("map", "identity")),
-        data.get("mode", "common"),
-        metric,
-        before,
-    )
-
-
-def _read_table(data: dict[str, Any]) -> DistanceTable:
-    extra = {key: data[key] for key in data if key != "table"}
-    try:
-        if "labels" in extra:
-            extra["labels"] = tuple(map(frozen, extra["labels"]))
-        return DistanceTable(data["table"], **extra)
-    except TypeError as error:
-        raise InputError(f"a distance table has table, labels and of: {error}") from None
-
-
-def _read_promise(notion: str, given: dict[str, Any]) -> Any:
-    keys = set(given)
-    if notion == "gaussian" and keys == {"mu"}:
-        return GDP(given["mu"])
-    if notion == "pure" and keys == {"rate"}:
-        return L1(given["rate"])
-    if notion == "pure" and keys == {"eps"}:
-        return given["eps"]
-    if notion == "tradeoff" and keys == {"eps", "delta"}:
-        return Approximate(given["eps"], given["delta"])
-    if notion == "tradeoff" and keys == {"p", "q"}:
-        from corrdp.metric.tradeoff import pair_curve
-
-        return Tradeoff(pair_curve(given["p"], given["q"]))
-    wanted = {"pure": "eps, or rate", "gaussian": "mu", "tradeoff": "eps and delta, or p and q"}
-    raise InputError(f"notion {notion} needs {wanted[notion]}; got {', '.join(given) or 'none'}")

@@ -170,11 +170,12 @@ def total_of(
     witness, losses = all_.worst(chosen, gaussian=gaussian)
     value = combined(losses, gaussian=gaussian)
     if value == 0:
-        return Total(target, notion, 0.0, None, (), 0.0, _certificate("sequential", steps, chosen))
+        certificate = _certificate("sequential", target, steps, chosen)
+        return Total(target, notion, 0.0, None, (), 0.0, certificate)
     names = [steps[k].id for k in chosen]
     parts = tuple((name, float(v)) for name, v in zip(names, losses, strict=True) if v > 0)
     candidates, rule = _rules(target, [steps[k] for k in chosen], each, value, sequential, gaussian)
-    certificate = _certificate(rule, steps, chosen, gaussian=gaussian)
+    certificate = _certificate(rule, target, steps, chosen, gaussian=gaussian)
     return Total(target, notion, value, witness, parts, sequential, certificate, candidates)
 
 
@@ -230,36 +231,83 @@ _REFERENCES = {
 
 
 def _certificate(
-    rule: str, steps: Sequence[Step], chosen: Sequence[int], *, gaussian: bool = False
+    rule: str,
+    target: Granularity,
+    steps: Sequence[Step],
+    chosen: Sequence[int],
+    *,
+    gaussian: bool = False,
 ) -> Certificate:
-    modes = {steps[k].mode for k in chosen}
-    assumptions = [
-        "every guarantee holds whatever the earlier outputs were, and each release draws its own "
-        "noise",
-        "what a release reads was fixed in advance, not chosen from earlier outputs",
-    ]
-    if "common" in modes:
-        assumptions.append(
-            "mode common: the guarantee is about the whole release on the data set, and the "
-            "release reads nothing but its map"
-        )
-    if "pre" in modes:
-        assumptions.append("mode pre: the guarantee is about the mechanism on what its map gives")
+    made = [steps[k] for k in chosen]
     if rule == "tradeoff":
         where = "section 2.4 (tensor products); Dong, Roth, Su (2022)"
     else:
         where = _REFERENCES[rule][gaussian]
+    if any(step.flags.map_depends_on_outputs for step in made):
+        where += ", extended to maps chosen from earlier outputs: our own step"
     return Certificate(
         rule,
         f"Guerra-Balboa, dissertation, {where} (docs/theorems.md#accounting)",
-        tuple(assumptions),
+        (*_how_made(made), *_where_it_holds(target, made)),
     )
+
+
+def _how_made(steps: Sequence[Step]) -> list[str]:
+    """What the theorems ask of the way in which releases are made."""
+    said = [
+        "every guarantee holds whatever the earlier outputs were, and each release draws its own "
+        "noise"
+        if any(step.flags.reads_previous_outputs for step in steps)
+        else "no release looks at earlier outputs, and each draws its own noise"
+    ]
+    choosing = [step for step in steps if step.flags.map_depends_on_outputs]
+    if len(choosing) < len(steps):
+        others = "what the other releases read" if choosing else "what a release reads"
+        said.append(f"{others} was fixed in advance, not chosen from earlier outputs")
+    if choosing:
+        said.append(
+            f"what {_named(choosing)} reads is chosen from earlier outputs among the maps named, "
+            "and the worst of them counts for every pair of neighbours (our extension; pure "
+            "releases only)"
+        )
+    hidden = [step for step in steps if not step.flags.released]
+    if hidden:
+        said.append(
+            f"{_named(hidden)} is not published and counts all the same: what is published may "
+            "carry what it said"
+        )
+    return said
+
+
+def _where_it_holds(target: Granularity, steps: Sequence[Step]) -> list[str]:
+    """Between which data sets the guarantees are taken to hold."""
+    said = []
+    modes = {step.mode for step in steps}
+    if "common" in modes:
+        said.append(
+            "mode common: the guarantee is about the whole release on the data set, and the "
+            "release reads nothing but its map"
+        )
+    if "pre" in modes:
+        said.append("mode pre: the guarantee is about the mechanism on what its map gives")
+    silent = [step for step in steps if step.metric is None and not step.is_vector]
+    if silent:
+        all_ = len(silent) == len(steps)
+        who = "no release states a metric" if all_ else f"{_named(silent)} states no metric"
+        said.append(f"{who}: the guarantee is taken to be about {target} neighbours")
+    return said
+
+
+def _named(steps: Sequence[Step]) -> str:
+    names = [repr(step.id) for step in steps[:3]]
+    more = len(steps) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def _tradeoff_total(target: Granularity, steps: Sequence[Step], losses: Losses) -> Total:
     found = composed_curves(steps, losses)
     everything = range(len(steps))
-    certificate = _certificate("tradeoff", steps, everything)
+    certificate = _certificate("tradeoff", target, steps, everything)
     if not found:
         return Total(target, "tradeoff", 0.0, None, (), 0.0, certificate)
     gaps = [1.0 if curve is None else curve.total_variation for _, _, curve in found]

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corrdp.cli.options import MODEL_HELP, Json, check_outputs, read_model
+from corrdp.cli.options import (
+    MODEL_HELP,
+    Json,
+    check_outputs,
+    read_model,
+    refuse_overwriting,
+)
 
 if TYPE_CHECKING:
     from corrdp.accounting.ledger import Ledger
@@ -51,10 +57,35 @@ def show(file: File, json: Json = False) -> None:
         _tell(opened)
 
 
+@ledger.command(epilog="Example: corrdp ledger check steps.ledger --head 3f9a1c0b7d52")
+def check(
+    file: File,
+    head: Annotated[
+        str | None,
+        typer.Option(
+            help="A hash kept elsewhere, of a release or from [bold]corrdp ledger show[/bold]: "
+            "the history must still hold it. 12 digits are enough."
+        ),
+    ] = None,
+) -> None:
+    """Follow the whole history: was a charge changed, deleted, added or moved?
+
+    Whoever can write the file can bring back an older copy of it, which is whole in itself; only a
+    hash that is kept elsewhere tells.
+    """
+    from corrdp.accounting.ledger import Ledger
+
+    number = Ledger.open(file).check(head)
+    charges = "1 charge" if number == 1 else f"{number} charges"
+    kept = "" if head is None else f", and the hash {head[:12]} is among them"
+    print(f"{charges}, as written{kept}")
+
+
 @ledger.command(epilog="Example: corrdp ledger export steps.ledger -o steps.json")
 def export(
     file: File,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the JSON.")],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
 ) -> None:
     """Write the whole history as JSON, without the model."""
     import json
@@ -63,6 +94,7 @@ def export(
     from corrdp.report.writing import write_files
 
     check_outputs(output, inputs=(file,))
+    refuse_overwriting(output, force=force)
     opened = Ledger.open(file)
     opened.check()
     write_files({output: json.dumps(opened.export(), indent=1) + "\n"})
@@ -92,7 +124,7 @@ def _tell(opened: Ledger) -> None:
         )
         for charge in history:
             table.add_row(
-                str(charge.number), charge.made, f"{charge.epsilon:.9g}", Text(charge.what)
+                str(charge.number), charge.made, f"{charge.epsilon:.9g}", Text(charge.in_short)
             )
         print_parts(table)
     facts = [
@@ -101,4 +133,6 @@ def _tell(opened: Ledger) -> None:
     ]
     if opened.digest:
         facts.append(("model", opened.digest))
+    facts.append(("head", f"{opened.head} (keep it elsewhere: corrdp ledger check --head)"))
+    facts += [("assumes", text) for text in opened.assumptions]
     print_parts(facts_table(facts))

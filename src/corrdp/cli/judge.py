@@ -113,7 +113,7 @@ def _read(path: Path) -> Any:
         return kinds[data["result"]].from_dict(data)  # type: ignore[attr-defined]
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
             f"{path} is not the JSON of a release, calibration or leakage (made with -o or --json)"
         ) from None

@@ -115,7 +115,7 @@ def release(
                     books, calibration, table, nonnegative=nonnegative, state=state
                 )
     elif ledger is not None and not json:
-        _say_what_is_left(ledger)
+        say_what_is_left(ledger)
     result = calibration if answer is None else answer
     texts: dict[Path, str] = {}
     if report is not None:
@@ -137,7 +137,7 @@ def release(
         show_files(texts)
 
 
-def _say_what_is_left(path: Path) -> None:
+def say_what_is_left(path: Path) -> None:
     """A dry run does not charge: it says what the ledger would still take."""
     from corrdp.accounting.ledger import Ledger
     from corrdp.cli.show import print_parts, working

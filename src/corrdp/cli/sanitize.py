@@ -25,7 +25,8 @@ from corrdp.cli.options import (
 from corrdp.errors import DataError, InputError
 
 if TYPE_CHECKING:
-    from corrdp.results import SeriesCalibration
+    from corrdp.accounting.ledger import Ledger
+    from corrdp.results import Sanitized, SeriesCalibration
 
 EXAMPLE = "Example: corrdp sanitize steps.csv --model model.json --target 1 -o sanitized.csv"
 
@@ -76,6 +77,12 @@ def sanitize(
         Path | None, typer.Option("--output", "-o", help="Write the reports as CSV.")
     ] = None,
     report: Report = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="Charge this ledger before any report is drawn; refused if it does not fit."
+        ),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a series or report that exists.")
     ] = False,
@@ -92,13 +99,15 @@ def sanitize(
 
     level = one_of(target, epsilon)
     streaming = file == "-"
-    check_outputs(report, output, inputs=(model,) if streaming else (file, model))
+    books = [] if ledger is None else [ledger]
+    check_outputs(report, output, inputs=(model, *books) if streaming else (file, model, *books))
     if streaming and (output is not None or json):
         raise InputError("a stream is written to stdout: leave out -o and --json")
     if not streaming and not dry_run and output is None:
         raise InputError("say where the reports go: -o sanitized.csv")
     refuse_overwriting(report, output, force=force)
     law = read_model(model)
+    opened = None if ledger is None else _open_ledger(ledger, streaming)
     if streaming and law.kind == "markov":
         law = law.with_length(None)  # type: ignore[attr-defined]
     asked = Series(symmetric=symmetric, missing="skip" if skip_missing else "raise")
@@ -108,6 +117,10 @@ def sanitize(
         )
     if dry_run:
         print(as_json(calibration)) if json else _show(calibration)
+        if ledger is not None and not json:
+            from corrdp.cli.publish import say_what_is_left
+
+            say_what_is_left(ledger)
         return
     if report is not None:
         from corrdp.report.series import render_series
@@ -115,17 +128,23 @@ def sanitize(
 
         write_files({report: render_series(calibration)})
     if streaming:
-        _stream(calibration, missing_texts(missing, _usual(law)))
+        _stream(calibration, missing_texts(missing, _usual(law)), opened)
         return
     assert output is not None
-    number = _write(calibration, file, missing_texts(missing, _usual(law)), state, keep, output)
+    texts = missing_texts(missing, _usual(law))
+    done = _write(calibration, file, texts, state, keep, output, opened)
     if json:
-        print(as_json(calibration))
+        import json as text
+
+        paid = {} if opened is None else {"charge": done.charge, "charge_hash": done.charge_hash}
+        print(text.dumps(calibration.to_dict() | paid, indent=1))
         return
     _show(calibration)
     from corrdp.cli.show import print_parts, show_files
 
-    print_parts(f"{number:,} records reported")
+    print_parts(f"{len(done):,} records reported")
+    if opened is not None:
+        print_parts(f"ledger: charge {done.charge}, {done.charge_hash}")
     show_files([path for path in (output, report) if path is not None])
 
 
@@ -155,12 +174,29 @@ def _show(calibration: SeriesCalibration) -> None:
     )
 
 
-def _stream(calibration: SeriesCalibration, missing: list[str]) -> None:
+def _open_ledger(path: Path, streaming: bool) -> Ledger:
+    from corrdp.accounting.ledger import Ledger
+
+    opened = Ledger.open(path)
+    if streaming and opened.kind == "bdp" and opened.records is not None:
+        raise InputError(
+            f"a stream may be of any length, and the model of {path} has {opened.records} records: "
+            "keep a DP ledger for streams, or sanitize a file"
+        )
+    return opened
+
+
+def _stream(calibration: SeriesCalibration, missing: list[str], ledger: Ledger | None) -> None:
     """One report a line, written at once: what was written stays valid if the stream breaks."""
     from corrdp.cli.asking import literal
     from corrdp.sanitizing import Reporter
 
     reporter = Reporter(calibration)
+    if ledger is not None:
+        from corrdp.accounting.ledger_release import charge_series
+
+        charge = charge_series(ledger, calibration, "a stream")
+        print(f"ledger: charge {charge.number}, {charge.hash}", file=sys.stderr)
     labels = {str(s): s for s in reporter.states}
     if set(reporter.states) == {False, True}:  # as CSV files write them
         labels |= {"false": False, "true": True}
@@ -180,7 +216,8 @@ def _write(
     state: str | None,
     keep: str | None,
     output: Path,
-) -> int:
+    ledger: Ledger | None,
+) -> Sanitized:
     """Reports in the order of the file, with the public columns beside them."""
     import io
 
@@ -201,13 +238,18 @@ def _write(
             if public
             else None
         )
-        done = calibration.release(source, state=state)
+        if ledger is None:
+            done = calibration.release(source, state=state)
+        else:
+            from corrdp.accounting.ledger_release import sanitize_with_ledger
+
+            done = sanitize_with_ledger(ledger, calibration, source, state=state)
         columns = {name: read[f"c{k}"] for k, name in enumerate(public)} if read is not None else {}
         columns["report"] = list(done.values)
         text = io.BytesIO()
         csv.write_csv(table(columns), text)
         write_files({output: text.getvalue().decode()})
-    return len(done)
+    return done
 
 
 def _check_public(kept: list[str], state: str, columns: tuple[str, ...]) -> None:

@@ -24,8 +24,17 @@ def account(
     model: Annotated[
         str | None, typer.Option(help=f"What the plan leaks on dependent records. {MODEL_HELP}")
     ] = None,
+    plan_length: Annotated[
+        bool,
+        typer.Option(
+            "--plan-length",
+            help="With --model: the plan's steps are the whole series, so use a chain at their "
+            "number and not at the length that it was fitted to.",
+        ),
+    ] = False,
     total: Annotated[
-        float | None, typer.Option(help="Print the plan with its levels scaled to this total.")
+        float | None,
+        typer.Option(help="Print the plan, without claims, with its levels scaled to this total."),
     ] = None,
     proof: Annotated[
         Path | None, typer.Option(help="Write a certificate that others can check.")
@@ -37,13 +46,12 @@ def account(
 ) -> None:
     """One honest total for all releases of a plan, and whether its claims hold.
 
-    Exit code 3 when a claim of the plan, or a proof, does not hold.
+    Exit code 3 when a claim of the plan, or a proof, does not hold; also when nothing of a proof
+    could be re-checked.
     """
-    import json as text
-
     from corrdp.accounting.composition import account as compose
     from corrdp.accounting.plan import load_plan
-    from corrdp.cli.show import as_json, show_leakage
+    from corrdp.cli.show import show_leakage
     from corrdp.report.writing import write_files
 
     check_outputs(proof, inputs=(file,))
@@ -59,45 +67,70 @@ def account(
             f"--model tells what leaks about one record; {target} is about more than one. Use "
             "--target event (a stream) or bounded"
         )
+    if plan_length and model is None:
+        raise InputError("--plan-length is about the model: add --model FILE")
     found = compose(load_plan(file), target)
-    if proof is not None:
-        write_files({proof: text.dumps(found.proof(), indent=1) + "\n"})
     if total is not None:
-        print(text.dumps(found.scale_to(total).to_dict(), indent=1))
+        _print_scaled(found, total)
         return
-    leak = None if model is None else found.leakage(read_model(model))
+    leak = None if model is None else _leakage(found, read_model(model), plan_length)
+    if proof is not None:
+        write_files({proof: _text(found.proof()) + "\n"})
     if json:
-        print(as_json(found if leak is None else leak))
-    elif leak is not None:
-        show_leakage(leak)
+        print(_text(found.to_dict() | ({} if leak is None else {"leakage": leak.to_dict()})))
     else:
         print(found)
-    if not json and proof is not None:
-        print(f"written: {proof}")
-    _claims(found, quiet=json)
-
-
-def _claims(found: Any, quiet: bool) -> None:
-    verdicts = found.check()
-    for verdict in verdicts:
-        if not quiet:
+        for verdict in found.verdicts:
             print(verdict)
-    if not all(verdict.holds for verdict in verdicts):
+        if leak is not None:
+            show_leakage(leak)
+        if proof is not None:
+            print(f"written: {proof}")
+    if not all(verdict.holds for verdict in found.verdicts):
         raise typer.Exit(3)
 
 
+def _text(data: Any) -> str:
+    import json
+
+    return json.dumps(data, indent=1)
+
+
+def _print_scaled(found: Any, total: float) -> None:
+    """The plan on stdout, and what was left out of it on stderr."""
+    import sys
+
+    print(_text(found.scale_to(total).to_dict()))
+    if claims := len(found.plan.claims):
+        many = "1 claim" if claims == 1 else f"{claims} claims"
+        print(f"note: {many} left out: they were about the levels before", file=sys.stderr)
+
+
+def _leakage(found: Any, model: Any, plan_length: bool) -> Any:
+    """What the plan leaks; where asked for, on a chain of as many records as the plan has."""
+    from dataclasses import replace
+
+    fitted = model.length
+    if plan_length:
+        if not hasattr(model, "with_length"):
+            raise InputError(f"--plan-length is for Markov chains; this is {model.describe()}")
+        model = model.with_length(len(found.per_record))
+    leak = found.leakage(model)
+    if model.length == fitted:
+        return leak
+    said = (
+        f"the plan's {model.length} records are the whole series, whose length is public: the "
+        f"chain is used at that length instead of {'any' if fitted is None else fitted}"
+    )
+    proof = leak.certificate
+    return replace(leak, certificate=replace(proof, assumptions=(*proof.assumptions, said)))
+
+
 def _check(file: Path, json: bool) -> None:
-    import json as text
-
     from corrdp.accounting.checker import check_proof
+    from corrdp.accounting.plan import read_json
 
-    try:
-        data = text.loads(file.read_text())
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise InputError(f"{file} is not JSON: {error}") from None
-    result = check_proof(data)
-    print(text.dumps(result.to_dict(), indent=1) if json else result)
+    result = check_proof(read_json(file))
+    print(_text(result.to_dict()) if json else result)
     if not result.holds:
         raise typer.Exit(3)

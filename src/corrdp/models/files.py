@@ -132,4 +132,6 @@ def load_model(path: str | Path) -> Model:
         data = json.loads(text)
     except ValueError as error:
         raise ModelError(f"{path} is not JSON: {error}") from None
+    except RecursionError:
+        raise ModelError(f"{path} is nested too deeply for a model file") from None
     return model_from_dict(data)

@@ -132,6 +132,8 @@ class Sanitized:
         What was read, when it was a file.
     made : str
         When, in UTC.
+    charge, charge_hash : int and str, or None
+        The charge in a ledger that paid for it, if one did.
     """
 
     values: Sequence[Any]
@@ -146,6 +148,8 @@ class Sanitized:
     digest: str = ""
     reads: str = ""
     made: str = ""
+    charge: int | None = None
+    charge_hash: str | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -182,6 +186,8 @@ class Sanitized:
             f"  scope        {self.scope}",
             f"  model        {self.model}",
         ]
+        if self.charge is not None:
+            lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
 
     def to_dict(self) -> dict[str, Any]:
