@@ -1,0 +1,1 @@
+"""Auditing: estimators, intervals, verdicts and claim lint."""

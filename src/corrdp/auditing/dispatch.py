@@ -1,0 +1,211 @@
+"""audit: does this mechanism keep its promise?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corrdp.auditing.commands import Command
+from corrdp.auditing.judging import audit_samples, read_claim
+from corrdp.auditing.outputs import Reader, within
+from corrdp.auditing.protocols import audit_protocol
+from corrdp.auditing.reports import reader
+from corrdp.auditing.results import Audit
+from corrdp.auditing.running import collect
+from corrdp.auditing.samples import Samples
+from corrdp.errors import InputError
+from corrdp.guarantees import Approximate, Pure
+from corrdp.mechanisms.local.base import LocalProtocol
+
+if TYPE_CHECKING:
+    from corrdp.models.base import Model
+
+
+def audit(
+    mechanism: Any,
+    claim: float | Pure | Approximate | LocalProtocol | None = None,
+    *,
+    inputs: Sequence[Any] | None = None,
+    outputs: tuple[float, float] | None = None,
+    runs: int = 100_000,
+    confidence: float = 0.99,
+    rng: np.random.Generator | None = None,
+    model: Model | None = None,
+    jobs: int = 1,
+    time_limit: float | None = None,
+    progress: bool = False,
+) -> Audit:
+    r"""Attack a mechanism's outputs and say whether its claim stands.
+
+    .. math:: \Pr[M(x) \in S] \le e^\varepsilon \Pr[M(x') \in S] + \delta
+              \quad\text{for all inputs } x, x' \text{ and events } S
+
+    where
+
+    - M is the mechanism, epsilon and delta are the claim,
+    - x and x' are neighbours: **any two of the inputs are taken to be**,
+    - S is chosen by the attacks, never by the outputs that it is tested on.
+
+    ``violated`` is a proof up to the confidence: a lower limit of epsilon lies above the claim.
+    ``holds`` says that no attack tried found more than is claimed although it would have seen an
+    excess of 5 %; it proves nothing about other attacks and other inputs. Otherwise it is
+    ``undecided``, and ``runs_needed`` tells how many runs may decide.
+
+    Callables and commands run in worker processes, a process for each batch
+    (:func:`corrdp.auditing.running.collect`): one that crashes, puts out NaN or something outside
+    the declared range, prints a wrong number of lines or hangs is reported with the input that
+    caused it.
+
+    Parameters
+    ----------
+    mechanism : LocalProtocol, object with ``sample(x, rng)``, callable, Command or Samples
+        A local protocol is run in this process, its reports thrown away. ``sample`` takes an
+        array of inputs and gives one output for each (one input at a time where inputs are
+        sequences); a callable is
+        ``f(x, rng) -> y``; :class:`Command` is a program; :class:`Samples` are recorded outputs
+        (:func:`read_outputs` reads them from a file).
+    claim : float, Pure, Approximate or LocalProtocol
+        A number is epsilon. A protocol means "this is an implementation of that protocol": sharper
+        tests are added, which hold within that family. May be left out for a protocol, whose
+        claim is its own.
+    inputs : sequence, optional
+        Inputs of a callable or command, any two of them neighbours. Not needed if ``claim`` is a
+        protocol: 0..k-1.
+    outputs : (float, float), optional
+        The declared range of the outputs; anything outside it is an error.
+    runs : int
+        In all, spread evenly over the inputs.
+    confidence : float
+        Joint level of all limits.
+    rng : numpy.random.Generator, optional
+        Fixed: a fixed result, whatever ``jobs`` is.
+    model : Model, optional
+        The claim is a BDP level on records that depend on each other like this; see
+        :func:`corrdp.auditing.correlated.audit_model`.
+    jobs : int
+        Worker processes at once.
+    time_limit : float, optional
+        Seconds; then, and after Ctrl-C, the verdict is on the runs made so far
+        (``complete=False``).
+    progress : bool
+        Show a bar on stderr.
+
+    Returns
+    -------
+    Audit
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, section 5.4.
+
+    Examples
+    --------
+    >>> def response(x, rng):                      # claims 1, but ln(.8/.2) = 1.39
+    ...     return x if rng.random() < .8 else 1 - x
+    >>> found = audit(response, 1.0, inputs=[0, 1], runs=20_000, rng=np.random.default_rng(2))
+    >>> found.verdict, 1 < found.interval[0] < 1.3863
+    ('violated', True)
+    """
+    generator = np.random.default_rng() if rng is None else rng
+    if not isinstance(generator, np.random.Generator):
+        raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}")
+    options: dict[str, Any] = {"jobs": jobs, "time_limit": time_limit, "progress": progress}
+    began = time.perf_counter()
+    if claim is None and not (isinstance(mechanism, LocalProtocol) and model is None):
+        raise InputError("say what is claimed: epsilon, a guarantee, or a local protocol")
+    if model is not None:
+        if inputs is not None or outputs is not None or isinstance(mechanism, Samples | Command):
+            raise InputError(
+                "with a model the records are drawn from it: give a mechanism with sample(x, rng) "
+                "or a callable f(records, rng), and neither inputs nor outputs"
+            )
+        from corrdp.auditing.correlated import audit_model
+
+        level = _level(claim)
+        return audit_model(
+            mechanism, level, model, runs=runs, confidence=confidence, rng=generator, **options
+        )
+    if isinstance(mechanism, LocalProtocol):
+        if inputs is not None or outputs is not None:
+            raise InputError("a protocol has its own inputs and outputs: leave out inputs, outputs")
+        return audit_protocol(
+            mechanism,
+            claim,
+            runs=runs,
+            confidence=confidence,
+            rng=generator,
+            time_limit=time_limit,
+            progress=progress,
+        )
+    read = _reader(claim, outputs)
+    complete = True
+    if isinstance(mechanism, Samples):
+        if inputs is not None:
+            raise InputError("recorded outputs have their inputs: leave out inputs")
+        samples = _read_recorded(mechanism, read)
+    else:
+        samples, complete = collect(
+            mechanism, _inputs(inputs, claim), runs, generator, read=read, **options
+        )
+    found = audit_samples(
+        samples,
+        claim,
+        confidence=confidence,
+        rng=generator,
+        mechanism=_name(mechanism),
+    )
+    return replace(found, complete=complete, seconds=time.perf_counter() - began)
+
+
+def _level(claim: Any) -> float:
+    """A BDP claim: one number."""
+    guarantee, declared = read_claim(claim)
+    if declared is not None or not isinstance(guarantee, Pure):
+        raise InputError(f"with a model the claim is a BDP level, a number; got {claim!r}")
+    return float(guarantee.epsilon)
+
+
+def _reader(claim: Any, outputs: tuple[float, float] | None) -> Reader | None:
+    if isinstance(claim, LocalProtocol):
+        if outputs is not None:
+            raise InputError("the protocol claimed declares the outputs: leave out outputs")
+        return reader(claim)
+    if outputs is None:
+        return None
+    try:
+        low, high = (float(end) for end in outputs)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"outputs must be a pair of numbers (low, high), got {outputs!r}"
+        ) from None
+    return within(low, high)
+
+
+def _inputs(inputs: Sequence[Any] | None, claim: Any) -> tuple[Any, ...]:
+    if not isinstance(claim, LocalProtocol):
+        if inputs is None:
+            raise InputError("inputs: give the inputs to compare, two neighbours or more")
+        return tuple(inputs)
+    if inputs is not None and tuple(inputs) != tuple(range(claim.k)):
+        raise InputError(f"an implementation of {claim!r} has the inputs 0..{claim.k - 1}")
+    return tuple(range(claim.k))
+
+
+def _read_recorded(samples: Samples, read: Reader | None) -> Samples:
+    if read is None:
+        return samples
+    values = [samples.inputs[number] for number in samples.which.tolist()]
+    return Samples(samples.inputs, samples.which, read(values, samples.outputs))
+
+
+def _name(mechanism: Any) -> str:
+    if isinstance(mechanism, Samples):
+        return "recorded outputs"
+    if isinstance(mechanism, Command):
+        return f"the command {mechanism.text!r}"
+    named = getattr(mechanism, "__qualname__", None)
+    return f"{mechanism.__module__}:{named}" if named else repr(mechanism)

@@ -1,0 +1,277 @@
+"""From evidence to a verdict: one level shared by all tests, and what it would take to decide."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from corrdp.auditing.events import Learner
+from corrdp.auditing.evidence import Evidence
+from corrdp.auditing.results import Audit, Test, Verdict
+from corrdp.auditing.samples import Samples
+from corrdp.errors import InputError
+from corrdp.guarantees import Approximate, Pure, as_guarantee
+from corrdp.mechanisms.local.base import LocalProtocol
+
+TOLERANCE = 0.05
+"""``holds`` means that an excess of this share of the claimed epsilon would have been seen."""
+
+_INDEPENDENT = "runs are independent of each other, and the mechanism does not change between them"
+_NOT_A_PROOF = (
+    f"an audit proves violations only: 'holds' says that no attack tried beats the claim and that "
+    f"an excess of {TOLERANCE:.0%} would have been seen"
+)
+
+
+def audit_samples(
+    samples: Samples,
+    claim: Any,
+    *,
+    confidence: float = 0.99,
+    rng: np.random.Generator,
+    protocol: LocalProtocol | None = None,
+    mechanism: str = "recorded outputs",
+) -> Audit:
+    """Judge a claim by outputs that are already there.
+
+    Without a protocol the attacks are learned on half of the runs and tested on the other half;
+    with one they are those that are best against it, and the search comes on top. All limits are
+    exact binomial ones and hold jointly (Bonferroni).
+
+    Parameters
+    ----------
+    samples : Samples
+    claim : float, Pure, Approximate or LocalProtocol
+        What is claimed of any two inputs; a protocol claims its guarantee and its law, so that
+        tests within its family are made too.
+    confidence : float
+    rng : Generator
+        For splitting the runs, pairing them and breaking ties.
+    protocol : LocalProtocol, optional
+        Gives the attack, where it is known and the claim is not that protocol itself.
+    mechanism : str
+        What was audited, in words.
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, section 5.4; statements and proofs: docs/theorems.md#audits.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> which = rng.integers(0, 2, 100_000)
+    >>> answers = which ^ (rng.random(100_000) < .2)  # keeps ln 4 = 1.386
+    >>> audit = audit_samples(Samples((0, 1), which, answers), 1.0, rng=rng)
+    >>> audit.verdict, 1.3 < audit.interval[0] < 1.386 < audit.interval[1] < 1.5
+    ('violated', True)
+    """
+    start = time.perf_counter()
+    guarantee, declared = read_claim(claim)
+    check_confidence(confidence)
+    protocol = declared if protocol is None else protocol
+    delta = guarantee.delta if isinstance(guarantee, Approximate) else 0.0
+    if protocol is None:
+        found = learned_evidence(samples, delta, rng)
+    else:
+        from corrdp.auditing.protocols import sampled_evidence
+
+        found = sampled_evidence(samples, protocol, delta, rng, family=declared is not None)
+    return judge(
+        found,
+        guarantee,
+        confidence=confidence,
+        runs=samples.runs,
+        inputs=len(samples.inputs),
+        family=declared,
+        mechanism=mechanism,
+        start=start,
+    )
+
+
+def learned_evidence(samples: Samples, delta: float, rng: np.random.Generator) -> list[Evidence]:
+    """What attacks on an unknown mechanism count; nothing where an input has under four runs."""
+    learner = Learner(samples, delta, rng)
+    if not learner.possible:
+        return []
+    found: list[Evidence] = [learner.guesses()]
+    pair = learner.pair() if len(samples.inputs) > 2 else None  # of two, the event says it all
+    if pair is not None:
+        found.append(pair)
+    return found + list(learner.events(decides=True))
+
+
+def read_claim(claim: Any) -> tuple[Pure | Approximate, LocalProtocol | None]:
+    """The guarantee that is claimed, and the protocol if one is.
+
+    Examples
+    --------
+    >>> from corrdp.mechanisms.local.direct import GRR
+    >>> read_claim(1), read_claim(GRR(4, 2.0))[0]
+    ((Pure(epsilon=1.0), None), Pure(epsilon=2.0))
+    """
+    if isinstance(claim, LocalProtocol):
+        return claim.guarantee, claim
+    try:
+        guarantee = as_guarantee(claim)
+    except InputError as error:
+        raise InputError(f"claim: {error}") from None
+    except (TypeError, ValueError):
+        raise InputError(
+            f"claim must be a number, a guarantee or a protocol, got {claim!r}"
+        ) from None
+    if isinstance(guarantee, Pure) and guarantee.is_vector:
+        raise InputError("claim has one epsilon per record; an audit compares inputs: give one")
+    if not isinstance(guarantee, Pure | Approximate):
+        raise InputError(
+            f"claim is {guarantee!r}; an audit judges Pure or Approximate, so state the "
+            "(epsilon, delta) that it implies"
+        )
+    return guarantee, None
+
+
+def check_confidence(confidence: float) -> None:
+    """A level strictly between 1/2 and 1, or an error."""
+    if not 0.5 < confidence < 1:
+        raise InputError(f"confidence must lie strictly between 1/2 and 1, got {confidence}")
+
+
+def judge(
+    evidence: Sequence[Evidence | Any],
+    claim: Pure | Approximate,
+    *,
+    confidence: float,
+    runs: int,
+    inputs: int,
+    family: LocalProtocol | None,
+    mechanism: str,
+    start: float,
+) -> Audit:
+    """The verdict on a claim; the level is shared equally by all tests.
+
+    ``violated`` if a sound lower limit is above the claim, or one within the declared family;
+    ``holds`` if every upper limit that decides is at most the claim plus :data:`TOLERANCE`.
+    """
+    epsilon = float(claim.epsilon)
+    delta = claim.delta if isinstance(claim, Approximate) else 0.0
+    alpha = (1 - confidence) / max(1, len(evidence))
+    tests = tuple(item.test(alpha, epsilon, delta) for item in evidence)
+    sound = [test for test in tests if test.sound]
+    weaker = [t for t in tests if not t.sound and family is not None and t.low > family.epsilon]
+    best = max(sound, key=lambda test: (test.low, test.estimate), default=None)
+    notes: list[str] = []
+    needed = None
+    verdict: Verdict
+    too_few = _too_few(evidence, alpha, epsilon, delta, runs)
+    if best is not None and best.low > epsilon:
+        verdict, attack = "violated", best.statement
+    elif weaker:
+        verdict, attack = "violated", weaker[0].statement
+        notes.append(
+            f"violated as an implementation of {family!r}: {weaker[0].name} shows at least "
+            f"{weaker[0].low:.4g}; it assumes that the mechanism belongs to that family, and no "
+            "attack that is sound for any mechanism shows it yet"
+        )
+    else:
+        attack = "none" if best is None else best.statement
+        within = [t for t in tests if t.decides]
+        if within and not too_few and all(_within(test, epsilon) for test in within):
+            verdict = "holds"
+        else:
+            verdict = "undecided"
+            needed = _runs_needed(within, epsilon, runs)
+    if too_few and verdict == "undecided":
+        notes.append(too_few[1])
+        needed = too_few[0] if needed is None else max(needed, too_few[0])
+    unseen = [t for t in tests if t.sound and not t.decides and not _within(t, epsilon)]
+    if verdict == "holds" and unseen:
+        most = max(test.high for test in unseen)
+        reached = f"reach up to epsilon = {most:.3g}" if math.isfinite(most) else "exclude nothing"
+        notes.append(
+            "a failure confined to few inputs may go unseen: between two single inputs the limits "
+            + reached
+        )
+    tops = [test.high for test in sound if test.decides or test == best]
+    return Audit(
+        estimate=0.0 if best is None else best.estimate,
+        interval=(0.0 if best is None else best.low, max(tops, default=math.inf)),
+        verdict=verdict,
+        claim=claim,
+        attack=attack,
+        tests=tests,
+        runs=runs,
+        runs_needed=needed,
+        confidence=confidence,
+        seconds=time.perf_counter() - start,
+        assumptions=_assumptions(inputs, family),
+        mechanism=mechanism,
+        notes=tuple(notes),
+    )
+
+
+def _assumptions(inputs: int, family: LocalProtocol | None) -> tuple[str, ...]:
+    words = [_INDEPENDENT, f"any two of the {inputs} inputs are neighbours; no others were tried"]
+    if family is not None:
+        words.append(f"family tests alone: reports follow {type(family).__name__} at some epsilon")
+    return (*words, _NOT_A_PROOF)
+
+
+def _within(test: Test, epsilon: float) -> bool:
+    return test.high <= epsilon * (1 + TOLERANCE)
+
+
+def _runs_needed(tests: Sequence[Test], epsilon: float, runs: int) -> int | None:
+    """Runs at which each test that is open would decide, limits closing in as 1/sqrt(runs)."""
+    if epsilon == 0:
+        return None  # there is no tolerance to stay within
+    factor = 1.0
+    for test in tests:
+        if _within(test, epsilon):
+            continue
+        ways = []
+        up, down = epsilon * (1 + TOLERANCE) - test.estimate, test.estimate - epsilon
+        if up > 0 and math.isfinite(test.high):
+            ways.append(((test.high - test.estimate) / up) ** 2)
+        if down > 0 and math.isfinite(test.estimate):
+            ways.append(((test.estimate - test.low) / down) ** 2)
+        elif down > 0:  # one rate is 0 so far: its limit falls as 1/runs
+            ways.append(math.exp(min(epsilon - test.low, 50.0)))
+        factor = max(factor, min(ways, default=10.0))
+    return _rounded_up(1.1 * factor * runs)
+
+
+def _rounded_up(number: float) -> int:
+    digit = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return math.ceil(number / digit) * digit
+
+
+def _too_few(
+    evidence: Sequence[Any], alpha: float, epsilon: float, delta: float, runs: int
+) -> tuple[int, str] | None:
+    """Where even an attack that never fails could not beat the claim: the least number of runs."""
+    sound = [item for item in evidence if hasattr(item, "reach")]
+    if not sound:
+        return 8 * runs, "runs too few for any verdict: an input has fewer than four"
+
+    def reach(factor: float) -> float:
+        return max(item.reach(factor, alpha, delta) for item in sound)
+
+    if reach(1.0) > epsilon:
+        return None
+    high = 2.0
+    while reach(high) <= epsilon:
+        if high > 1e12:  # delta = 1, or an epsilon beyond all counting
+            return runs, "no number of runs can show a violation of this claim"
+        high *= 2
+    low = high / 2
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if reach(middle) <= epsilon else (low, middle)
+    least = math.ceil(high * runs)
+    return least, (
+        f"runs too few for any verdict: even an attack that never fails could show no more than "
+        f"{reach(1.0):.3g} with {runs:,} runs; at least {least:,} are needed"
+    )

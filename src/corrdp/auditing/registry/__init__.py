@@ -1,0 +1,1 @@
+"""Published trajectory mechanisms: a description of each, and what the survey found."""

@@ -1,0 +1,205 @@
+"""What ``audit`` returns: a verdict with every test that led to it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from corrdp.encoding import SCHEMA, check_header, decode_number, encode
+from corrdp.guarantees import Approximate, Pure
+from corrdp.results.leaks import axes_or_pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Verdict = Literal["holds", "violated", "undecided"]
+
+
+@dataclass(frozen=True)
+class Test:
+    """One attack, and the epsilon that its success shows.
+
+    Parameters
+    ----------
+    name : str
+        Short: "success", "pair", "event", "family: success", "family: likelihood".
+    statement : str
+        What was done and counted, in words.
+    estimate, low, high : float
+        The epsilon that the attack shows, and its confidence limits.
+    sound : bool
+        True: ``low`` is a lower limit for the epsilon of *any* mechanism (at the delta claimed).
+        False: it is one only if the mechanism belongs to the family named in the statement.
+    runs : int
+        How many runs were counted; fewer than all where others served to find the attack.
+    delta : float or None
+        Sound tests: a lower limit for the delta at the epsilon claimed.
+    decides : bool
+        Whether ``holds`` needs its upper limit; False where a test only looks for violations.
+    """
+
+    __test__: ClassVar[bool] = False  # not one of pytest's
+
+    name: str
+    statement: str
+    estimate: float
+    low: float
+    high: float
+    sound: bool
+    runs: int
+    delta: float | None = None
+    decides: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return encode(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Test:
+        """Inverse of :meth:`to_dict`."""
+        numbers = {name: float(data[name]) for name in ("estimate", "low", "high")}
+        return cls(**{**data, **numbers, "delta": decode_number(data["delta"])})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """Whether a mechanism keeps its promise, as far as attacks on its outputs can tell.
+
+    Parameters
+    ----------
+    estimate : float
+        The epsilon that the best sound attack shows.
+    interval : (float, float)
+        ``low``: the mechanism's epsilon (at the delta claimed) is at least this. ``high``: no
+        attack tried shows more. All limits of all tests hold together with the confidence.
+    verdict : "holds", "violated" or "undecided"
+        ``violated``: a lower limit is above the claim. ``holds``: no attack tried beats the claim,
+        and an excess of 5 % would have been seen; never a proof. Else ``undecided``.
+    claim : Pure or Approximate
+    attack : str
+        The attack behind the estimate (or behind the violation), in words.
+    tests : tuple of Test
+        Everything that was tried.
+    runs : int
+    runs_needed : int or None
+        If undecided: about how many runs would decide.
+    confidence : float
+    seconds : float
+    assumptions : tuple of str
+    mechanism : str
+        What was audited, in words.
+    notes : tuple of str
+        What the reader should know beyond the verdict.
+    complete : bool
+        False where the audit was stopped before all runs were made.
+    measures : "epsilon" or "leakage"
+        What claim, estimate and limits are about; leakage (a BDP level) on dependent records.
+    upper : float or None
+        Audits on dependent records: the leakage that is proved for the mechanism's guarantee.
+    """
+
+    result: ClassVar[str] = "audit"
+    estimate: float
+    interval: tuple[float, float]
+    verdict: Verdict
+    claim: Pure | Approximate
+    attack: str
+    tests: tuple[Test, ...]
+    runs: int
+    runs_needed: int | None
+    confidence: float
+    seconds: float
+    assumptions: tuple[str, ...]
+    mechanism: str
+    notes: tuple[str, ...] = field(default=())
+    complete: bool = True
+    measures: Literal["epsilon", "leakage"] = "epsilon"
+    upper: float | None = None
+
+    def __float__(self) -> float:
+        return float(self.estimate)
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon claimed."""
+        return float(self.claim.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """The delta claimed, 0 for pure DP."""
+        return self.claim.delta if isinstance(self.claim, Approximate) else 0.0
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        promise = f"{self.measures} = {self.epsilon:g}" + (
+            f", delta = {self.delta:g}" if self.delta else ""
+        )
+        lines = [
+            f"Audit: {self.verdict}" + ("" if self.complete else " (stopped early)"),
+            f"  mechanism    {self.mechanism}",
+            f"  claim        {promise}",
+            f"  measured     {self.estimate:.4g}, limits {low:.4g} to {high:.4g} "
+            f"({self.confidence:.6g} joint confidence)",
+            f"  attack       {self.attack}",
+            f"  runs         {self.runs:,} in {self.seconds:.2g} s",
+        ]
+        if self.runs_needed is not None:
+            lines.append(f"  needed       about {self.runs_needed:,} runs to decide")
+        if self.upper is not None:
+            lines.append(f"  proved       at most {self.upper:.4g} from its guarantee")
+        for test in self.tests:
+            kind = "any mechanism" if test.sound else "family only"
+            row = f"{test.estimate:.4g} [{test.low:.4g}, {test.high:.4g}]"
+            lines.append(f"  test         {test.name}: {row} ({kind})")
+        lines += [f"  note         {note}" for note in self.notes]
+        return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        skipped = {"claim", "tests"}
+        return {
+            "corrdp": SCHEMA,
+            "result": self.result,
+            **{name: encode(value) for name, value in vars(self).items() if name not in skipped},
+            "claim": {"epsilon": self.epsilon, "delta": self.delta},
+            "tests": [test.to_dict() for test in self.tests],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Audit:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, cls.result)
+        claim = data["claim"]
+        low, high = data["interval"]
+        rest = {item.name: data[item.name] for item in fields(cls)}
+        return cls(
+            **{
+                **rest,
+                "estimate": float(data["estimate"]),
+                "interval": (float(low), float(high)),
+                "claim": Approximate(**claim) if claim["delta"] else Pure(claim["epsilon"]),
+                "tests": tuple(Test.from_dict(test) for test in data["tests"]),
+                "assumptions": tuple(data["assumptions"]),
+                "notes": tuple(data["notes"]),
+                "upper": decode_number(data["upper"]),
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the epsilon each test shows with its limits, the claim dashed; returns the axes."""
+        from corrdp.report.style import ACCENT, MUTED, WARM
+
+        axes = axes_or_pyplot(ax)
+        ends = [self.epsilon, *(t.high for t in self.tests), *(t.low for t in self.tests)]
+        edge = 1.15 * max(end for end in ends if math.isfinite(end)) + 0.05
+        for row, test in enumerate(self.tests):
+            color = ACCENT if test.sound else MUTED
+            axes.plot([test.low, min(test.high, edge)], [row, row], color=color, linewidth=2)
+            axes.plot(min(test.estimate, edge), row, "o", color=color)
+        axes.axvline(self.epsilon, color=WARM, linestyle=(0, (4, 3)), linewidth=1.2)
+        axes.set_yticks(range(len(self.tests)), [test.name for test in self.tests])
+        axes.invert_yaxis()
+        axes.set_xlim(0, edge)
+        axes.set_xlabel("epsilon measured (dashed: claimed; grey: within the family only)")
+        return axes

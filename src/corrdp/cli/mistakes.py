@@ -1,0 +1,78 @@
+"""``corrdp lint``: known mistakes in the description of a mechanism or in a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from corrdp.cli.options import Json
+from corrdp.errors import InputError
+
+EXAMPLE = "Example: corrdp lint mechanism.json"
+
+
+def lint(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="JSON of a mechanism (name, claim, steps) or of a plan."
+        ),
+    ] = None,
+    registry: Annotated[
+        bool,
+        typer.Option("--registry", help="Instead: the survey of 17 published mechanisms."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Look for the published mistakes in a description, without running anything.
+
+    Exit code 3 when a finding refutes the claim. No finding is no proof.
+    """
+    if (file is None) != registry:
+        raise InputError("give a FILE, or --registry for the survey")
+    if file is None:
+        _survey(json)
+        return
+    from corrdp.auditing.linting.engine import lint as run
+    from corrdp.cli.show import as_json
+
+    found = run(file)
+    print(as_json(found) if json else found)
+    if not found.ok:
+        raise typer.Exit(3)
+
+
+def _survey(json: bool) -> None:
+    import json as text
+
+    from corrdp.auditing.registry.survey import NOT_DP, survey
+
+    found = survey()
+    if json:
+        print(text.dumps([entry.to_dict() for entry in found], indent=1))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    from corrdp.cli.show import print_parts, print_title
+
+    print_title("17 published mechanisms for trajectories, and what the linter finds in each")
+    table = Table("", "mechanism and family", "claim", "verdict", "errors", "warnings")
+    for entry in found:
+        claim, findings = entry.mechanism.claim, entry.findings
+        table.add_row(
+            Text(entry.mechanism.source["reference"]),
+            Text(f"{entry.mechanism.name}\n{entry.mechanism.source['family']}"),
+            f"{claim.granularity} {claim.level}",
+            entry.verdict,
+            " ".join(sorted({f.rule for f in findings.errors})),
+            " ".join(sorted({f.rule for f in findings.warnings})),
+        )
+    print_parts(table)
+    flawed = sum(entry.verdict == NOT_DP for entry in found)
+    print_parts(
+        f"{flawed} of {len(found)} are not DP. References as in Guerra-Balboa, dissertation, "
+        "table 3.2; epsilon 1, three levels and so on stand for any."
+    )

@@ -1,0 +1,143 @@
+"""The report of an audit: the verdict in a sentence, every attack, what was taken for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING
+
+from corrdp.auditing.results import Audit, Test
+from corrdp.report.html import figure, listing, table
+from corrdp.report.sheet import page
+from corrdp.report.style import axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HEAD = ("test", "epsilon", "at least", "at most", "runs", "holds for")
+_MEANS = (
+    "violated: a lower limit lies above the claim. Up to the confidence this is a proof, for any "
+    "mechanism if the test says so, else for the family of mechanisms named.",
+    "holds: no attack tried shows more than is claimed, and an excess of 5 % would have been seen. "
+    "It is no proof: another attack, or inputs that were not tried, may show more.",
+    "undecided: the limits are too wide for either.",
+)
+
+
+def verdict_in_words(audit: Audit) -> str:
+    """The verdict as a sentence or two.
+
+    Parameters
+    ----------
+    audit : Audit
+
+    Examples
+    --------
+    >>> from corrdp.guarantees import Pure
+    >>> seen = Test("pair", "two inputs", 1.4, 1.3, 1.5, True, 1000)
+    >>> found = Audit(1.4, (1.3, 1.5), "violated", Pure(1.0), "two inputs", (seen,), 1000, None,
+    ...               .99, .1, (), "a callable")
+    >>> print(verdict_in_words(found))
+    VIOLATED: epsilon is at least 1.3, and epsilon = 1 is claimed (confidence 99 %).
+    """
+    claim, low, high = claim_in_words(audit), *audit.interval
+    sure = f"(confidence {100 * audit.confidence:.6g} %)"
+    early = "" if audit.complete else f" The audit was stopped after {audit.runs:,} runs."
+    shown = f"the best attack shows {audit.estimate:.4g}, with limits {low:.4g} to {high:.4g}"
+    if audit.verdict == "holds":
+        return (
+            f"HOLDS, as far as these attacks can tell: {claim} is claimed, {shown} {sure}; an "
+            f"excess of 5 % would have been seen.{early}"
+        )
+    if audit.verdict == "undecided":
+        more = (
+            "More runs alone will not decide."
+            if audit.runs_needed is None
+            else f"About {audit.runs_needed:,} runs may decide."
+        )
+        return (
+            f"UNDECIDED: {audit.runs:,} runs are too few to tell whether {claim} holds; {shown} "
+            f"{sure}. {more}{early}"
+        )
+    broken = [test for test in audit.tests if test.low > audit.epsilon]
+    sound = [test for test in broken if test.sound]
+    if broken and not sound:
+        test = max(broken, key=lambda t: t.low)
+        return (
+            f"VIOLATED as an implementation of its protocol: if it belongs to that family, epsilon "
+            f"is at least {test.low:.4g}, and {claim} is claimed {sure}. No attack that holds for "
+            f"any mechanism shows more than is claimed.{early}"
+        )
+    return (
+        f"VIOLATED: {audit.measures} is at least {low:.4g}, and {claim} is claimed {sure}.{early}"
+    )
+
+
+def claim_in_words(audit: Audit) -> str:
+    """The claim in numbers: epsilon, and delta where there is one."""
+    return f"{audit.measures} = {audit.epsilon:g}" + (
+        f" with delta = {audit.delta:g}" if audit.delta else ""
+    )
+
+
+def evidence_rows(audit: Audit) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Cells of the table of tests, as in :data:`HEAD`; the flag marks those above the claim."""
+    for test in audit.tests:
+        yield _cells(test), test.low > audit.epsilon
+
+
+def _cells(test: Test) -> tuple[str, ...]:
+    numbers = (f"{number:.4g}" for number in (test.estimate, test.low, test.high))
+    return test.name, *numbers, f"{test.runs:,}", "any mechanism" if test.sound else "its family"
+
+
+def draw_audit(audit: Audit) -> Axes:
+    """Claimed and measured epsilon, in the look of the report."""
+    axes = audit.plot(axes_or_new(None, 0.9 + 0.4 * len(audit.tests)))
+    axes.set_xlabel(f"{audit.measures} (dashed: claimed; grey: within its family)", fontsize=9)
+    return axes
+
+
+def facts(audit: Audit) -> list[tuple[str, str]]:
+    """What was audited and how, as names and values."""
+    rows = [
+        ("mechanism", audit.mechanism),
+        ("claim", claim_in_words(audit)),
+        ("attack", audit.attack),
+        ("runs", f"{audit.runs:,} in {audit.seconds:.3g} s"),
+        ("confidence", f"{audit.confidence:.6g}, of all limits together"),
+    ]
+    if audit.upper is not None:
+        rows.append(("proved", f"at most {audit.upper:.4g}, from the guarantee of the mechanism"))
+    return rows + [("note", text) for text in audit.notes]
+
+
+def render_audit(audit: Audit) -> str:
+    """The report as HTML text: one file, nothing fetched from anywhere.
+
+    Parameters
+    ----------
+    audit : Audit
+
+    Examples
+    --------
+    >>> from corrdp.guarantees import Pure
+    >>> seen = Test("pair", "two inputs", 1.4, 1.3, 1.5, True, 1000)
+    >>> found = Audit(1.4, (1.3, 1.5), "violated", Pure(1.0), "two inputs", (seen,), 1000, None,
+    ...               .99, .1, (), "a <callable>")
+    >>> "a &lt;callable&gt;" in render_audit(found)
+    True
+    """
+    picture = figure(draw_audit(audit), "audit", "epsilon measured by each test, and the claim")
+    stated = [f"{test.name}: {test.statement}" for test in audit.tests]
+    parts = [
+        "<h1>Audit: does this mechanism keep its promise?</h1>",
+        f'<p class="promise">{escape(verdict_in_words(audit))}</p>',
+        f"<h2>Claimed and measured</h2>{picture}",
+        table(HEAD, evidence_rows(audit), "wide tight"),
+        listing(stated),
+        "<h2>What was audited</h2>" + table(("", ""), ((row, False) for row in facts(audit))),
+        f"<h2>Assumptions</h2>{listing(audit.assumptions)}",
+        "<h2>What the verdict means</h2>" + listing(_MEANS),
+    ]
+    return page("corrdp: audit", "\n".join(parts))

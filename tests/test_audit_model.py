@@ -1,0 +1,143 @@
+"""Audits on dependent records: sound below what is proved, above what independence would allow."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import corrdp as cdp
+from corrdp.auditing.correlated import audit_model, draw_states
+from corrdp.auditing.results import Audit
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.mechanisms.local.direct import GRR
+from corrdp.models.chains.markov import MarkovChain
+
+STRONG = [[0.95, 0.05], [0.05, 0.95]]
+TABLE = cdp.JointTable({(0, 0): 0.45, (0, 1): 0.05, (1, 0): 0.05, (1, 1): 0.45})
+FAMILY = cdp.GaussianRecords.equicorrelated(3, 0.8, secret_range=(0, 10))
+
+
+def rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def total(records, generator) -> float:
+    return float(np.sum(records)) + generator.laplace()
+
+
+def test_strong_chain_breaks_the_plain_claim_below_the_transfer_bound():
+    chain = MarkovChain(STRONG, 41)
+    response = cdp.BinaryResponse.for_epsilon(1.0)
+    found = audit_model(response, 1.0, chain, runs=50_000, rng=rng())
+    transfer = cdp.leakage(chain, mechanism=response, method="transfer").value
+    assert found.verdict == "violated"
+    assert 3.5 < found.interval[0] < transfer == found.upper
+    assert found.runs == 50_000
+    assert Audit.from_dict(found.to_dict()).to_dict() == found.to_dict()
+    assert "proved" in repr(found)
+
+
+def test_no_violation_of_what_is_proved():
+    chain = MarkovChain([[0.88, 0.12], [0.30, 0.70]], 17_568)
+    response = cdp.BinaryResponse.for_epsilon(1.0)
+    proved = cdp.leakage(chain, mechanism=response).value
+    found = audit_model(response, proved, chain, runs=50_000, rng=rng())
+    assert found.verdict != "violated"
+    assert 1 < found.interval[0] < proved
+
+
+def test_independent_records_leak_epsilon_and_no_more():
+    chain = MarkovChain([[0.6, 0.4], [0.6, 0.4]], 9)
+    found = audit_model(cdp.BinaryResponse.for_epsilon(1.0), 1.0, chain, runs=100_000, rng=rng())
+    assert found.verdict != "violated"
+    assert found.interval[0] == pytest.approx(1.0, abs=0.06)
+    assert found.upper == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_limits_stay_below_brute_force(seed):
+    """The exact leakage over all outputs and adversaries of a short chain bounds every limit."""
+    draws = rng(seed)
+    kernel = draws.dirichlet([1, 1], size=2)
+    chain = MarkovChain(kernel, 4, draws.dirichlet([1, 1]))
+    flip = float(draws.uniform(0.1, 0.4))
+    exact = _brute_force(chain, flip)
+    found = audit_model(cdp.BinaryResponse(flip), exact, chain, runs=4_000, rng=draws)
+    assert found.verdict != "violated"
+    assert found.interval[0] <= exact
+
+
+def _brute_force(chain: MarkovChain, flip: float) -> float:
+    n = chain.length
+    paths = np.array(list(itertools.product((0, 1), repeat=n)))
+    law = chain.start[paths[:, 0]].copy()
+    for t, kernel in enumerate(chain.kernels):
+        law *= kernel[paths[:, t], paths[:, t + 1]]
+    differ = (paths[:, None] != paths[None]).sum(axis=2)
+    reports = flip**differ * (1 - flip) ** (n - differ)
+    worst = 0.0
+    for i in range(n):
+        others = [j for j in range(n) if j != i]
+        for size in range(n):
+            for known in itertools.combinations(others, size):
+                for values in itertools.product((0, 1), repeat=size):
+                    fits = (paths[:, known] == values).all(axis=1)
+                    laws = []
+                    for value in (0, 1):
+                        weight = law * fits * (paths[:, i] == value)
+                        if weight.sum() > 0:
+                            laws.append(weight @ reports / weight.sum())
+                    if len(laws) == 2:
+                        worst = max(worst, float(np.abs(np.log(laws[0] / laws[1])).max()))
+    return worst
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "model"),
+    [
+        (GRR(3, 1.0), MarkovChain(np.full((3, 3), 0.05) + 0.85 * np.eye(3), 20)),
+        (cdp.Laplace(cdp.Count(1), 1.0), MarkovChain(STRONG, 8)),
+        (total, MarkovChain(STRONG, 8)),
+        (total, TABLE),
+        (cdp.Laplace(cdp.Sum(0, 10), 10.0), FAMILY),
+    ],
+    ids=["three-states", "count", "callable", "table", "gaussian"],
+)
+def test_every_kind_of_mechanism_and_model(mechanism, model):
+    found = audit_model(mechanism, 1.0, model, runs=10_000, rng=rng())
+    assert found.verdict == "violated"
+    assert found.upper is None or found.interval[0] < found.upper
+    assert any("records follow the model" in text for text in found.assumptions)
+
+
+def test_drawn_states_follow_the_conditioned_chain():
+    chain = MarkovChain([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]], 6).condition({3: 2})
+    drawn = draw_states(chain, 40_000, rng())
+    assert (drawn[:, 3] == 2).all()
+    for t in range(6):
+        shares = np.bincount(drawn[:, t], minlength=3) / len(drawn)
+        spread = np.sqrt(np.clip(chain.marginals[t] * (1 - chain.marginals[t]), 0, 1) / len(drawn))
+        assert (np.abs(shares - chain.marginals[t]) <= 5 * spread + 1e-12).all()
+    pairs = np.bincount(3 * drawn[:, 1] + drawn[:, 2], minlength=9).reshape(3, 3) / len(drawn)
+    joint = chain.marginals[1][:, None] * chain.kernels[1]
+    assert np.abs(pairs - joint).max() < 5 * math.sqrt(0.25 / len(drawn))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "model", "error", "said"),
+    [
+        (total, 1.0, cdp.Groups(3), NotApplicableError, "Markov chains, joint tables"),
+        (total, 1.0, MarkovChain(STRONG), InputError, "no length"),
+        (3, 1.0, MarkovChain(STRONG, 5), InputError, "callable"),
+        (total, -1.0, MarkovChain(STRONG, 5), InputError, "BDP level"),
+        (total, cdp.Approximate(1.0, 1e-6), MarkovChain(STRONG, 5), InputError, "BDP level"),
+        (total, 1.0, cdp.GaussianRecords([[1, 0.5], [0.5, 1]]), InputError, "secret_range"),
+    ],
+    ids=["groups", "length", "number", "negative", "delta", "range"],
+)
+def test_bad_input(mechanism, claim, model, error, said):
+    with pytest.raises(error, match=said):
+        audit_model(mechanism, claim, model, runs=1_000, rng=rng())
