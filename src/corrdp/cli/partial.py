@@ -1,0 +1,177 @@
+"""``corrdp partial``: how much noise an attacker's ignorance saves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corrdp.cli.options import Json, check_outputs
+from corrdp.errors import InputError, RefusedError
+
+if TYPE_CHECKING:
+    from corrdp.partial.calibrating import NoiseScale
+    from corrdp.partial.knowledge import Knowledge
+
+EXAMPLE = "Example: corrdp partial --n 100000 --known 90000 --epsilon 0.1 --delta 1e-6 --bias 0.3"
+
+
+def partial(
+    n: Annotated[int, typer.Option("--n", help="Public number of records.")],
+    known: Annotated[
+        int, typer.Option(help="How many records the attacker knows, at most; 0 to n - 1.")
+    ],
+    epsilon: Annotated[float, typer.Option(help="Privacy level against this attacker.")],
+    delta: Annotated[float, typer.Option(help="Between 0 and 1, such as 1e-6.")],
+    bias: Annotated[
+        float | None, typer.Option(help="Public share of records that the count counts.")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Instead: CSV or Parquet file from which to estimate it privately."),
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(help="With --data: what is counted, such as 'steps > 0'.")
+    ] = None,
+    spend: Annotated[
+        bool,
+        typer.Option(
+            "--spend",
+            help="With --data: agree that half of epsilon is spent on a noisy count of the file.",
+        ),
+    ] = False,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw noise against unknown records, as SVG or PNG.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Noise that is missing when an attacker does not know every record.
+
+    Records he does not know are noise to him. Give the share of ones as --bias if it is public,
+    or --data and --where to estimate it from the private file; the estimate is a release.
+    """
+    from corrdp.cli.show import as_json, show_files
+    from corrdp.partial.knowledge import Knowledge
+
+    check_outputs(picture, inputs=() if data is None else (data,))
+    if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
+        raise InputError(f"--picture {picture}: the name must end in .svg or .png")
+    knowledge = Knowledge(n, known)
+    if (bias is None) == (data is None):
+        raise InputError("give one of --bias (public) and --data (estimated, which costs epsilon)")
+    if bias is not None:
+        if where is not None or spend:
+            raise InputError("--where and --spend go with --data")
+        from corrdp.partial.calibrating import noise_scale
+
+        found: Any = noise_scale(epsilon, delta, knowledge, bias)
+        step = found
+    else:
+        assert data is not None
+        found = _estimated(data, where, spend, epsilon, delta, knowledge)
+        step = found.step
+    if picture is not None:
+        from corrdp.cli.show import save_picture
+        from corrdp.report.ignorance import draw_ignorance
+
+        save_picture(draw_ignorance(step), picture)
+    print(as_json(found)) if json else _show(found, step)
+    if picture is not None and not json:
+        show_files([picture])
+
+
+def _estimated(
+    path: str, where: str | None, spend: bool, epsilon: float, delta: float, knowledge: Knowledge
+) -> Any:
+    """Spend half of epsilon on the bias, if that was agreed to."""
+    from corrdp.errors import DataError
+    from corrdp.mechanisms.base import check_positive
+    from corrdp.partial.calibrating import noise_scale
+    from corrdp.partial.estimating import estimated_noise_scale, noisy_count
+    from corrdp.partial.gaussians import exact_gaussian
+    from corrdp.partial.knowledge import check_delta
+    from corrdp.tables.counting import count_where
+    from corrdp.tables.source import open_table
+
+    if where is None:
+        raise InputError("--data needs --where, a condition that says what is counted")
+    # everything that can be wrong is found before anything is spent
+    half = check_positive("epsilon", epsilon) / 2
+    check_delta(delta)
+    plain = exact_gaussian(epsilon, delta).noise
+    # an even share is the most natural noise there is, or all but
+    if not noise_scale(half, 0.8 * delta, knowledge, 0.5).scale < plain:
+        raise RefusedError(
+            f"an estimate cannot pay here: even with a share of one half, what is left after it "
+            f"needs more noise than plain DP, {plain}, which needs no estimate. Nothing was read"
+        )
+    if not spend:
+        raise RefusedError(
+            f"a share of ones read off the private file is itself a release: a noisy count would "
+            f"cost epsilon {half:g} of {epsilon:g} and delta {0.2 * delta:g} of {delta:g}, and "
+            "once more with every further run. Add --spend to agree, or give a public --bias"
+        )
+    counted = count_where(open_table(path), where)
+    if counted.missing:
+        raise DataError(
+            f"`{where}` has no value in {counted.missing} of {counted.rows} rows of {path}: say in "
+            "the condition what they count for, or leave them out of the file"
+        )
+    if counted.rows != knowledge.n:
+        raise DataError(f"{path} has {counted.rows} rows and --n is {knowledge.n}")
+    estimate = noisy_count(counted.value, knowledge.n, half)
+    return estimated_noise_scale(epsilon, delta, knowledge, estimate)
+
+
+def _show(found: Any, step: NoiseScale) -> None:
+    from rich.table import Column, Table
+
+    from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.partial.estimating import EstimatedScale
+    from corrdp.partial.gaussians import classic_gaussian, exact_gaussian, tail_gaussian
+    from corrdp.partial.knowledge import Noise
+
+    estimated = isinstance(found, EstimatedScale)
+    epsilon, delta = found.epsilon, (found.delta if estimated else found.target)
+    knowledge = step.knowledge
+    print_title(
+        f"noise on a count for epsilon {epsilon:g}, delta {delta:g}: the attacker knows "
+        f"{knowledge.known} of {knowledge.n} records"
+    )
+    columns = [Column(text, justify="right") for text in ("noise", "mean error", "delta", "enough")]
+    table = Table("against", *columns)
+
+    def add(name: str, noise: Noise, reached: str, enough: bool, style: str = "") -> None:
+        cells = (f"{noise}", f"{noise.mean_error:.4g}", reached, "yes" if enough else "no")
+        table.add_row(name, *cells, style=style)
+
+    rivals = [
+        ("exact", exact_gaussian(epsilon, delta)),
+        ("classic", classic_gaussian(epsilon, delta)),
+    ]
+    if delta <= 0.25:
+        rivals.insert(1, ("tail", tail_gaussian(epsilon, delta)))
+    for name, rival in rivals:
+        label = f"all others known (DP, {name})"
+        add(label, rival.noise, f"{rival.delta:.3g}", rival.holds)
+    name = "this attacker, bias estimated" if estimated else "this attacker"
+    add(name, found.scale, f"{found.delta:.3g}", True, "bold")
+    enough = found.scale.counts == 0.0
+    # for an interval of biases delta without noise was computed at its ends alone
+    reached = f"{found.delta:.3g}" if enough else f"{step.noiseless:.3g}"
+    least = ">= " if estimated and not enough else ""
+    add("this attacker, no noise", Noise(0.0), least + reached, enough)
+    print_parts(table)
+    facts = []
+    if estimated:
+        low, high = step.bias
+        cost = f"epsilon {found.estimate.epsilon:g} and delta {delta - step.target:.3g}"
+        facts.append(("estimate", f"noisy count {found.estimate.value}: bias {low:.6g} to "
+                      f"{high:.6g}; it cost {cost}, which the table counts in"))  # fmt: skip
+        if not found.worthwhile:
+            facts.append(("verdict", f"the estimate cost more than it saved: plain DP needs "
+                          f"{found.plain} and no estimate"))  # fmt: skip
+    facts.append(("certificate", f"{found.certificate.name}: {found.certificate.reference}"))
+    facts += [("assumes", text) for text in found.certificate.assumptions]
+    print_parts(facts_table(facts))

@@ -1,0 +1,1 @@
+"""Partial knowledge: when the data's own uncertainty is noise enough."""

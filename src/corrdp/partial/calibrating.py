@@ -1,0 +1,329 @@
+"""How much noise is missing when the attacker does not know every record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp.errors import InfeasibleError
+from corrdp.metric.curves import check_level
+from corrdp.partial.deltas import GAUSSIAN, ONCE, NaturalNoise, attacker, independent
+from corrdp.partial.gaussians import exact_gaussian
+from corrdp.partial.knowledge import (
+    MOST_RECORDS,
+    Knowledge,
+    Noise,
+    check_bias,
+    check_delta,
+    check_knowledge,
+)
+from corrdp.results import Certificate, Kind
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_PRECISION = 1e-10  # of the variance
+
+
+@dataclass(frozen=True, repr=False)
+class NoiseScale:
+    """The noise that a count needs against an attacker with partial knowledge.
+
+    Parameters
+    ----------
+    scale : Noise
+        Standard deviation of the Gaussian noise; 0 where natural noise is enough.
+    delta : float
+        What is reached with it, at most the delta asked for.
+    epsilon, target : float
+        What was asked for.
+    knowledge : Knowledge
+    bias : (float, float)
+        The least and the largest share of ones that the scale holds for.
+    noiseless : float
+        delta without any noise, at the worse end of ``bias``.
+    plain : Noise
+        What differential privacy needs, whose attacker knows all other records.
+    kind : str
+        "exact" (least noise, rounded up by about 1e-10) or "upper bound".
+    certificate : Certificate
+    evaluations : int
+        How often delta was computed.
+    """
+
+    scale: Noise
+    delta: float
+    epsilon: float
+    target: float
+    knowledge: Knowledge
+    bias: tuple[float, float]
+    noiseless: float
+    plain: Noise
+    kind: Kind
+    certificate: Certificate
+    evaluations: int = 0
+
+    def __float__(self) -> float:
+        """Standard deviation of the noise on the count."""
+        return self.scale.counts
+
+    def __repr__(self) -> str:
+        k = self.knowledge
+        low, high = self.bias
+        share = f"{low:g}" if low == high else f"{low:.6g} to {high:.6g}"
+        lines = [
+            f"Gaussian noise of standard deviation {self.scale} on the count ({self.kind})",
+            f"  promises     epsilon {self.epsilon:g}, delta {self.delta:.6g} (asked for "
+            f"{self.target:g})",
+            f"  attacker     knows {k.known} of {k.n} records; {k.unknown} are noise to him",
+            f"  bias         {share}",
+            f"  without      delta {self.noiseless:.6g} if no noise is added",
+            f"  plain DP     needs {self.plain}, whatever the attacker knows",
+            f"  certificate  {self.certificate.name}: {self.certificate.reference}",
+        ]
+        return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        body = {
+            **vars(self),
+            "scale": self.scale.counts,
+            "plain": self.plain.counts,
+            "knowledge": self.knowledge.to_dict(),
+            "certificate": self.certificate.to_dict(),
+        }
+        return {"corrdp": SCHEMA, "result": "noise scale", **encode(body)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> NoiseScale:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, "noise scale")
+        return cls(
+            Noise(data["scale"]),
+            float(data["delta"]),
+            float(data["epsilon"]),
+            float(data["target"]),
+            Knowledge.from_dict(data["knowledge"]),
+            (float(data["bias"][0]), float(data["bias"][1])),
+            float(data["noiseless"]),
+            Noise(data["plain"]),
+            data["kind"],
+            Certificate.from_dict(data["certificate"]),
+            data["evaluations"],
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the noise against the number of unknown records; returns the axes."""
+        from corrdp.report.ignorance import draw_ignorance
+
+        return draw_ignorance(self, ax)
+
+
+def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float) -> NoiseScale:
+    r"""The least Gaussian noise with which a count is (epsilon, delta)-private, rounded up.
+
+    .. math:: \beta^* = \min \{\beta \ge 0 : \delta_\beta(\varepsilon) \le \delta\}
+
+    where delta_beta is :func:`corrdp.partial.deltas.partial_delta`, which falls with beta because
+    more noise is less noise plus independent noise. If it is small enough at 0 that is the answer;
+    otherwise the root lies between 0 and what plain DP needs, close to
+    sqrt(sigma^2 - N p (1 - p)).
+
+    Parameters
+    ----------
+    epsilon : float
+    delta : float
+        Strictly between 0 and 1.
+    knowledge : Knowledge
+    bias : float
+        Share of ones among independent records, strictly between 0 and 1. It must be public: one
+        computed from the private data is itself a release (see
+        :func:`corrdp.partial.estimating.estimated_noise_scale`).
+
+    Returns
+    -------
+    NoiseScale
+
+    Notes
+    -----
+    About 10 evaluations of delta, each O(sqrt(N)).
+
+    References
+    ----------
+    Westenfeld, bachelor thesis, algorithm 1, which does not end where natural noise is enough;
+    this form does (docs/theorems.md#missing-noise).
+
+    Examples
+    --------
+    >>> found = noise_scale(.5, 1e-3, Knowledge(100, known=60), .4)
+    >>> round(float(found), 6), round(found.plain.counts, 6)
+    (3.564936, 4.610128)
+    >>> noise_scale(1, 1e-3, Knowledge(1000, known=500), .5).scale
+    Noise(counts=0.0)
+    """
+    level, goal = check_level("epsilon", epsilon), check_delta(delta)
+    known, p = check_knowledge(knowledge), check_bias(bias)
+    found = least_noise(level, goal, NaturalNoise(known.unknown, p, level))
+    reference = "root of a falling delta, zero-noise exit (docs/theorems.md#missing-noise)"
+    assumed = (
+        independent(f"{p:g}"),
+        "the bias is public: it was not computed from these records",
+        attacker(known),
+        ONCE,
+        *((GAUSSIAN,) if found.scale.counts else ()),
+    )
+    return NoiseScale(
+        found.scale,
+        found.delta,
+        level,
+        goal,
+        known,
+        (p, p),
+        found.noiseless,
+        exact_gaussian(level, goal).noise,
+        "exact",
+        Certificate("natural noise", reference, assumed),
+        found.evaluations,
+    )
+
+
+@dataclass(frozen=True)
+class Least:
+    """What a search found: noise, its delta, delta without any, and how often delta was asked."""
+
+    scale: Noise
+    delta: float
+    noiseless: float
+    evaluations: int
+
+
+def least_noise(epsilon: float, delta: float, natural: NaturalNoise) -> Least:
+    """The root search behind :func:`noise_scale`, on arguments that were checked."""
+    from scipy.optimize import brentq
+
+    asked: dict[float, float] = {}  # delta by noise
+
+    def off(variance: float) -> float:
+        beta = math.sqrt(variance)
+        if beta not in asked:
+            asked[beta] = natural.delta(beta)
+        return math.log(asked[beta] / delta)
+
+    if off(0.0) > 0:
+        # a little more than plain DP needs, so that the square root is not less
+        enough = exact_gaussian(epsilon, delta).noise.counts ** 2 * (1 + 1e-15)
+        guess = enough - natural.unknown * natural.bias * (1 - natural.bias)
+        low, high = 0.0, enough
+        if 0 < guess < enough:
+            low, high = (guess, enough) if off(guess) > 0 else (0.0, guess)
+        if off(high) < 0:
+            root = brentq(off, low, high, xtol=_PRECISION * enough / 8, rtol=_PRECISION)
+            step = _PRECISION
+            while root < high and off(root) > 0:
+                root, step = root * (1 + step), 2 * step
+    best = min(beta for beta, reached in asked.items() if reached <= delta)
+    return Least(Noise(best), asked[best], asked[0.0], len(asked))
+
+
+@dataclass(frozen=True, repr=False)
+class Noiseless:
+    """How many records must be unknown for a count to need no noise.
+
+    Parameters
+    ----------
+    unknown : int
+        Records besides the target; with one fewer, noise is needed.
+    delta : float
+        Reached with them.
+    epsilon, target, bias : float
+        What was asked for.
+    certificate : Certificate
+    """
+
+    unknown: int
+    delta: float
+    epsilon: float
+    target: float
+    bias: float
+    certificate: Certificate
+
+    def __int__(self) -> int:
+        return self.unknown
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{self.unknown} unknown records are noise enough for epsilon {self.epsilon:g}, delta "
+            f"{self.target:g} at bias {self.bias:g} (delta {self.delta:.6g})",
+            f"  certificate  {self.certificate.name}: {self.certificate.reference}",
+        ]
+        return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        body = {**vars(self), "certificate": self.certificate.to_dict()}
+        return {"corrdp": SCHEMA, "result": "noiseless", **encode(body)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Noiseless:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, "noiseless")
+        return cls(
+            data["unknown"],
+            float(data["delta"]),
+            float(data["epsilon"]),
+            float(data["target"]),
+            float(data["bias"]),
+            Certificate.from_dict(data["certificate"]),
+        )
+
+
+def noiseless_records(epsilon: float, delta: float, bias: float) -> Noiseless:
+    r"""How many unknown records make noise unnecessary.
+
+    .. math:: N^* = \min \{N : H_\varepsilon(1 + X \| X) \le \delta \text{ and }
+              H_\varepsilon(X \| 1 + X) \le \delta\}, \qquad X \sim \mathrm{Bin}(N, p)
+
+    where both fall with N, because one more record is independent noise; as a rule of thumb
+    N p (1 - p) must reach the variance that plain DP needs.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+    bias : float
+
+    Returns
+    -------
+    Noiseless
+
+    References
+    ----------
+    Bhaskar et al., "Noiseless database privacy" (2011); docs/theorems.md#missing-noise.
+
+    Examples
+    --------
+    >>> noiseless_records(.5, 1e-6, .25).unknown
+    418
+    """
+    level, goal, p = check_level("epsilon", epsilon), check_delta(delta), check_bias(bias)
+
+    def reached(unknown: int) -> float:
+        return NaturalNoise(unknown, p, level).delta(0.0)
+
+    few, many = -1, max(1, int(exact_gaussian(level, goal).noise.counts ** 2 / (p * (1 - p))))
+    while many > MOST_RECORDS or reached(many) > goal:
+        if many > MOST_RECORDS:
+            raise InfeasibleError(
+                f"about {many:.1e} unknown records or more would be needed at epsilon {level:g}, "
+                f"delta {goal:g}, bias {p:g}: add noise, see noise_scale"
+            )
+        few, many = many, 2 * many
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (middle, many) if reached(middle) > goal else (few, middle)
+    reference = "least N of a falling delta (docs/theorems.md#missing-noise)"
+    certificate = Certificate("natural noise", reference, (independent(f"{p:g}"), ONCE))
+    return Noiseless(many, reached(many), level, goal, p, certificate)

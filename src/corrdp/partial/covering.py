@@ -1,0 +1,146 @@
+"""Noise that is enough for a whole interval of biases."""
+
+from __future__ import annotations
+
+import math
+
+from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_positive
+from corrdp.partial.calibrating import NoiseScale, least_noise
+from corrdp.partial.deltas import GAUSSIAN, ONCE, NaturalNoise, attacker
+from corrdp.partial.gaussians import exact_gaussian
+from corrdp.partial.knowledge import Knowledge, Noise, check_delta, check_knowledge
+from corrdp.results import Certificate
+
+_SET_ASIDE = 1e-3  # of delta, for cells in which more records than thought are fixed
+_RARE = 0.02  # expected number of fixed records below which cells are not halved
+_WHERE = "docs/theorems.md#estimated-bias"
+
+
+def noise_over(
+    epsilon: float, delta: float, knowledge: Knowledge, between: tuple[float, float]
+) -> NoiseScale:
+    r"""Noise that is enough for every bias of an interval.
+
+    .. math:: \delta_N(p) \le \delta_{N-K}(r) + \Pr[\mathrm{Bin}(N, 1 - \lambda) > K], \qquad
+              \lambda = \frac{1 - p}{1 - r}
+
+    where r <= p: a record of bias p is one of bias r with probability lambda and else a sure one,
+    and an attacker who is told which are sure is not weaker. (For r >= p, sure zeros and
+    lambda = p/r.) So one computation at r covers a whole cell of biases; cells are halved until all
+    of them are covered. The worst bias need not be at an end of the interval.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    knowledge : Knowledge
+    between : (float, float)
+        The least and the largest bias, from 0 to 1.
+
+    Returns
+    -------
+    NoiseScale
+        An upper bound: a little more than the worst bias needs, as if a few of the unknown records
+        were known.
+
+    References
+    ----------
+    docs/theorems.md#estimated-bias.
+
+    Examples
+    --------
+    >>> found = noise_over(.25, 8e-5, Knowledge(1000, 500), (.284, .526))
+    >>> round(float(found), 1)
+    5.6
+    """
+    level, goal = check_positive("epsilon", epsilon), check_delta(delta)
+    known, (low, high) = check_knowledge(knowledge), between
+    if not 0 <= low <= high <= 1:
+        raise InputError(f"between holds two biases in rising order, got {between!r}")
+    plain = exact_gaussian(level, goal).noise
+    cover = _Cover(level, goal, known.unknown, (low, high))
+    if low == 0.0 or high == 1.0 or known.unknown == 0:
+        scale, reached, noiseless = plain, exact_gaussian(level, goal).delta, 1.0
+    else:
+        scale, noiseless = cover.least(plain)
+        reached = goal
+    assumed = (
+        "the records are independent of each other, all with one bias between "
+        f"{low:.6g} and {high:.6g}",
+        attacker(known),
+        ONCE,
+        *((GAUSSIAN,) if scale.counts else ()),
+    )
+    reference = f"cells of biases, each told apart from its end ({_WHERE})"
+    certificate = Certificate("natural noise of an interval", reference, assumed)
+    return NoiseScale(
+        scale, reached, level, goal, known, (low, high), noiseless, plain, "upper bound",
+        certificate, cover.evaluations,
+    )  # fmt: skip
+
+
+class _Cover:
+    """Whether noise is enough for every bias of an interval."""
+
+    def __init__(
+        self, epsilon: float, delta: float, unknown: int, between: tuple[float, float]
+    ) -> None:
+        self.epsilon, self.delta, self.unknown, self.between = epsilon, delta, unknown, between
+        self.evaluations = 0
+
+    def least(self, plain: Noise) -> tuple[Noise, float]:
+        """Little noise that is enough, and the worse end's delta without any."""
+        ends = [
+            least_noise(self.epsilon, self.delta, NaturalNoise(self.unknown, p, self.epsilon))
+            for p in self.between
+        ]
+        self.evaluations += sum(end.evaluations for end in ends)
+        at_ends, noiseless = max(end.scale for end in ends), max(end.noiseless for end in ends)
+        # more by what a few records give, then twice as many
+        for records in (0, *(2**k for k in range(40))):
+            variance = at_ends.counts**2 + records * 0.25
+            scale = Noise(math.sqrt(variance) * (1 + 1e-15))
+            if scale >= plain:
+                break
+            if self.holds(scale.counts):
+                return scale, noiseless
+        return plain, noiseless
+
+    def holds(self, beta: float) -> bool:
+        """Cell by cell; a cell too narrow to be halved and still not covered is a no."""
+        low, high = self.between
+        cells = [(low, 0.5), (0.5, high)] if low < 0.5 < high else [(low, high)]
+        while cells:
+            low, high = cells.pop()
+            reference, fixed = (
+                (low, (high - low) / (1 - low)) if high <= 0.5 else (high, (high - low) / high)
+            )
+            left = self.unknown - self._fixed(fixed)
+            self.evaluations += 1
+            if left >= 0:
+                reached = NaturalNoise(left, reference, self.epsilon).delta(beta)
+                if reached <= self.delta * (1 - _SET_ASIDE):
+                    continue
+            if self.unknown * fixed < _RARE:
+                return False
+            middle = (low + high) / 2
+            cells += [(middle, high), (low, middle)]
+        return True
+
+    def _fixed(self, share: float) -> int:
+        """How many records are sure, but for a probability that is set aside."""
+        from scipy.special import bdtrc
+
+        if share == 0.0:
+            return 0
+        most, chance = 0, self.delta * _SET_ASIDE * (1 - 1e-6)
+        step = 1
+        while most < self.unknown and float(bdtrc(most, self.unknown, share)) > chance:
+            most, step = most + step, 2 * step
+        few = most - step // 2
+        most = min(most, self.unknown)
+        while most - few > 1:
+            middle = (few + most) // 2
+            over = float(bdtrc(middle, self.unknown, share)) > chance
+            few, most = (middle, most) if over else (few, middle)
+        return most

@@ -1,0 +1,274 @@
+"""Noise when the bias is not known: estimate it privately, and be safe for all it may be.
+
+The estimate is a release like any other. It costs half of epsilon and some of delta, and its secret
+noise is never used again: what follows sees the noisy count alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_positive
+from corrdp.mechanisms.discrete import smallest_step, tail
+from corrdp.partial.calibrating import NoiseScale
+from corrdp.partial.chernoff import bias_interval
+from corrdp.partial.covering import noise_over
+from corrdp.partial.deltas import GAUSSIAN, ONCE, attacker
+from corrdp.partial.gaussians import exact_gaussian
+from corrdp.partial.knowledge import (
+    Knowledge,
+    Noise,
+    check_delta,
+    check_knowledge,
+    check_whole,
+)
+from corrdp.results import Certificate
+
+_SHARE = (
+    0.1  # of delta, for the sampling of the records and once more for the noise of the estimate
+)
+_WHERE = "docs/theorems.md#estimated-bias"
+
+
+@dataclass(frozen=True)
+class NoisyCount:
+    """A count of ones that was released with discrete Laplace noise.
+
+    Parameters
+    ----------
+    value : int
+        Count plus noise; may lie outside 0..n.
+    n : int
+        Number of records.
+    epsilon : float
+        What it cost.
+
+    Examples
+    --------
+    >>> NoisyCount(402, 1000, .25).radius(1e-5)
+    46
+    """
+
+    value: int
+    n: int
+    epsilon: float
+    scale: float = field(default=0.0)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, bool) or int(self.value) != self.value:
+            raise InputError(f"value is a noisy count, a whole number, got {self.value!r}")
+        check_whole("n", self.n, 1)
+        level = check_positive("epsilon", self.epsilon)
+        scale = check_positive("scale", self.scale or 1 / level)
+        if scale < (1 - 1e-12) / level:
+            raise InputError(
+                f"scale {scale:g} is less than 1/epsilon = {1 / level:g}: that costs more"
+            )
+        object.__setattr__(self, "scale", scale)
+
+    def radius(self, miss: float) -> int:
+        """Least r with which the noise exceeds r with probability at most ``miss``."""
+        step = 1 / self.scale
+        return smallest_step(lambda k: tail(k, step) * (1 + 1e-12), check_delta(miss)) - 1
+
+
+def noisy_count(count: int, n: int, epsilon: float) -> NoisyCount:
+    """Release a count of ones with OpenDP's discrete Laplace noise: epsilon is spent.
+
+    Parameters
+    ----------
+    count : int
+        The private count.
+    n : int
+    epsilon : float
+
+    Examples
+    --------
+    >>> noisy_count(400, 1000, .25).epsilon
+    0.25
+    """
+    from corrdp.mechanisms.drawing import integer_mechanism, with_noise
+
+    level, records = check_positive("epsilon", epsilon), check_whole("n", n, 1)
+    ones = check_whole("count", count, 0)
+    if ones > records:
+        raise InputError(f"count = {ones} exceeds n = {records}")
+    measurement, scale = integer_mechanism(1, 1, level, 1 / level)
+    return NoisyCount(with_noise(measurement, [ones])[0], records, level, scale)
+
+
+@dataclass(frozen=True, repr=False)
+class EstimatedScale:
+    """The noise a count needs when its bias had to be estimated from the same records.
+
+    Parameters
+    ----------
+    step : NoiseScale
+        The noise, safe for every bias in the interval, at what is left of epsilon and delta.
+    estimate : NoisyCount
+        What was released to find the bias.
+    epsilon, delta : float
+        Of both releases together.
+    plain : Noise
+        What plain DP needs at that epsilon and delta, without any estimate.
+    certificate : Certificate
+    """
+
+    step: NoiseScale
+    estimate: NoisyCount
+    epsilon: float
+    delta: float
+    plain: Noise
+    certificate: Certificate
+
+    @property
+    def scale(self) -> Noise:
+        """Standard deviation of the noise on the count."""
+        return self.step.scale
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether this is less noise than plain DP needs for the same promise."""
+        return self.scale < self.plain
+
+    def __float__(self) -> float:
+        return self.scale.counts
+
+    def __repr__(self) -> str:
+        verdict = (
+            f"plain DP needs {self.plain}"
+            if self.worthwhile
+            else f"not worth it: plain DP needs only {self.plain} and no estimate"
+        )
+        low, high = self.step.bias
+        k = self.step.knowledge
+        lines = [
+            f"Gaussian noise of standard deviation {self.scale} on the count (upper bound)",
+            f"  promises     epsilon {self.epsilon:g}, delta {self.delta:g}, for both releases",
+            f"  estimate     noisy count {self.estimate.value} of {self.estimate.n}: bias "
+            f"{low:.6g} to {high:.6g}; it cost epsilon {self.estimate.epsilon:g} and delta "
+            f"{self.delta - self.step.target:.3g}",
+            f"  attacker     knows {k.known} of {k.n} records, which he did not choose",
+            f"  verdict      {verdict}",
+            f"  certificate  {self.certificate.name}: {self.certificate.reference}",
+        ]
+        return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        body = {
+            "scale": self.scale.counts,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "plain": self.plain.counts,
+            "worthwhile": self.worthwhile,
+            "estimate": vars(self.estimate),
+            "step": self.step.to_dict(),
+            "certificate": self.certificate.to_dict(),
+        }
+        return {"corrdp": SCHEMA, "result": "estimated noise scale", **encode(body)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> EstimatedScale:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, "estimated noise scale")
+        return cls(
+            NoiseScale.from_dict(data["step"]),
+            NoisyCount(**data["estimate"]),
+            float(data["epsilon"]),
+            float(data["delta"]),
+            Noise(data["plain"]),
+            Certificate.from_dict(data["certificate"]),
+        )
+
+
+def estimated_noise_scale(
+    epsilon: float, delta: float, knowledge: Knowledge, estimate: NoisyCount
+) -> EstimatedScale:
+    r"""Noise for a count whose bias is known only from a noisy count of the same records.
+
+    .. math:: \delta = \kappa_2 + \kappa_L + \kappa_4, \qquad
+              \beta = \sup_{p_- \le p \le p_+} \beta^*(\varepsilon - \varepsilon', \kappa_4, p)
+
+    where
+
+    - epsilon' is what the noisy count cost (half of epsilon is usual),
+    - kappa_L = delta/10 is the chance that its noise exceeds its radius,
+    - kappa_2 = delta/10 that the share of ones is further from the bias than Chernoff's bound says;
+      the target's value is given, so n - 1 records are random and the target counts both ways,
+    - beta* is :func:`corrdp.partial.calibrating.noise_scale`, kappa_4 the rest of delta.
+
+    Three obligations, proved in docs/theorems.md#estimated-bias: the interval misses the bias with
+    probability at most kappa_2 + kappa_L whatever the target is; the supremum is a true one, not
+    one over a grid; and the two releases compose although they share their natural noise.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of both releases together.
+    knowledge : Knowledge
+    estimate : NoisyCount
+        From :func:`noisy_count`.
+
+    Returns
+    -------
+    EstimatedScale
+
+    References
+    ----------
+    Westenfeld, bachelor thesis, algorithm 2, corrected: as printed it uses the secret noise and
+    the true count again, and compares noise on counts with noise on shares.
+
+    Examples
+    --------
+    >>> found = estimated_noise_scale(.5, 1e-4, Knowledge(1000, 500), NoisyCount(402, 1000, .25))
+    >>> [round(end, 3) for end in found.step.bias], found.worthwhile
+    ([0.283, 0.527], True)
+    """
+    level, goal = check_positive("epsilon", epsilon), check_delta(delta)
+    known = check_knowledge(knowledge)
+    if not isinstance(estimate, NoisyCount):
+        raise InputError(f"estimate must be a NoisyCount, got {estimate!r}")
+    if estimate.n != known.n:
+        raise InputError(
+            f"the noisy count is of {estimate.n} records, the knowledge of {known.n}: the same "
+            "records are meant"
+        )
+    if not estimate.epsilon < level:
+        raise InputError(
+            f"the noisy count cost epsilon {estimate.epsilon:g} and nothing is left of "
+            f"{level:g}; ask for a larger total"
+        )
+    share = _SHARE * goal
+    rest = (goal - 2 * share) * (1 - 1e-15)
+    low, high = _shares(estimate, share)
+    between = (0.0, 1.0) if known.n == 1 else bias_interval(low, high, known.n - 1, share)
+    left = math.nextafter(level - estimate.epsilon, 0.0)
+    step = noise_over(left, rest, known, between)
+    certificate = Certificate(
+        "estimated bias",
+        f"private interval for the bias, then noise for all of it ({_WHERE})",
+        (
+            "the records are independent of each other, all with one bias, which need not be known",
+            attacker(known),
+            "the attacker did not plant records: planted ones would spoil the estimate",
+            f"the noisy count was released as well and cost epsilon {estimate.epsilon:g}; it is "
+            "not in any ledger",
+            ONCE + "; the noisy count is counted in",
+            *((GAUSSIAN,) if step.scale.counts else ()),
+        ),
+    )
+    plain = exact_gaussian(level, goal).noise
+    return EstimatedScale(step, estimate, level, goal, plain, certificate)
+
+
+def _shares(estimate: NoisyCount, miss: float) -> tuple[float, float]:
+    """Shares of ones among the n - 1 records besides the target: least and largest."""
+    radius, others = estimate.radius(miss), max(estimate.n - 1, 1)
+    least = min(max(estimate.value - radius - 1, 0), others)  # the target was a one
+    most = min(max(estimate.value + radius, 0), others)  # it was not
+    return least / others, most / others

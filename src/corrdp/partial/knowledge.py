@@ -1,0 +1,182 @@
+"""Who knows how much, and noise that says in which unit it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corrdp.encoding import encode
+from corrdp.errors import InputError
+from corrdp.metric.curves import check_level
+
+MOST_RECORDS = 10**10  # probabilities of 10 million numbers of ones
+
+
+def check_whole(name: str, value: Any, least: int) -> int:
+    """``value`` as a whole number of records, refused if it is a share or too small."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        hint = ""
+        if isinstance(value, float) and 0 < value < 1:
+            hint = f"; {value:g} looks like a share: multiply it by the number of records"
+        raise InputError(f"{name} is a number of records, a whole number, got {value!r}{hint}")
+    if value < least:
+        raise InputError(f"{name} must be at least {least}, got {value}")
+    return int(value)
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """How many records there are, and how many of them the attacker knows.
+
+    The attacker asks about one record, the target. ``unknown = n - known - 1`` records are left
+    over: to him they are noise.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    known : int
+        How many the attacker knows, the target not among them: 0 to n - 1. A larger number than
+        the true one is safe, a smaller one is not.
+
+    References
+    ----------
+    Desfontaines, Mohammadi, Krahmer, Basin, "Differential privacy with partial knowledge" (2019).
+
+    Examples
+    --------
+    >>> Knowledge(100, known=60).unknown
+    39
+    """
+
+    n: int
+    known: int
+
+    def __post_init__(self) -> None:
+        n = check_whole("n", self.n, 1)
+        if n > MOST_RECORDS:
+            raise InputError(f"n = {n} records are more than can be computed, {MOST_RECORDS:.0e}")
+        known = check_whole("known", self.known, 0)
+        if known > n - 1:
+            raise InputError(
+                f"known = {known} of n = {n} records leaves no target: the attacker knows at most "
+                f"n - 1 = {n - 1} (differential privacy assumes just that)"
+            )
+        object.__setattr__(self, "n", n)
+        object.__setattr__(self, "known", known)
+
+    @property
+    def unknown(self) -> int:
+        """Records that are neither known nor the target."""
+        return self.n - self.known - 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return encode(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Knowledge:
+        """Inverse of :meth:`to_dict`."""
+        return cls(data["n"], data["known"])
+
+
+def check_knowledge(knowledge: Any) -> Knowledge:
+    """Refuse anything but a :class:`Knowledge`."""
+    if not isinstance(knowledge, Knowledge):
+        raise InputError(f"knowledge must be Knowledge(n, known), got {knowledge!r}")
+    return knowledge
+
+
+@dataclass(frozen=True, order=True)
+class Noise:
+    """Standard deviation of Gaussian noise on a count.
+
+    Noise compares with noise only, so that noise on a count and noise on a share of the records
+    (n times smaller) cannot meet by mistake.
+
+    Parameters
+    ----------
+    counts : float
+        Standard deviation of the noise added to the count.
+
+    Examples
+    --------
+    >>> Noise(3.5).of_share(1000)
+    0.0035
+    >>> Noise.on_share(.0035, 1000) < Noise(4.0)
+    True
+    >>> Noise(3.5) < .0035
+    Traceback (most recent call last):
+    ...
+    TypeError: '<' not supported between instances of 'Noise' and 'float'
+    """
+
+    counts: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", check_level("noise", self.counts))
+
+    @classmethod
+    def on_share(cls, deviation: float, n: int) -> Noise:
+        """Noise that was added to a share of ``n`` records instead of to their count."""
+        return cls(check_level("noise", deviation) * check_whole("n", n, 1))
+
+    def of_share(self, n: int) -> float:
+        """The same noise on the share of ``n`` records."""
+        return self.counts / check_whole("n", n, 1)
+
+    @property
+    def mean_error(self) -> float:
+        r"""How far off the count is on average: :math:`\beta \sqrt{2/\pi}`."""
+        return self.counts * math.sqrt(2 / math.pi)
+
+    def __str__(self) -> str:
+        return f"{self.counts:.6g}"
+
+
+def check_noise(noise: Any) -> Noise:
+    """Refuse a bare number: it does not say in which unit it is."""
+    if not isinstance(noise, Noise):
+        raise InputError(
+            f"noise must say its unit: Noise(counts={noise!r}) if it is added to the count, "
+            f"Noise.on_share({noise!r}, n) if it is added to the share of n records"
+        )
+    return noise
+
+
+def check_bias(bias: Any) -> float:
+    """A probability strictly between 0 and 1, with the reason why the ends are refused."""
+    number = _number("bias", bias)
+    if number in (0.0, 1.0):
+        raise InputError(
+            f"bias {number:g} leaves nothing to chance: an attacker knows the records that he has "
+            "not seen, so there is no natural noise and plain differential privacy is all there "
+            "is; use exact_gaussian(epsilon, delta)"
+        )
+    if not 0 < number < 1:
+        raise InputError(
+            f"bias is the share of ones, strictly between 0 and 1, got {number:g}; divide a count "
+            "by the number of records"
+        )
+    return number
+
+
+def check_delta(delta: Any) -> float:
+    """A delta strictly between 0 and 1."""
+    number = _number("delta", delta)
+    if not 0 < number < 1:
+        raise InputError(
+            f"delta must lie strictly between 0 and 1, got {number:g}: with Gaussian noise, and "
+            "with natural noise as well, some rare outputs always tell more than epsilon"
+        )
+    return number
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number, got {value!r}") from None

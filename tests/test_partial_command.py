@@ -1,0 +1,103 @@
+"""The command corrdp partial."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from corrdp.partial.calibrating import NoiseScale
+from corrdp.partial.estimating import EstimatedScale
+from tests.test_cli import done, run
+
+ASKED = ("--epsilon", 0.1, "--delta", 1e-6)
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    path = tmp_path_factory.mktemp("partial") / "people.csv"
+    rows = ("yes" if k % 10 < 3 else "no" for k in range(20_000))
+    path.write_text("smokes\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_a_public_bias():
+    out = done("partial", "--n", 100_000, "--known", 96_000, *ASKED, "--bias", 0.3).output
+    assert "36.3047" in out  # plain DP
+    assert "47.6392" in out  # tail
+    assert "52.988" in out  # classic
+    assert "22.3853" in out  # this attacker
+    assert "2.3e-05" in out  # without noise
+    assert "independent of each other" in out
+    out = done("partial", "--n", 100_000, "--known", 90_000, *ASKED, "--bias", 0.3).output
+    assert "1.47e-08" in out
+
+
+def test_json_and_picture(tmp_path):
+    picture = tmp_path / "noise.svg"
+    result = done("partial", "--n", 10_000, "--known", 5000, *ASKED, "--bias", 0.5, "--json",
+                  "--picture", picture)  # fmt: skip
+    found = NoiseScale.from_dict(json.loads(result.output))
+    assert float(found) == pytest.approx(8.35002424, abs=2e-8)
+    assert "does not know" in picture.read_text()
+
+
+def test_private_data_need_a_decision(people):
+    told = ("partial", "--n", 20_000, "--known", 5000, "--epsilon", 0.5, "--delta", 1e-6)
+    refused = run(*told, "--data", people, "--where", "smokes = 'yes'")
+    assert refused.exit_code == 3
+    assert "cost epsilon 0.25 of 0.5" in refused.output
+    assert "--spend" in refused.output
+    result = done(*told, "--data", people, "--where", "smokes = 'yes'", "--spend", "--json")
+    found = EstimatedScale.from_dict(json.loads(result.output))
+    assert found.estimate.epsilon == 0.25
+    assert found.step.bias[0] < 0.3 < found.step.bias[1]  # misses with probability 2e-7
+    out = done(*told, "--data", people, "--where", "smokes = 'yes'", "--spend").output
+    assert "it cost epsilon 0.25" in out
+    assert "not in any ledger" in out
+
+
+def test_nothing_is_spent_where_it_cannot_pay(people):
+    result = run("partial", "--n", 20_000, "--known", 19_900, *ASKED, "--data", people,
+                 "--where", "smokes = 'yes'", "--spend")  # fmt: skip
+    assert result.exit_code == 3
+    assert "Nothing was read" in result.output
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ((), "one of --bias"),
+        (("--bias", 0.3, "--data", "x.csv"), "one of --bias"),
+        (("--bias", 0.0), "no natural noise"),
+        (("--bias", 1.0), "no natural noise"),
+        (("--bias", 30), "divide a count"),
+        (("--bias", 0.3, "--known", 100), "at most n - 1"),
+        (("--bias", 0.3, "--delta", 0), "strictly between"),
+        (("--bias", 0.3, "--epsilon", -1), "epsilon"),
+        (("--bias", 0.3, "--where", "a > 1"), "go with --data"),
+        (("--bias", 0.3, "--picture", "x.pdf"), ".svg or .png"),
+        (("--data", "absent.csv"), "needs --where"),
+        (("--data", "absent.csv", "--where", "a > 1", "--delta", 0), "strictly between"),
+    ],
+    ids=range(12),
+)
+def test_bad_input(more, said):
+    given = {"--n": 100, "--known": 60, "--epsilon": 0.5, "--delta": 1e-3}
+    extra = dict(zip(more[::2], more[1::2], strict=True))
+    arguments = [x for pair in {**given, **extra}.items() for x in pair]
+    result = run("partial", *arguments)
+    assert result.exit_code == 2, result.output
+    assert said in " ".join(result.output.split())
+
+
+def test_tables_that_do_not_fit(people, tmp_path):
+    agreed = ("--epsilon", 2, "--delta", 1e-3, "--spend", "--where", "smokes = 'yes'")
+    result = run("partial", "--n", 20_001, "--known", 0, *agreed, "--data", people)
+    assert result.exit_code == 2
+    assert "20000 rows and --n is 20001" in result.output
+    gaps = tmp_path / "gaps.csv"
+    gaps.write_text("smokes,age\n" + "yes,40\n" * 900 + ",50\n" * 100)
+    result = run("partial", "--n", 1000, "--known", 0, *agreed, "--data", gaps)
+    assert result.exit_code == 2
+    assert "100 of 1000 rows" in result.output
