@@ -63,19 +63,20 @@ def synthetic() -> Result:
 # -- the frame --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "noise"])
 def test_every_experiment_says_where_its_constants_are_printed(name: str):
     experiment = load(name)
     assert isinstance(experiment, Experiment)
     assert experiment.name == name
-    assert "figure " + name[-1] in experiment.source
+    if "-figure-" in name or "-table-" in name:
+        assert experiment.source.endswith(name[4:].replace("-", " "))
     for entry in experiment.published().values():
         assert entry.says
         assert "line" in entry.where
 
 
 def test_an_unknown_experiment_is_named_with_those_that_exist():
-    with pytest.raises(InputError, match=r"no experiment '001-figure-9'; there are 001-figure-1"):
+    with pytest.raises(InputError, match=r"no experiment '001-figure-9'; there are .*001-figure-1"):
         load("001-figure-9")
 
 

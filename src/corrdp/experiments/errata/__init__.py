@@ -1,0 +1,1 @@
+"""Errors of the sources: each with a counterexample that is computed, and what is right."""
