@@ -9,7 +9,20 @@ import typer
 from typer.core import TyperGroup
 
 from corrdp import __version__
-from corrdp.cli import books, judge, learn, measure, publish, sanitize, total
+from corrdp.cli import (
+    again,
+    books,
+    check,
+    judge,
+    learn,
+    measure,
+    mistakes,
+    moves,
+    partial,
+    publish,
+    sanitize,
+    total,
+)
 from corrdp.errors import CorrdpError, InputError
 
 BAD_INPUT, REFUSED = 2, 3
@@ -23,6 +36,16 @@ _AS_OPTIONS = {
     "confidence=": "--confidence",
     "state=...": "--state",
     "Ledger.create": "corrdp ledger init",
+    'duplicates="first"': "--keep-first",
+    'method="best"': "--method best",
+    "account(plan, target)": "--target NAME",
+    "composition.proof()": "corrdp account --proof",
+    'adversary="none"': "--uninformed",
+    " (ledger.check())": "",
+    " (check_proof)": "",
+    " (model.with_length)": "",
+    "inputs: give": "--inputs: give",
+    "Say which with output=": "Say which with --columns",
 }
 
 
@@ -101,3 +124,10 @@ app.command("sanitize", epilog=sanitize.EXAMPLE)(sanitize.sanitize)
 app.command("risk", epilog=judge.EXAMPLE)(judge.risk)
 app.command("account", epilog=total.EXAMPLE)(total.account)
 app.add_typer(books.ledger, name="ledger", help="What all releases of a data set cost together.")
+app.command("audit", epilog=check.EXAMPLE)(check.audit)
+app.command("lint", epilog=mistakes.EXAMPLE)(mistakes.lint)
+app.command("partial", epilog=partial.EXAMPLE)(partial.partial)
+app.add_typer(
+    moves.trajectories, name="trajectories", help="Movement data: units, releases, probes."
+)
+app.command("reproduce", epilog=again.EXAMPLE)(again.reproduce)

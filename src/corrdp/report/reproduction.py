@@ -60,7 +60,12 @@ def _summary(results: Sequence[Result]) -> str:
         outcomes = [finding.outcome for finding in result.findings]
         counts = [str(outcomes.count(o) or "") for o in ("matches", "differs", "not run")]
         rows.append(([result.experiment, load(result.experiment).title, *counts], False))
-    return table(("item", "what", "matches", "differs", "not run"), rows)
+    text = table(("item", "what", "matches", "differs", "not run"), rows)
+    for result in results:
+        name = escape(result.experiment)
+        link = f'<a href="#{name}" style="white-space:nowrap">{name}</a>'
+        text = text.replace(f"<td>{name}</td>", f"<td>{link}</td>")
+    return text
 
 
 def _item(result: Result) -> str:

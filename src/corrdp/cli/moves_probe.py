@@ -1,0 +1,143 @@
+"""``corrdp trajectories probe``: what a release gives away, by attack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corrdp.cli.moves_inspect import CellSide, KeepFirst, Label, Lat, Lng, Split, Step, Time, User
+from corrdp.cli.options import Json, Missing, Report, check_outputs
+from corrdp.errors import InputError
+
+if TYPE_CHECKING:
+    from corrdp.trajectories.probed import Probes
+
+EXAMPLE = """Example: corrdp trajectories probe points.csv --release noisy.csv
+--box 39.8,116.2,40.1,116.6 --grid 2km
+
+Read the points with the options of the release: --box, --grid, --clip, --split and so on.
+"""
+
+
+def probe(
+    points: Annotated[Path, typer.Argument(help="The original: CSV, CSV.GZ or Parquet.")],
+    release: Annotated[
+        Path, typer.Option(help="What [bold]corrdp trajectories release[/bold] wrote.")
+    ],
+    box: Annotated[
+        str | None, typer.Option(help="Box of the grid: SOUTH,WEST,NORTH,EAST in degrees.")
+    ] = None,
+    grid: CellSide = None,
+    clip: Annotated[
+        bool, typer.Option("--clip", help="Points outside the box count in its nearest cell.")
+    ] = False,
+    places: Annotated[
+        str | None, typer.Option(help="With --label: the public list of places, comma-separated.")
+    ] = None,
+    merge_stays: Annotated[
+        bool, typer.Option("--merge-stays", help="Points in a row in one place count once.")
+    ] = False,
+    known: Annotated[int, typer.Option(help="Points that an attacker knows of somebody.")] = 4,
+    step: Step = "5min",
+    utc_offset: Annotated[
+        float, typer.Option(help="Hours to add to the times to get local time.")
+    ] = 0.0,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Of noisy points (planar), which is public.")
+    ] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="Metres within which --epsilon holds.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For known points and blind guesses.")] = 1,
+    user: User = "uid",
+    time: Time = "datetime",
+    lat: Lat = "lat",
+    lng: Lng = "lng",
+    label: Label = None,
+    split: Split = None,
+    keep_first: KeepFirst = False,
+    missing: Missing = None,
+    report: Report = None,
+    json: Json = False,
+) -> None:
+    """Attack a release, and compare with attackers who never saw it or saw the original.
+
+    The answer is computed from the private data: keep it as private as they are.
+    """
+    from corrdp.cli.moves_inspect import read_points
+    from corrdp.cli.moves_release import release_grid
+    from corrdp.cli.show import as_json, show_files, working
+
+    check_outputs(report, inputs=(points, release))
+    if label is None and box is None:
+        raise InputError("coordinates need --box and --grid of the release (or --label)")
+    public = release_grid(box, grid, label)
+    rate = _rate(epsilon, radius)
+    with working("reading the movements"):
+        import numpy as np
+
+        walks = read_points(points, user, time, lat, lng, label, split, keep_first, missing, places)
+        from corrdp.trajectories.cells import discretise
+        from corrdp.trajectories.seen import read_release
+
+        outside = "clip" if clip else "error"
+        cells = discretise(walks, public, outside=outside)
+        seen = read_release(release, cells)
+        if merge_stays and seen.times is None:
+            cells = discretise(walks, public, outside=outside, merge_stays=True)
+    with working("attacking the release"):
+        from corrdp.trajectories.probing import probe as attack
+
+        found = attack(
+            walks,
+            seen,
+            cells,
+            rng=np.random.default_rng(seed),
+            known=known,
+            step=step,
+            utc_offset=utc_offset,
+            rate=rate,
+        )
+        if report is not None:
+            from corrdp.report.probes import render_probes
+            from corrdp.report.writing import write_files
+
+            write_files({report: render_probes(found)})
+    if json:
+        print(as_json(found))
+        return
+    _show(found)
+    if report is not None:
+        show_files([report])
+
+
+def _rate(epsilon: float | None, radius: float | None) -> float | None:
+    """Epsilon per metre of planar noise."""
+    if epsilon is None and radius is None:
+        return None
+    from corrdp.mechanisms.base import check_positive
+
+    if epsilon is None or radius is None:
+        raise InputError("--epsilon and --radius go together, as in the release of noisy points")
+    return check_positive("--epsilon", epsilon) / check_positive("--radius", radius)
+
+
+def _show(found: Probes) -> None:
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.report.probes import HEAD, probe_rows
+
+    print_title(f"probes of {found.release}")
+    name, *numbers = HEAD
+    shown = Table(name, *(Column(head, justify="right") for head in numbers))
+    for row, gains in probe_rows(found):
+        shown.add_row(*(Text(cell) for cell in row), style="bold" if gains else "")
+    print_parts(shown)
+    said = [(one.name, one.meaning) for one in found.probes]
+    said += [("not run", f"{name}: {why}") for name, why in found.skipped]
+    said += [("assumes", text) for text in found.assumptions]
+    print_parts(facts_table(said))

@@ -1,0 +1,316 @@
+"""``corrdp trajectories release``: synthetic trajectories, noisy points or a sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corrdp.cli.moves_inspect import (
+    CellSide,
+    KeepFirst,
+    Label,
+    Lat,
+    Lng,
+    Split,
+    Time,
+    User,
+    cell_side,
+    read_points,
+)
+from corrdp.cli.options import (
+    Json,
+    Missing,
+    Report,
+    check_outputs,
+    refuse_overwriting,
+    words,
+)
+from corrdp.errors import InputError, RefusedError
+
+if TYPE_CHECKING:
+    from corrdp.trajectories.cells import CellSequences, Grid
+    from corrdp.trajectories.reachability import Moves
+
+EXAMPLE = """Example: corrdp trajectories release points.csv --mechanism prefix --epsilon 1
+--box 39.8,116.2,40.1,116.6 --grid 2km --levels 3 --merge-stays -o synthetic.csv
+"""
+MECHANISMS = ("prefix", "ngrams", "local", "planar", "sample")
+
+
+def release(
+    points: Annotated[Path, typer.Argument(help="CSV, CSV.GZ or Parquet, one row per point.")],
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="prefix: synthetic trajectories by a noisy prefix tree. ngrams: by a noisy n-gram "
+            "tree. local: each trajectory by itself. planar: each point moved. sample: some points "
+            "as they are."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write the release as CSV.")],
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="What the whole release costs; for planar, within --radius."),
+    ] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="planar: metres within which epsilon holds.")
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="sample: probability with which a point is published.")
+    ] = None,
+    levels: Annotated[
+        int, typer.Option(help="prefix: longest prefix; ngrams, local: places in an n-gram.")
+    ] = 3,
+    length: Annotated[
+        int | None,
+        typer.Option(help="ngrams, local: trajectories are cut after so many points; public."),
+    ] = None,
+    per_user: Annotated[
+        int | None,
+        typer.Option(
+            help="Protect users, of whom the first N trajectories are used; else one trajectory."
+        ),
+    ] = None,
+    bounded: Annotated[
+        bool, typer.Option("--bounded", help="Units are replaced, not added or removed.")
+    ] = False,
+    threshold: Annotated[
+        int | None, typer.Option(help="prefix, ngrams: least noisy count that is kept.")
+    ] = None,
+    box: Annotated[
+        str | None,
+        typer.Option(help="Public box of the grid: SOUTH,WEST,NORTH,EAST in degrees."),
+    ] = None,
+    grid: CellSide = None,
+    clip: Annotated[
+        bool, typer.Option("--clip", help="Points outside the box count in its nearest cell.")
+    ] = False,
+    places: Annotated[
+        str | None, typer.Option(help="With --label: the public list of places, comma-separated.")
+    ] = None,
+    merge_stays: Annotated[
+        bool, typer.Option("--merge-stays", help="Points in a row in one place count once.")
+    ] = False,
+    speed: Annotated[
+        float | None,
+        typer.Option(help="Metres per second that nobody exceeds, public; needs --step."),
+    ] = None,
+    step: Annotated[
+        str | None, typer.Option(help="Least time between two places, for --speed: 30s, 5min.")
+    ] = None,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="prefix, ngrams: write noisy counts instead.")
+    ] = False,
+    user: User = "uid",
+    time: Time = "datetime",
+    lat: Lat = "lat",
+    lng: Lng = "lng",
+    label: Label = None,
+    split: Split = None,
+    keep_first: KeepFirst = False,
+    missing: Missing = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="Charge this DP ledger, whose records are the units, before drawing."),
+    ] = None,
+    report: Report = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    json: Json = False,
+) -> None:
+    """Publish movements with a guarantee; the places must be public beforehand.
+
+    Every run draws new noise and costs privacy anew.
+    """
+    from corrdp.cli.show import as_json, show_files, working
+    from corrdp.report.writing import write_files
+
+    check_outputs(report, output, inputs=(points, *([ledger] if ledger else [])))
+    refuse_overwriting(report, output, force=force)
+    _check_options(mechanism, epsilon, radius, rate, length, counts, per_user, bounded, threshold)
+    public = release_grid(box, grid, label)
+    outside = "clip" if clip else "error"
+    with working("reading the movements"):
+        walks = read_points(points, user, time, lat, lng, label, split, keep_first, missing, places)
+        from corrdp.trajectories.cells import discretise
+
+        cells = discretise(
+            walks,
+            public,
+            outside=outside,
+            merge_stays=merge_stays and mechanism not in ("planar", "sample"),
+        )
+        if not cells.public:
+            raise RefusedError(
+                "the list of places was read from the data, so that no noise makes the release "
+                "private (lint L-01): name the public ones, --places a,b,c"
+            )
+        moves = _moves(cells, speed, step)
+        made = _mechanism(
+            mechanism, cells, epsilon, radius, rate, levels, length, per_user, bounded, threshold,
+            moves, outside,
+        )  # fmt: skip
+    if ledger is not None:
+        _charge(ledger, made)
+    with working("drawing the noise"):
+        from corrdp.trajectories.publishing import publish, rows_of
+
+        done = publish(made, walks, cells, moves)
+        texts = {output: rows_of(done, cells, counts=counts)}
+        if report is not None:
+            from corrdp.report.moved import render_moved
+
+            texts[report] = render_moved(done, cells)
+        write_files(texts)
+    if json:
+        print(as_json(done.result))
+        return
+    _show(done, cells)
+    show_files(texts)
+
+
+def _check_options(
+    mechanism: str,
+    epsilon: float | None,
+    radius: float | None,
+    rate: float | None,
+    length: int | None,
+    counts: bool,
+    per_user: int | None,
+    bounded: bool,
+    threshold: int | None,
+) -> None:
+    if mechanism not in MECHANISMS:
+        raise InputError(f"--mechanism must be one of {', '.join(MECHANISMS)}; got {mechanism!r}")
+    needs = {
+        "--epsilon": (epsilon, ("prefix", "ngrams", "local", "planar"), True),
+        "--radius": (radius, ("planar",), True),
+        "--rate": (rate, ("sample",), True),
+        "--length": (length, ("ngrams", "local"), True),
+        "--per-user": (per_user, ("prefix", "ngrams", "local"), False),
+        "--bounded": (bounded or None, ("prefix", "ngrams"), False),
+        "--threshold": (threshold, ("prefix", "ngrams"), False),
+        "--counts": (counts or None, ("prefix", "ngrams"), False),
+    }
+    for option, (given, for_whom, required) in needs.items():
+        if given is None and required and mechanism in for_whom:
+            raise InputError(f"{mechanism} needs {option}")
+        if given is not None and mechanism not in for_whom:
+            raise InputError(f"{option} does not go with {mechanism}: leave it out")
+
+
+def release_grid(box: str | None, side: str | None, label: str | None) -> Grid | None:
+    from corrdp.trajectories.cells import Grid
+
+    if label is not None:
+        if box is not None or side is not None:
+            raise InputError("--label names the places: leave out --box and --grid")
+        return None
+    if box is None:
+        raise RefusedError(
+            "coordinates need a public box: --box SOUTH,WEST,NORTH,EAST. A box read from the data "
+            "would give away its outermost points"
+        )
+    try:
+        south, west, north, east = (float(word) for word in words(box))
+    except ValueError:
+        raise InputError(f"--box {box!r}: write SOUTH,WEST,NORTH,EAST, four numbers") from None
+    return Grid.square(south, west, north, east, cell_side(side or "1km"))
+
+
+def _moves(cells: CellSequences, speed: float | None, step: str | None) -> Moves | None:
+    if (speed is None) != (step is None):
+        raise InputError("--speed and --step go together: how far anybody gets between two points")
+    if speed is None or step is None:
+        return None
+    if cells.grid is None:
+        raise InputError("--speed needs coordinates: labels have no distances")
+    from corrdp.trajectories.reachability import Moves
+    from corrdp.trajectories.splitting import seconds
+
+    return Moves.from_speed(
+        cells.size, cells.grid.distance, speed=speed, seconds=seconds(step, "--step")
+    )
+
+
+def _mechanism(
+    name: str,
+    cells: CellSequences,
+    epsilon: float | None,
+    radius: float | None,
+    rate: float | None,
+    levels: int,
+    length: int | None,
+    per_user: int | None,
+    bounded: bool,
+    threshold: int | None,
+    moves: Moves | None,
+    outside: str,
+) -> Any:
+    unit: dict[str, Any] = {
+        "neighbours": "bounded" if bounded else "unbounded",
+        "per_user": per_user,
+        "thresholds": threshold,
+    }
+    if name == "prefix":
+        from corrdp.trajectories.prefix import PrefixTree
+
+        return PrefixTree(cells.size, levels, epsilon, **unit)  # type: ignore[arg-type]
+    if name == "ngrams":
+        from corrdp.trajectories.ngrams import NgramTree
+
+        return NgramTree(cells.size, length, epsilon, n_max=levels, **unit)  # type: ignore[arg-type]
+    if name == "local":
+        from corrdp.trajectories.local import LocalNgrams
+        from corrdp.trajectories.publishing import distances
+
+        assert length is not None
+        assert epsilon is not None
+        return LocalNgrams(distances(cells), length, epsilon, levels, per_user or 1, moves)
+    if name == "planar":
+        from corrdp.mechanisms.base import check_positive
+        from corrdp.trajectories.planar_release import PlanarCells
+
+        if cells.grid is None:
+            raise InputError("planar noise needs coordinates: leave out --label")
+        reach = check_positive("--radius", radius)
+        return PlanarCells(cells.grid, check_positive("--epsilon", epsilon) / reach, outside)
+    from corrdp.trajectories.sampling import BernoulliSample
+
+    return BernoulliSample(cells.size, rate)  # type: ignore[arg-type]
+
+
+def _charge(path: Path, made: Any) -> None:
+    from corrdp.accounting.ledger import Ledger
+    from corrdp.guarantees import Pure
+
+    if not isinstance(made.guarantee, Pure):
+        raise RefusedError(
+            "a ledger adds epsilons for whole units, and this release promises one point only "
+            f"({made.unit}): leave out --ledger"
+        )
+    books = Ledger.open(path)
+    if books.kind != "dp":
+        raise RefusedError(
+            "this ledger keeps a BDP level on one model of dependence, and the release has no "
+            "model: use a DP ledger whose records are the units"
+        )
+    books.charge(made.guarantee, what=f"{type(made).__name__} of movements, for {made.unit}")
+
+
+def _show(done: Any, cells: CellSequences) -> None:
+    from corrdp.cli.show import facts_table, print_parts, print_title
+
+    result = done.result
+    print_title(done.title)
+    promise = f"epsilon {result.epsilon:.9g}"
+    if getattr(result, "delta", 0.0):
+        promise += f", delta {result.delta:.6g}"
+    rows = [("guarantee", f"{promise} for {result.unit}")]
+    rows += [("plan", str(step)) for step in done.steps]
+    if done.reachability is not None:
+        rows.append(("moves", f"{done.reachability!r} (cut there)"))
+    rows += [("assumes", text) for text in result.assumptions]
+    rows += [("before", text) for text in cells.preprocessing]
+    print_parts(facts_table(rows))

@@ -1,0 +1,64 @@
+"""The report of a release of movements: the promise, and maps of before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from corrdp import __version__
+from corrdp.report.html import figure, listing, paragraph, table
+from corrdp.report.sheet import page
+
+if TYPE_CHECKING:
+    from corrdp.trajectories.cells import CellSequences
+    from corrdp.trajectories.publishing import PublishedMoves
+
+
+def render_moved(done: PublishedMoves, cells: CellSequences) -> str:
+    """The whole report as one HTML page; it shows the original map and is for the steward alone.
+
+    Examples
+    --------
+    >>> from corrdp.trajectories.cells import discretise
+    >>> from corrdp.trajectories.points import Trajectories
+    >>> from corrdp.trajectories.prefix import PrefixTree
+    >>> from corrdp.trajectories.publishing import publish
+    >>> walks = Trajectories.from_points([1, 2], [0, 0], labels=["x", "y"], places=["x", "y"])
+    >>> cells = discretise(walks)
+    >>> render_moved(publish(PrefixTree(2, 1, 1.0), walks, cells), cells).count("<h2>")
+    3
+    """
+    result = done.result
+    promise = f"epsilon {result.epsilon:.6g}"
+    delta = getattr(result, "delta", 0.0)
+    promise += f", delta {delta:.6g}" if delta else ""
+    parts = [
+        "<h1>A release of movements</h1>",
+        f'<p class="answer">{promise}</p>',
+        paragraph(f"for {result.unit}."),
+        paragraph(f"{done.title[0].upper()}{done.title[1:]}.", "promise"),
+        paragraph("This page shows the private data: keep it as private as they are."),
+        "<h2>Places before and after</h2>",
+        *_maps(done, cells),
+        "<h2>Entries of a plan</h2>",
+        table(("release", "guarantee"), (((s.id, str(s)), False) for s in done.steps)),
+        "<h2>Assumptions</h2>",
+        listing((*result.assumptions, *cells.preprocessing)),
+    ]
+    if done.reachability is not None:
+        parts += ["<h2>Moves</h2>", paragraph(f"{done.reachability!r}.")]
+    parts.append(paragraph(f"corrdp {__version__}", "quiet"))
+    return page("A release of movements", "\n".join(parts))
+
+
+def _maps(done: PublishedMoves, cells: CellSequences) -> list[str]:
+    before, after = np.bincount(cells.codes, minlength=cells.size), done.visits(cells.size)
+    if cells.grid is not None:
+        from corrdp.report.maps import draw_maps
+
+        first, *_ = draw_maps(cells.grid, before, after)
+        return [figure(first, "maps", "points by cell: original, release and difference")]
+    most = np.argsort(-before, kind="stable")[:20]
+    rows = (((cells.place(int(c)), f"{before[c]:,}", f"{after[c]:,}"), False) for c in most)
+    return [table(("place", "points before", "points after"), rows)]

@@ -1,0 +1,126 @@
+"""Reading points of movements from CSV and Parquet files, through the tables layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from corrdp.errors import DataError, InputError
+from corrdp.queries import MISSING_TEXT
+from corrdp.tables.source import Table, open_table
+from corrdp.trajectories.checking import check_range, rows_listed
+from corrdp.trajectories.points import Trajectories
+from corrdp.trajectories.splitting import split_points
+
+
+def read_trajectories(
+    path: str | Path | Table,
+    *,
+    user: str = "uid",
+    time: str = "datetime",
+    lat: str = "lat",
+    lng: str = "lng",
+    label: str | None = None,
+    split: str | float | None = None,
+    duplicates: str = "error",
+    places: Sequence[Any] | None = None,
+    missing: Iterable[str] = MISSING_TEXT,
+) -> Trajectories:
+    """Read points (user, time, place) and split them into trajectories.
+
+    Nothing is dropped, sorted or filled without being asked: a missing value, times that do not
+    increase and coordinates outside their range are errors that name the row, the first row after
+    the header being row 1.
+
+    Parameters
+    ----------
+    path : str, Path or Table
+        CSV (also gzipped) or Parquet.
+    user, time, lat, lng : str
+        Columns, or SQL expressions over the columns of one row. A time is a date with a time, a
+        date, or a number of seconds.
+    label : str, optional
+        A column of places; ``lat`` and ``lng`` are then not read.
+    split, duplicates, places
+        As in :meth:`Trajectories.from_points`.
+    missing : iterable of str
+        Texts that mean "not recorded".
+
+    Returns
+    -------
+    Trajectories
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "walk.csv"
+    >>> _ = path.write_text('''lat,lng,datetime,uid
+    ... 39.98,116.31,2008-10-23 05:53:05,1
+    ... 39.99,116.32,2008-10-23 05:54:05,1
+    ... 39.90,116.30,2008-10-23 05:53:05,2
+    ... ''')
+    >>> read_trajectories(path)
+    <2 trajectories of 2 users, 3 points with coordinates, not periodic>
+    """
+    table = path if isinstance(path, Table) else open_table(path, missing)
+    if not table.has_row_order:
+        raise InputError("this engine keeps no order of rows: open the file with DuckDB")
+    columns = {"user": user, "time": time}
+    columns |= {"lat": lat, "lng": lng} if label is None else {"label": label}
+    read = table.collect(table.pick(**columns))
+    for name, column in columns.items():
+        if read[name].null_count:
+            absent = np.flatnonzero(read[name].is_null().to_numpy()) + 1
+            raise DataError(f"`{column}` is missing in {rows_listed(absent)}; drop these rows")
+    where: dict[str, Any] = {}
+    if label is None:
+        where = {name: _degrees(read[name], columns[name]) for name in ("lat", "lng")}
+        rows = np.arange(1, read.num_rows + 1)
+        check_range("lat", where["lat"], 90.0, rows)
+        check_range("lng", where["lng"], 180.0, rows)
+    else:
+        where = {"labels": read["label"].to_pylist()}
+    made = split_points(
+        read["user"].to_numpy(),
+        _seconds(read["time"], time),
+        split=split,
+        duplicates=duplicates,
+        places=places,
+        **where,
+    )
+    return Trajectories(**made)
+
+
+def _degrees(column: Any, name: str) -> np.ndarray:
+    import pyarrow as pa
+
+    if not _is_number(column.type):
+        raise DataError(f"`{name}` must hold degrees, and it is of type {column.type}")
+    return np.asarray(column.cast(pa.float64()).to_numpy())
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _seconds(column: Any, name: str) -> np.ndarray:
+    """Seconds since 1970, or the numbers as they are."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    if types.is_timestamp(column.type):
+        micro = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False).cast(pa.int64())
+        return np.asarray(micro.to_numpy()) / 1e6
+    if types.is_date(column.type):
+        return np.asarray(column.cast(pa.date32()).cast(pa.int32()).to_numpy()) * 86400.0
+    if _is_number(column.type):
+        return np.asarray(column.cast(pa.float64()).to_numpy())
+    raise DataError(
+        f"`{name}` must hold times or seconds, and it is of type {column.type}, such as "
+        f"{column[0].as_py()!r}"
+    )

@@ -1,0 +1,156 @@
+"""From one row per point to trajectories: by user, by pause or by day."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from corrdp.errors import DataError, InputError
+from corrdp.trajectories.checking import named, rows_listed
+
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+DAY = 86400.0
+PLACES_FROM_DATA = (
+    "the list of places is the one that occurs in the data: for a release, name a public one"
+)
+
+
+def seconds(duration: str | float, name: str = "duration") -> float:
+    """A length of time in seconds: a number, or text with a unit (s, min, h, d).
+
+    Parameters
+    ----------
+    duration : str or float
+    name : str
+        Argument that holds it, for the message.
+
+    Examples
+    --------
+    >>> seconds("5min"), seconds("1.5 h"), seconds(30)
+    (300.0, 5400.0, 30.0)
+    """
+    value = duration
+    if isinstance(duration, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h|d)\s*", duration)
+        if found is None:
+            raise InputError(f"{name} {duration!r}: write a number and s, min, h or d, as in 5min")
+        value = float(found[1]) * _UNITS[found[2]]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
+        raise InputError(f"{name} must be a positive length of time, got {duration!r}")
+    return float(value)
+
+
+def split_points(
+    users: Any,
+    times: Any,
+    *,
+    lat: Any = None,
+    lng: Any = None,
+    labels: Any = None,
+    split: str | float | None = None,
+    duplicates: str = "error",
+    places: Sequence[Any] | None = None,
+) -> dict[str, Any]:
+    """The arguments of :class:`Trajectories`; see :meth:`Trajectories.from_points`.
+
+    Rows of different users may be mixed; those of one user stay in their order. O(n log n).
+
+    Examples
+    --------
+    >>> split_points(["b", "a", "b"], [0, 0, 9], labels=["x", "x", "y"])["starts"].tolist()
+    [0, 1, 3]
+    """
+    who = np.asarray(users)
+    if who.ndim != 1 or who.size == 0:
+        raise DataError("there are no points: users must be a sequence with at least one")
+    if duplicates not in ("error", "first"):
+        raise InputError(f'duplicates must be "error" or "first", got {duplicates!r}')
+    user_names, codes = np.unique(who, return_inverse=True)
+    moments = _column("times", times, len(who))
+    order = np.argsort(codes, kind="stable")
+    said: list[str] = []
+    if duplicates == "first":
+        order = _first_of_each(codes, moments, order, said)
+    codes, moments = codes[order], moments[order]
+    new = np.diff(codes, prepend=-1) != 0
+    if split is not None:
+        new |= _breaks(moments, split, said)
+    starts = np.flatnonzero(new)
+    made: dict[str, Any] = {
+        "starts": np.append(starts, len(codes)),
+        "owner": codes[starts],
+        "times": moments,
+        "rows": order + 1,
+        "user_names": [str(name) for name in user_names.tolist()],
+    }
+    for name, values in (("lat", lat), ("lng", lng)):
+        if values is not None:
+            made[name] = _column(name, values, len(who))[order]
+    if labels is not None:
+        names, coded = _labelled(labels, len(who), places, said)
+        made |= {"labels": coded[order], "label_names": names}
+    elif places is not None:
+        raise InputError("places is the list of labels: give labels, or a grid for coordinates")
+    return made | {"preprocessing": said}
+
+
+def _column(name: str, values: Any, n: int) -> np.ndarray:
+    try:
+        column = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be numbers: {error}") from None
+    if column.shape != (n,):
+        raise DataError(f"{name} must have one entry per point ({n}), got shape {column.shape}")
+    return column
+
+
+def _first_of_each(
+    codes: np.ndarray, times: np.ndarray, order: np.ndarray, said: list[str]
+) -> np.ndarray:
+    """Rows that do not repeat the time of the row before, of the same user."""
+    repeats = (np.diff(codes[order], prepend=-1) == 0) & (np.diff(times[order], prepend=0) == 0)
+    said.append(
+        "of points of a user at one time the first row was kept"
+        + (
+            f" ({named(int(repeats.sum()), 'row')} left out)"
+            if repeats.any()
+            else " (there were none)"
+        )
+    )
+    return order[~repeats]
+
+
+def _breaks(times: np.ndarray, split: str | float, said: list[str]) -> np.ndarray:
+    if split == "day":
+        said.append("a trajectory ends with the calendar day, in the time zone of the data")
+        return np.diff(np.floor(times / DAY), prepend=times[0] // DAY) != 0
+    longest = seconds(split, "split")
+    said.append(f"a trajectory ends with a pause longer than {longest:g} s")
+    return np.diff(times, prepend=times[0]) > longest
+
+
+def _labelled(
+    labels: Any, n: int, places: Sequence[Any] | None, said: list[str]
+) -> tuple[list[str], np.ndarray]:
+    texts = np.asarray([str(label) for label in labels])
+    if texts.shape != (n,):
+        raise DataError(f"labels must have one entry per point ({n}), got shape {texts.shape}")
+    found, codes = np.unique(texts, return_inverse=True)
+    if places is None:
+        said.append(PLACES_FROM_DATA)
+        return found.tolist(), codes
+    known = [str(place) for place in places]
+    if not known or len(set(known)) < len(known):
+        raise InputError("places must be a list of distinct labels")
+    number = {place: k for k, place in enumerate(known)}
+    place_of = np.array([number.get(label, -1) for label in found.tolist()])
+    if (place_of < 0).any():
+        unknown = np.flatnonzero(place_of[codes] < 0)
+        raise DataError(
+            f"place {str(texts[unknown[0]])!r} in {rows_listed(unknown + 1)} is not on the list of "
+            f"{named(len(known), 'place')}"
+        )
+    return known, place_of[codes]

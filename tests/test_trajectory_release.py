@@ -1,0 +1,186 @@
+"""``corrdp trajectories release``: each mechanism end to end, refusals, and the ledger."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from corrdp.accounting.ledger import Ledger
+from corrdp.cli.app import app
+from corrdp.trajectories.noisytree import NoisyTree
+
+BOX = ["--box", "39.90,116.30,39.94,116.35"]
+TREE = ["--mechanism", "prefix", "--epsilon", "40", "--levels", "2", *BOX]
+
+
+@pytest.fixture
+def points(tmp_path):
+    """Forty people walk from the south-west corner eastwards, two go north."""
+    rows = ["uid,datetime,lat,lng,shop"]
+    for person in range(42):
+        for t in range(4):
+            lat, lng = (39.901, 116.301 + 0.012 * t) if person < 40 else (39.901 + 0.009 * t, 116.3)
+            shop = "abcd"[t] if person < 40 else "d"
+            rows.append(f"p{person},2020-01-01 10:{t:02d}:00,{lat},{lng},{shop}")
+    path = tmp_path / "points.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def run(points, *arguments):
+    out = points.parent / "out.csv"
+    texts = ["trajectories", "release", str(points), "-o", str(out), *map(str, arguments)]
+    result = CliRunner().invoke(app, texts)
+    rows = list(csv.DictReader(out.open())) if out.exists() else None
+    return result, rows
+
+
+def test_prefix_tree_gives_synthetic_trajectories(points):
+    report = points.parent / "report.html"
+    result, rows = run(points, *TREE, "--report", report)
+    assert result.exit_code == 0, result.output
+    assert "epsilon 40 for one trajectory added or removed" in result.output
+    assert "prefixes of length 2" in result.output
+    assert list(rows[0]) == ["trajectory", "point", "place", "lat", "lng"]
+    east = sum(row["place"] == "r0c1" and row["point"] == "2" for row in rows)
+    assert 35 <= east <= 45
+    assert all(f">{name}<" in report.read_text() for name in ("original", "release", "difference"))
+    assert "keep it as private" in report.read_text()
+
+
+def test_counts_and_json(points):
+    result, rows = run(points, *TREE, "--counts", "--json")
+    tree = NoisyTree.from_dict(json.loads(result.stdout))
+    assert tree.epsilon == 40
+    assert {row["places"]: int(row["count"]) for row in rows if row["length"] == "1"}
+    assert len(rows) == tree.nodes
+
+
+def test_ngram_tree(points):
+    arguments = ["--mechanism", "ngrams", "--epsilon", "60", "--levels", "2", "--length", "4"]
+    result, rows = run(points, *arguments, *BOX, "--speed", "30", "--step", "1min")
+    assert result.exit_code == 0, result.output
+    assert "epsilon 60" in result.output
+    assert "moves" in result.output
+    assert rows
+
+
+def test_users_are_protected_by_keeping_the_first_trajectories(points):
+    result, _ = run(points, *TREE, "--per-user", "1", "--split", "90s", "--bounded")
+    assert "one user replaced, with at most 1 trajectories" in result.output
+    assert "the number of users is public" in " ".join(result.output.split())
+
+
+def test_local_release_of_labels(points):
+    arguments = ["--mechanism", "local", "--epsilon", "30", "--levels", "1", "--length", "3"]
+    result, rows = run(points, *arguments, "--label", "shop", "--places", "a,b,c,d")
+    assert result.exit_code == 0, result.output
+    assert len({row["trajectory"] for row in rows}) == 42
+    assert len(rows) == 3 * 42
+    assert set(rows[0]) == {"trajectory", "point", "place"}
+    first = [row["place"] for row in rows if row["point"] == "1"]
+    assert first.count("a") > 30
+
+
+def test_planar_release(points):
+    arguments = ["--mechanism", "planar", "--epsilon", "2", "--radius", "100", "--grid", "500"]
+    result, rows = run(points, *arguments, *BOX)
+    assert result.exit_code == 0, result.output
+    assert "epsilon 0.02 for each metre" in result.output
+    assert "a trajectory of m points costs the sum" in " ".join(result.output.split())
+    assert len(rows) == 168
+    assert len({row["time"] for row in rows}) == 4
+
+
+def test_sample(points):
+    result, rows = run(points, "--mechanism", "sample", "--rate", ".5", *BOX)
+    assert result.exit_code == 0, result.output
+    assert "delta 0.5 for the place of one point" in result.output
+    assert 50 < len(rows) < 120
+
+
+def test_the_ledger_is_charged_before_the_noise(points):
+    books = points.parent / "days.ledger"
+    Ledger.create(books, budget=50)
+    result, _ = run(points, *TREE, "--ledger", books)
+    assert result.exit_code == 0, result.output
+    assert Ledger.open(books).spent == 40
+    result, _ = run(points, *TREE, "--ledger", books, "--force")
+    assert result.exit_code == 3
+    assert Ledger.open(books).spent == 40
+
+
+PREFIX = ("--mechanism", "prefix", "--epsilon", "1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (PREFIX, 3, "public box"),
+        ((*PREFIX, "--label", "shop"), 3, "read from the data"),
+        ((*PREFIX, "--label", "shop", "--places", "a,b"), 2, "'c'"),
+        ((*PREFIX, "--label", "shop", *BOX), 2, "leave out --box"),
+        ((*PREFIX, "--places", "a", *BOX), 2, "--label"),
+        ((*PREFIX, "--box", "1,2,3"), 2, "four numbers"),
+        ((*PREFIX, "--box", "39.9,116.30,39.91,116.31"), 2, "outside the grid"),
+        (("--mechanism", "prefix", *BOX), 2, "needs --epsilon"),
+        (("--mechanism", "tree", *BOX), 2, "must be one of"),
+        (("--mechanism", "ngrams", "--epsilon", "1", *BOX), 2, "needs --length"),
+        (("--mechanism", "planar", "--epsilon", "1", *BOX), 2, "needs --radius"),
+        (("--mechanism", "sample", *BOX), 2, "needs --rate"),
+        ((*PREFIX, "--rate", ".5", *BOX), 2, "does not go with prefix"),
+        ((*PREFIX, *BOX, "--speed", "3"), 2, "go together"),
+        ((*PREFIX, *BOX, "--levels", "0"), 2, "length"),
+        ((*PREFIX, *BOX, "--user", "who"), 2, "who"),
+    ],
+    ids=range(16),
+)
+def test_refusals(points, arguments, code, words):
+    result, rows = run(points, *arguments)
+    assert result.exit_code == code, result.output
+    assert words in " ".join((result.output + result.stderr).split())
+    assert rows is None
+
+
+def test_a_ledger_takes_no_promise_about_single_points(points):
+    books = points.parent / "days.ledger"
+    Ledger.create(books, budget=50)
+    result, rows = run(points, "--mechanism", "sample", "--rate", ".5", *BOX, "--ledger", books)
+    assert result.exit_code == 3
+    assert rows is None
+
+
+def test_nothing_is_overwritten(points):
+    assert run(points, *TREE)[0].exit_code == 0
+    assert run(points, *TREE)[0].exit_code == 2
+    assert run(points, *TREE, "--force")[0].exit_code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("CORRDP_DATA" not in os.environ, reason="CORRDP_DATA names no data directory")
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("prefix", "--epsilon", "2", "--levels", "4", "--merge-stays"),
+        ("ngrams", "--epsilon", "2", "--levels", "3", "--length", "8", "--merge-stays"),
+        ("planar", "--epsilon", "1", "--radius", "200"),
+        ("sample", "--rate", "0.01"),
+    ],
+    ids=["prefix", "ngrams", "planar", "sample"],
+)
+def test_geolife(more, tmp_path):
+    source = Path(os.environ["CORRDP_DATA"]) / "geolife_sample.txt.gz"
+    points = tmp_path / "points.csv.gz"
+    points.symlink_to(source.resolve())
+    box = ["--box", "39.6,115.9,40.3,116.9", "--clip", "--split", "20min"]
+    result, rows = run(points, "--mechanism", *more, *box)
+    assert result.exit_code == 0, result.output
+    if more[0] == "planar":
+        assert len(rows) == 217_653
+        assert np.mean([float(row["lat"]) for row in rows]) == pytest.approx(39.98, abs=0.1)
