@@ -83,6 +83,14 @@ def write_tables() -> None:
             codes = ",".join(str(x) for x in np.ravel(genes))
             trios.append(f"{k + 1},{who},{parents},{codes}")
     Path("trios.csv").write_text("\n".join(trios) + "\n")
+    walked = MarkovChain([[0.9, 0.1], [0.2, 0.8]], 300)
+    points = [
+        f"{39.9 + 0.05 * place},{116.3 + 0.001 * user},"
+        f"2020-01-{1 + k // 288:02d} {k // 12 % 24:02d}:{k % 12 * 5:02d}:00,u{user}"
+        for user in range(3)
+        for k, place in enumerate(walked.sample(rng))
+    ]
+    Path("points.csv").write_text("lat,lng,datetime,uid\n" + "\n".join(points) + "\n")
 
 
 def test_links_lead_somewhere():

@@ -10,8 +10,8 @@ import pytest
 
 from corrdp.accounting.composition import account
 from corrdp.accounting.interop import from_dp_accounting, from_opendp
-from corrdp.accounting.mistakes import lint_plan
 from corrdp.accounting.maps import Columns, Count, Identity, Select
+from corrdp.accounting.mistakes import lint_plan
 from corrdp.accounting.plan import SCHEMA, Claim, Plan, load_plan, plan_from_dict
 from corrdp.accounting.steps import DistanceTable, Preprocessing, Step
 from corrdp.errors import CompositionError, CorrdpError, GuaranteeError, InputError

@@ -80,6 +80,55 @@ _HOME = {
     "Step": "corrdp.accounting.steps",
     "load_plan": "corrdp.accounting.plan",
     "check_proof": "corrdp.accounting.checker",
+    "lint": "corrdp.auditing.linting.engine",
+    "Findings": "corrdp.results.findings",
+    "reproduce": "corrdp.experiments.running",
+    "Gaussian": "corrdp.mechanisms.gaussian",
+    "Exponential": "corrdp.mechanisms.exponential",
+    "DistanceExponential": "corrdp.mechanisms.exponential",
+    "PlanarLaplace": "corrdp.mechanisms.planar",
+    "audit": "corrdp.auditing.dispatch",
+    "Audit": "corrdp.auditing.results",
+    "Command": "corrdp.auditing.commands",
+    "Samples": "corrdp.auditing.samples",
+    "read_outputs": "corrdp.auditing.recorded",
+    "sanitize_with_ledger": "corrdp.accounting.ledger_release",
+    "PrefixTree": "corrdp.trajectories.prefix",
+    "NgramTree": "corrdp.trajectories.ngrams",
+    "LocalNgrams": "corrdp.trajectories.local",
+    "PlanarCells": "corrdp.trajectories.planar_release",
+    "BernoulliSample": "corrdp.trajectories.sampling",
+    "synthesize": "corrdp.trajectories.synthetic",
+    "Moves": "corrdp.trajectories.reachability",
+    "Trajectories": "corrdp.trajectories.points",
+    "read_trajectories": "corrdp.trajectories.reading",
+    "Grid": "corrdp.trajectories.cells",
+    "discretise": "corrdp.trajectories.cells",
+    "by_time_step": "corrdp.trajectories.streams",
+    "inspect_movements": "corrdp.trajectories.meaning",
+    "Knowledge": "corrdp.partial.knowledge",
+    "Noise": "corrdp.partial.knowledge",
+    "partial_delta": "corrdp.partial.deltas",
+    "Mixture": "corrdp.partial.mixtures",
+    "noise_scale": "corrdp.partial.calibrating",
+    "noiseless_records": "corrdp.partial.calibrating",
+    "noise_over": "corrdp.partial.covering",
+    "noisy_count": "corrdp.partial.estimating",
+    "estimated_noise_scale": "corrdp.partial.estimating",
+    "exact_gaussian": "corrdp.partial.gaussians",
+    "dp_promise": "corrdp.partial.dependence",
+    "SS": "corrdp.mechanisms.local.subset",
+    "SUE": "corrdp.mechanisms.local.unary",
+    "OUE": "corrdp.mechanisms.local.unary",
+    "THE": "corrdp.mechanisms.local.unary",
+    "SHE": "corrdp.mechanisms.local.histogram",
+    "BLH": "corrdp.mechanisms.local.hashing",
+    "OLH": "corrdp.mechanisms.local.hashing",
+    "NoisyCount": "corrdp.partial.estimating",
+    "probe": "corrdp.trajectories.probing",
+    "Probes": "corrdp.trajectories.probed",
+    "unicity": "corrdp.attacks.singling",
+    "centroid_candidates": "corrdp.attacks.centroids",
     "CorrdpError": "corrdp.errors",
 }
 
@@ -91,21 +140,31 @@ if TYPE_CHECKING:
     from corrdp.accounting.composition import account as account
     from corrdp.accounting.ledger import Ledger as Ledger
     from corrdp.accounting.ledger_release import release_with_ledger as release_with_ledger
+    from corrdp.accounting.ledger_release import sanitize_with_ledger as sanitize_with_ledger
     from corrdp.accounting.plan import Plan as Plan
     from corrdp.accounting.plan import load_plan as load_plan
     from corrdp.accounting.steps import Step as Step
+    from corrdp.attacks.centroids import centroid_candidates as centroid_candidates
     from corrdp.attacks.forward_backward import ForwardBackward as ForwardBackward
     from corrdp.attacks.forward_backward import posterior as posterior
     from corrdp.attacks.limits import success_bound as success_bound
     from corrdp.attacks.lstm import LSTM as LSTM
     from corrdp.attacks.single import SingleBit as SingleBit
+    from corrdp.attacks.singling import unicity as unicity
     from corrdp.attacks.viterbi import Viterbi as Viterbi
+    from corrdp.auditing.commands import Command as Command
+    from corrdp.auditing.dispatch import audit as audit
+    from corrdp.auditing.linting.engine import lint as lint
+    from corrdp.auditing.recorded import read_outputs as read_outputs
+    from corrdp.auditing.results import Audit as Audit
+    from corrdp.auditing.samples import Samples as Samples
     from corrdp.bounds.chains.outputs import output_leakage as output_leakage
     from corrdp.bounds.dispatch import leakage as leakage
     from corrdp.bounds.impossibility import minimum_error as minimum_error
     from corrdp.bounds.scopes import Adversary as Adversary
     from corrdp.calibration import calibrate as calibrate
     from corrdp.errors import CorrdpError as CorrdpError
+    from corrdp.experiments.running import reproduce as reproduce
     from corrdp.guarantees import GDP as GDP
     from corrdp.guarantees import L1 as L1
     from corrdp.guarantees import Approximate as Approximate
@@ -114,9 +173,20 @@ if TYPE_CHECKING:
     from corrdp.mechanisms.correlated import CorrelatedResponse as CorrelatedResponse
     from corrdp.mechanisms.estimating import estimate_count as estimate_count
     from corrdp.mechanisms.estimating import estimate_counts as estimate_counts
+    from corrdp.mechanisms.exponential import DistanceExponential as DistanceExponential
+    from corrdp.mechanisms.exponential import Exponential as Exponential
+    from corrdp.mechanisms.gaussian import Gaussian as Gaussian
     from corrdp.mechanisms.laplace import DiscreteLaplace as DiscreteLaplace
     from corrdp.mechanisms.laplace import Laplace as Laplace
     from corrdp.mechanisms.local.direct import GRR as GRR
+    from corrdp.mechanisms.local.hashing import BLH as BLH
+    from corrdp.mechanisms.local.hashing import OLH as OLH
+    from corrdp.mechanisms.local.histogram import SHE as SHE
+    from corrdp.mechanisms.local.subset import SS as SS
+    from corrdp.mechanisms.local.unary import OUE as OUE
+    from corrdp.mechanisms.local.unary import SUE as SUE
+    from corrdp.mechanisms.local.unary import THE as THE
+    from corrdp.mechanisms.planar import PlanarLaplace as PlanarLaplace
     from corrdp.mechanisms.response import BinaryResponse as BinaryResponse
     from corrdp.models.chains.markov import MarkovChain as MarkovChain
     from corrdp.models.chains.window import WindowChain as WindowChain
@@ -130,6 +200,18 @@ if TYPE_CHECKING:
     from corrdp.models.pedigrees.mendel import HardyWeinberg as HardyWeinberg
     from corrdp.models.pedigrees.pedigree import Pedigree as Pedigree
     from corrdp.models.table import JointTable as JointTable
+    from corrdp.partial.calibrating import noise_scale as noise_scale
+    from corrdp.partial.calibrating import noiseless_records as noiseless_records
+    from corrdp.partial.covering import noise_over as noise_over
+    from corrdp.partial.deltas import partial_delta as partial_delta
+    from corrdp.partial.dependence import dp_promise as dp_promise
+    from corrdp.partial.estimating import NoisyCount as NoisyCount
+    from corrdp.partial.estimating import estimated_noise_scale as estimated_noise_scale
+    from corrdp.partial.estimating import noisy_count as noisy_count
+    from corrdp.partial.gaussians import exact_gaussian as exact_gaussian
+    from corrdp.partial.knowledge import Knowledge as Knowledge
+    from corrdp.partial.knowledge import Noise as Noise
+    from corrdp.partial.mixtures import Mixture as Mixture
     from corrdp.queries import Count as Count
     from corrdp.queries import Histogram as Histogram
     from corrdp.queries import Mean as Mean
@@ -155,6 +237,22 @@ if TYPE_CHECKING:
     from corrdp.results import Release as Release
     from corrdp.results import Sanitized as Sanitized
     from corrdp.results import SeriesCalibration as SeriesCalibration
+    from corrdp.results.findings import Findings as Findings
+    from corrdp.trajectories.cells import Grid as Grid
+    from corrdp.trajectories.cells import discretise as discretise
+    from corrdp.trajectories.local import LocalNgrams as LocalNgrams
+    from corrdp.trajectories.meaning import inspect_movements as inspect_movements
+    from corrdp.trajectories.ngrams import NgramTree as NgramTree
+    from corrdp.trajectories.planar_release import PlanarCells as PlanarCells
+    from corrdp.trajectories.points import Trajectories as Trajectories
+    from corrdp.trajectories.prefix import PrefixTree as PrefixTree
+    from corrdp.trajectories.probed import Probes as Probes
+    from corrdp.trajectories.probing import probe as probe
+    from corrdp.trajectories.reachability import Moves as Moves
+    from corrdp.trajectories.reading import read_trajectories as read_trajectories
+    from corrdp.trajectories.sampling import BernoulliSample as BernoulliSample
+    from corrdp.trajectories.streams import by_time_step as by_time_step
+    from corrdp.trajectories.synthetic import synthesize as synthesize
 
 
 def _place_for_compiled_code() -> None:

@@ -12,6 +12,10 @@ MODULES = (
     "corrdp.experiments.errata.lange_bounds",
     "corrdp.experiments.errata.response",
     "corrdp.experiments.errata.utility",
+    "corrdp.experiments.errata.knowledge",
+    "corrdp.experiments.errata.knowledge_algorithms",
+    "corrdp.experiments.errata.foundations",
+    "corrdp.experiments.errata.reconstruction",
 )
 
 _HEAD = """# Errata of the sources
