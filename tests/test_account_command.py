@@ -168,7 +168,7 @@ def test_what_a_check_leaves_out_is_said(plan, tmp_path):
     path.write_text(json.dumps(PLAN | {"targets": ["event", "free-lunch"], "claims": []}))
     done("account", path, "--proof", proof)
     shown = done("account", proof, "--check").output
-    assert "Proof holds: 1 totals re-checked" in shown
+    assert "Proof holds: 1 total re-checked" in shown
     assert "not checked totals[1] (free-lunch)" in " ".join(shown.split())
     done("account", path, "--target", "free-lunch", "--proof", proof)
     result = run("account", proof, "--check")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import tracemalloc
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from scipy.stats import binomtest, norm
 
 from corrdp.auditing.estimators import success_epsilon
 from corrdp.auditing.intervals import lower_limit
-from corrdp.auditing.judging import TOLERANCE
+from corrdp.auditing.power import TOLERANCE
 from corrdp.auditing.protocols import audit_protocol
 from corrdp.auditing.results import Audit
 from corrdp.mechanisms.local.base import LocalProtocol
@@ -210,9 +211,53 @@ def test_weaker_than_the_protocol_but_within_the_claim() -> None:
     assert true.attained < 1.1
     found = audit_protocol(Client(true.sample), claimed, runs=300_000, rng=np.random.default_rng(0))
     assert found.verdict == "violated"
+    assert found.scope.startswith("implementations of THE(")
+    assert Audit.from_dict(found.to_dict()).scope == found.scope
     assert found.interval[0] <= 1.1
     assert "as an implementation of THE" in found.notes[0]
     assert "assumes that the mechanism belongs to that family" in found.notes[0]
+
+
+def test_another_family_is_called_so() -> None:
+    # bits at .9, and of others so that epsilon is 1 all the same: neither OUE nor SUE
+    def bits(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        other = 1 / (1 + math.e / 9)
+        found = rng.random((len(x), 20)) < other
+        found[np.arange(len(x)), x] = rng.random(len(x)) < 0.9
+        return found
+
+    found = audit_protocol(Client(bits), OUE(20, 1.0), runs=50_000, rng=np.random.default_rng(0))
+    assert any(note.startswith("not this family") for note in found.notes)
+    true = audit_protocol(OUE(20, 1.0), runs=50_000, rng=np.random.default_rng(0))
+    assert not any(note.startswith("not this family") for note in true.notes)
+
+
+def test_a_sound_violation_is_for_any_mechanism() -> None:
+    found = audit_protocol(GRR(4, 2.0), 1.0, runs=20_000, rng=np.random.default_rng(0))
+    assert (found.verdict, found.scope) == ("violated", "any mechanism")
+
+
+@pytest.mark.parametrize("name", [name for name in PROTOCOLS if name != "olh"])  # it refuses
+@pytest.mark.filterwarnings("error")
+def test_an_epsilon_beyond_all_counting(name: str) -> None:
+    found = audit_protocol(protocol(name, 4, 50.0), runs=1_000, rng=np.random.default_rng(0))
+    assert found.verdict == "undecided"
+    assert found.runs_needed is None
+
+
+def test_time_is_looked_at_often() -> None:
+    class Slow:
+        made = 0
+
+        def sample(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+            time.sleep(1e-4 * len(x))
+            self.made += len(x)
+            return GRR(4, 1.0).sample(x, rng)
+
+    slow, claim = Slow(), GRR(4, 1.0)
+    found = audit_protocol(slow, claim, rng=np.random.default_rng(0), time_limit=0.3)
+    assert not found.complete
+    assert found.runs == slow.made < 3_000 * 1.3  # 3,000 fit in, the rest is one batch more
 
 
 def test_memory_stays_bounded() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import textwrap
 
@@ -128,6 +129,24 @@ def test_a_bdp_claim_is_handed_on():
     assert found.verdict == "violated"
 
 
+def test_an_audit_of_recorded_outputs_is_always_the_same():
+    rng = generator()
+    which = rng.integers(0, 2, 3_000)
+    answers = np.where(rng.random(3_000) < BROKEN, 1 - which, which)
+    for outputs in (answers, np.array([f"said {y}" for y in answers], dtype=object)):
+        first, second = (audit(Samples((0, 1), which, outputs), 1.0).to_dict() for _ in range(2))
+        assert {**first, "seconds": 0} == {**second, "seconds": 0}
+        assert "one audit per data set" in first["assumptions"][0]
+
+
+def test_a_mechanism_may_change_its_input():
+    def pops(x, rng):
+        return x.pop() if rng.random() < 0.7 else 1 - x.pop()
+
+    found = audit(pops, 1.0, inputs=([0], [1]), runs=2_000, rng=generator())
+    assert found.runs == 2_000
+
+
 BAD = {
     "no claim": ((flip(0.3), None), {"inputs": (0, 1)}, "say what is claimed"),
     "no inputs": ((flip(0.3), 1.0), {}, "give the inputs to compare"),
@@ -142,6 +161,11 @@ BAD = {
     "no report": ((lambda x, rng: 9, GRR(4, 1.0)), {}, "put out 9 on input"),
     "claim": ((flip(0.3), "much"), {"inputs": (0, 1)}, "claim|epsilon"),
     "confidence": ((flip(0.3), 1.0), {"inputs": (0, 1), "confidence": 1.0}, "confidence"),
+    "confidence a text": ((flip(0.3), 1.0), {"inputs": (0, 1), "confidence": "a"}, "confidence"),
+    "no jobs": ((GRR(4, 1.0),), {"jobs": 0}, "jobs must be"),
+    "time a text": ((GRR(4, 1.0),), {"time_limit": "a"}, "time_limit must be"),
+    "delta 1": ((flip(0.3), Approximate(1.0, 1.0)), {"inputs": (0, 1)}, "claims nothing"),
+    "no bits": ((lambda x, rng: [0, 2, 1], OUE(3, 1.0)), {}, "is 3 zeros and ones, .* is 2"),
     "no mechanism": ((None, 1.0), {"inputs": (0, 1)}, "mechanism must be"),
     "model and delta": (
         (flip(0.3), Approximate(1.0, 0.1)),
@@ -189,6 +213,13 @@ def honest(x, rng):
 def broken(x, rng):
     return 1 - x if rng.random() < .2 else x
 
+def talks(x, rng):
+    print("hello")
+    return broken(x, rng)
+
+def total(records, rng):
+    return sum(records) + rng.laplace()
+
 def crashes(x, rng):
     if x == 1:
         raise RuntimeError("no luck")
@@ -229,6 +260,9 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "outputs.csv").write_text("input,output\n" + rows)
     (tmp_path / "other.csv").write_text("x,y\n" + rows)
     (tmp_path / "one.csv").write_text("input,output\n1,0\n1,1\n")
+    ragged = rows.splitlines(keepends=True)
+    ragged[77] = "0,1,7\n"
+    (tmp_path / "ragged.csv").write_text("input,output\n" + "".join(ragged))
     (tmp_path / "few.csv").write_text("input,output\n1,0\n0,1\n")
     yield tmp_path
     sys.modules.pop("mymodule", None)
@@ -243,6 +277,20 @@ def test_a_protocol_by_name(here):
     assert "any mechanism" in result.output
     assert "its family" in result.output
     assert "assumes" in result.output
+
+
+def test_what_a_mechanism_prints_is_not_the_result(here):
+    program = [sys.executable, "-m", "corrdp", "audit", "--python", "mymodule:talks", "--json"]
+    options = ["--inputs", "0,1", "--epsilon", "1", "--runs", "2000", "--seed", "1"]
+    made = subprocess.run([*program, *options], capture_output=True, text=True, check=False)
+    assert json.loads(made.stdout)["result"] == "audit"
+    assert made.stderr.count("hello") == 2_000
+
+
+def test_one_run_is_one_run(here):
+    text = " ".join(done("audit", "grr", "--k", 4, "--epsilon", 1, "--runs", 1).output.split())
+    assert "1 run cannot tell" in text
+    assert "1 runs" not in text
 
 
 def test_files_and_json(here):
@@ -273,7 +321,8 @@ def test_files_and_json(here):
     ids=["callable", "object", "command", "recorded", "columns", "implementation"],
 )
 def test_a_violated_claim_exits_with_3(here, given):
-    result = run("audit", *given, "--epsilon", 1, *SHORT)
+    options = ("--seed", 1) if "--recorded" in given else SHORT
+    result = run("audit", *given, "--epsilon", 1, *options)
     assert result.exit_code == 3
     assert result.output.startswith("VIOLATED")
 
@@ -394,6 +443,27 @@ FAILURES = {
     "target alone": (("grr", "--k", 4, "--epsilon", 1, "--target", 1), "goes with --model"),
     "no target": (("grr", "--epsilon", 1, "--k", 2, "--model", "groups:2"), "--target"),
     "no model file": (("grr", "--epsilon", 1, "--model", "x.json", "--target", 1), "x.json"),
+    "runs of recorded": (
+        ("--recorded", "outputs.csv", "--epsilon", 1, "--runs", 100),
+        "recorded outputs are all judged",
+    ),
+    "time of recorded": (
+        ("--recorded", "outputs.csv", "--epsilon", 1, "--time-limit", 1),
+        "recorded outputs are all judged",
+    ),
+    "ragged": (
+        ("--recorded", "ragged.csv", "--epsilon", 1),
+        "the lines differ in their number of fields: the header has 2, line 79 has 3",
+    ),
+    "jobs": (("grr", "--k", 4, "--epsilon", 1, "--jobs", -3), "jobs must be a whole number"),
+    "delta 1": (
+        ("--recorded", "outputs.csv", "--epsilon", 1, "--delta", 1),
+        "delta = 1 claims nothing",
+    ),
+    "no attack on the model": (  # refusals exit with 3, which would say violated
+        ("--python", "mymodule:total", "--model", "groups:2", "--target", 1),
+        "no attack is written",
+    ),
     "output over input": (
         ("--recorded", "outputs.csv", "--epsilon", 1, "-o", "outputs.csv"),
         "is an input of this command",
@@ -426,4 +496,5 @@ def test_command_and_read_outputs_agree_with_python(here):
 def test_help_names_the_exit_codes():
     text = " ".join(done("audit", "--help").output.split())
     assert "Exit code 3 if the claim is violated" in text
+    assert "for any mechanism or within the family" in text
     assert textwrap.dedent("corrdp audit grr --k 100 --epsilon 1 --runs 1e6") in text

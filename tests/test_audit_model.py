@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.auditing.correlated import audit_model, draw_states
+from corrdp.auditing.correlated import audit_model
+from corrdp.auditing.drawing import draw_states
 from corrdp.auditing.results import Audit
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.local.direct import GRR
@@ -141,3 +142,38 @@ def test_drawn_states_follow_the_conditioned_chain():
 def test_bad_input(mechanism, claim, model, error, said):
     with pytest.raises(error, match=said):
         audit_model(mechanism, claim, model, runs=1_000, rng=rng())
+
+
+def test_a_count_on_a_long_chain_is_attacked_by_one_who_knows_the_far_records():
+    """Unknown records far away only hide the answer: who knows them sees nearly all it leaks."""
+    chain = MarkovChain([[0.8667, 0.1333], [0.0894, 0.9106]], 300)
+    exact = cdp.leakage(chain, mechanism=cdp.Laplace(cdp.Count(1), 1.0)).value
+    found = audit_model(total, 1.0, chain, runs=20_000, rng=rng())
+    assert found.verdict == "violated"
+    assert 2.5 < found.interval[0] < exact
+    assert "more" in found.attack
+
+
+def test_only_a_theorem_lets_a_claim_hold():
+    chain = MarkovChain([[0.8667, 0.1333], [0.0894, 0.9106]], 300)
+    response = GRR(2, 1.0)
+    leak = cdp.leakage(chain, mechanism=response)
+    assert leak.kind == "exact"
+    below = audit_model(response, 0.9 * leak.value, chain, runs=4_000, rng=rng())
+    assert below.verdict == "violated"
+    assert any("exact leakage" in note for note in below.notes)
+    above = audit_model(response, 1.1 * leak.value, chain, runs=4_000, rng=rng())
+    assert above.verdict == "holds"
+    assert any("proves" in note for note in above.notes)
+    unknown = audit_model(total, 9.0, MarkovChain(STRONG, 8), runs=4_000, rng=rng())
+    assert unknown.verdict == "undecided"
+    assert unknown.runs_needed is None
+
+
+def test_a_time_limit_is_kept():
+    found = audit_model(
+        GRR(2, 1.0), 1.0, MarkovChain(STRONG, 41), runs=10**8, rng=rng(), time_limit=1.0
+    )
+    assert not found.complete
+    assert found.runs < 10**8
+    assert found.verdict == "violated"

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from corrdp.auditing.estimators import event_epsilon
+from corrdp.auditing.events import Learner
+from corrdp.auditing.evidence import Frequencies
+from corrdp.auditing.intervals import lower_limit, upper_limit
 from corrdp.auditing.judging import audit_samples
 from corrdp.auditing.protocols import as_reports, audit_protocol
 from corrdp.auditing.results import Audit
@@ -108,6 +113,101 @@ def test_unknown_mechanism_holds() -> None:
     noisy = which + rng.normal(scale=3.74, size=len(which))
     found = audit_samples(Samples((0, 1), which, noisy), exact, rng=rng)
     assert found.verdict != "violated"
+
+
+def told(share: float, true: float) -> Any:
+    """A rare output, e^true times likelier under input 1."""
+    return lambda x, rng: rng.random(len(x)) < np.where(x == 1, share, share * math.exp(-true))
+
+
+def flips(epsilon: float) -> Any:
+    return lambda x, rng: x ^ (rng.random(len(x)) < 1 / (1 + math.exp(epsilon)))
+
+
+def vector(epsilon: float) -> Any:
+    return lambda x, rng: x[:, None] + rng.laplace(scale=2 / epsilon, size=(len(x), 2))
+
+
+def normal(sigma: float) -> Any:
+    return lambda x, rng: x + rng.normal(scale=sigma, size=len(x))
+
+
+# all of them break their claim, by too little or too rarely for so few runs
+WEAK = {
+    "rare in unbalanced runs": (told(0.02, 3.0), 1.0, (300, 20_000)),
+    "few runs": (flips(1.2), 1.0, (20, 20)),
+    "vector": (vector(1.2), 1.0, (1_000, 1_000)),
+    "vector, more runs": (vector(1.15), 1.0, (30_000, 30_000)),
+    "delta 21 times": (normal(3.0), Approximate(1.0, 1e-5), (5_000, 5_000)),
+    "delta 680 times": (normal(2.0), Approximate(1.0, 1e-5), (5_000, 5_000)),
+    "delta twice": (normal(1.5), Approximate(1.0, 0.0155), (20_000, 20_000)),
+}
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_holds_is_not_said_without_power(name: str) -> None:
+    mechanism, claim, counts = WEAK[name]
+    which = np.repeat([0, 1], counts)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        found = audit_samples(Samples((0, 1), which, mechanism(which, rng)), claim, rng=rng)
+        assert found.verdict != "holds"
+        assert found.unseen
+
+
+def test_holds_says_what_was_not_seen() -> None:
+    which = np.repeat([0, 1], 200_000)
+    rng = np.random.default_rng(0)
+    found = audit_samples(Samples((0, 1), which, laplace(1.0)(which, rng)), 1.0, rng=rng)
+    assert found.verdict == "holds"
+    seen = re.search(r"5% would be seen in an event of probability ([.\d]+)", found.unseen)
+    assert seen is not None
+    # as it says: an event of this size, 5 % off, is proved about every other time
+    p = float(seen[1])
+    assert 0.2 < p < 0.3
+    alpha = 0.01 / len(found.tests) / 4
+    hits = rng.binomial(100_000, p, 400), rng.binomial(100_000, p * math.exp(-1.05), 400)
+    lows = event_epsilon(lower_limit(hits[0], 100_000, alpha), upper_limit(hits[1], 100_000, alpha))
+    assert 0.35 < (lows > 1).mean() < 0.75
+
+
+def test_a_claim_with_delta_can_hold() -> None:
+    which = np.repeat([0, 1], 100_000)
+    rng = np.random.default_rng(0)
+    noisy = normal(1.5)(which, rng)  # delta is .031 at epsilon 1
+    for delta, verdict in ((0.06, "holds"), (1e-5, "violated")):
+        found = audit_samples(Samples((0, 1), which, noisy), Approximate(1.0, delta), rng=rng)
+        assert found.verdict == verdict
+        assert "a delta below" in found.unseen
+    assert found.tests[-1].name == "all events"
+
+
+def test_an_attack_the_wrong_way_round_shows_as_much() -> None:
+    one, other = (
+        Frequencies("event", "", 700, 1000, 300, 1000),
+        Frequencies("event", "", 300, 1000, 700, 1000),
+    )
+    assert one.test(0.01, 1.0, 0.0) == other.test(0.01, 1.0, 0.0)
+    assert one.test(0.01, 1.0, 0.0).low > 0.5
+
+
+def test_limits_of_all_events_hold_together() -> None:
+    # delta of this Gaussian is .1269 at epsilon 1: no event may show more, with the level shared
+    which, misses = np.repeat([0, 1], 500), 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        learner = Learner(Samples((0, 1), which, normal(1.0)(which, rng)), 0.1269, rng)
+        every = learner.thresholds()
+        assert every is not None
+        misses += every.test(0.1, 1.0, 0.1269).low > 1
+    assert binomtest(misses, 300, 0.1, alternative="greater").pvalue > 1e-3
+
+
+def test_a_constant_mechanism_needs_no_more_runs() -> None:
+    which = np.repeat([0, 1], 1000)
+    found = audit_samples(Samples((0, 1), which, np.zeros(2000)), 0.1, rng=np.random.default_rng(0))
+    assert found.verdict == "undecided"
+    assert found.runs_needed is None
 
 
 def test_unequal_numbers_of_runs() -> None:

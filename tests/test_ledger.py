@@ -603,7 +603,7 @@ EDITS = {
         "charge 2 .*'three'",
     ),
     "added": (
-        ["INSERT INTO charges SELECT 4, made, kind, what, epsilon, digest, hash FROM charges "
+        ["INSERT INTO charges SELECT 4, made, kind, what, epsilon, digest, unit, hash FROM charges "
          "WHERE number = 3"],
         "charge 4 ",
     ),
@@ -771,13 +771,13 @@ def test_files_that_are_no_ledgers_are_refused(tmp_path: Path) -> None:
     db.close()
     Ledger.create(later, budget=1)
     with sqlite3.connect(later) as db:
-        db.execute("PRAGMA user_version = 2")
+        db.execute("PRAGMA user_version = 3")
     db.close()
     for path, message in [
         (text, "is not a ledger"),
         (empty, "is not a ledger"),
         (other, "is not a ledger"),
-        (later, "of version 2, this corrdp reads version 1"),
+        (later, "of version 3, this corrdp reads version 2"),
         (tmp_path, "there is no ledger"),
         (tmp_path / "absent", "there is no ledger"),
     ]:
@@ -803,3 +803,40 @@ def test_exports_are_json_and_leave_the_model_out(path: Path) -> None:
     assert "transition" not in json.dumps(data)
     assert "BDP budget 1" in repr(ledger)
     assert "epsilon 0.1, count" in repr(ledger)
+
+
+# -- units -----------------------------------------------------------------------------------
+
+
+def test_the_first_charge_fixes_the_unit(path: Path) -> None:
+    ledger = Ledger.create(path, budget=3)
+    assert ledger.unit is None
+    charge = ledger.charge(1, what="tree", unit="one user replaced")
+    assert (charge.unit, ledger.unit) == ("one user replaced", "one user replaced")
+    for unit in ("one user added or removed", None):
+        with pytest.raises(RefusedError, match=r"for one user replaced, and 'other' .* Keep a"):
+            ledger.charge(1, what="other", unit=unit)
+    fit = cdp.MarkovChain.fit([[False, True] * 99], private_epsilon=0.25)
+    with pytest.raises(RefusedError, match="one record"):
+        ledger.charge_fit(fit)
+    assert ledger.charge(1, what="again", unit="one user replaced").number == 2
+    assert (ledger.spent, ledger.check()) == (2.0, 2)
+    assert ledger.export()["protects"] == "one user replaced"
+    assert "unit         one user replaced" in repr(ledger)
+    edit(path, "UPDATE charges SET unit = 'one point' WHERE number = 2")
+    with pytest.raises(InputError, match="charge 2 "):
+        Ledger.open(path).check()
+
+
+def test_records_are_a_unit_too(path: Path) -> None:
+    ledger = Ledger.create(path, budget=3)
+    ledger.charge(1, what="count")
+    assert ledger.unit == "one record"
+    with pytest.raises(RefusedError, match="for one record, and 'tree'"):
+        ledger.charge(1, what="tree", unit="one user replaced")
+    model = Ledger.create(path.with_name("bdp"), budget=1, kind="bdp", model=CHAIN)
+    with pytest.raises(RefusedError, match="records of its model"):
+        model.charge(0.1, what="tree", unit="one user replaced")
+    for unit in ("", " ", 3, "\ud800"):
+        with pytest.raises(InputError, match="unit must say"):
+            ledger.charge(1, what="tree", unit=unit)  # type: ignore[arg-type]

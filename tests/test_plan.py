@@ -300,7 +300,8 @@ def test_accountants():
     dp_accounting = pytest.importorskip("dp_accounting")
     accountant = dp_accounting.pld.PLDAccountant()
     accountant.compose(dp_accounting.LaplaceDpEvent(2.0))
-    assert from_dp_accounting(accountant, 0.0).epsilon == pytest.approx(0.5, rel=1e-3)
+    # losses in steps leave a little mass beyond the largest: at delta 0 it promises nothing
+    assert from_dp_accounting(accountant, 1e-9).epsilon == pytest.approx(0.5, rel=1e-3)
 
 
 def test_bad_accountants():

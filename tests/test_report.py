@@ -12,11 +12,12 @@ import pytest
 
 import corrdp as cdp
 from corrdp.errors import InputError
+from corrdp.levels import step_down, step_up
 from corrdp.report.diagrams import draw_blocks, draw_chain
 from corrdp.report.figures import draw_candidates, draw_noise, draw_per_record
 from corrdp.report.page import render_report, write_report
 from corrdp.report.svg import inline_svg
-from corrdp.report.words import in_words, number
+from corrdp.report.words import in_words, number, public_release
 from corrdp.report.writing import write_files
 from corrdp.results import Candidate, Certificate, Leakage
 
@@ -37,6 +38,11 @@ def calibration(chain):
 @pytest.fixture(scope="module")
 def release(calibration):
     return calibration.release([0, 1] * 888 + [1])
+
+
+@pytest.fixture(scope="module")
+def handed_out(chain):
+    return cdp.calibrate(chain, 1.0, query=cdp.Count(1), coarse=True)
 
 
 class Wellformed(HTMLParser):
@@ -66,8 +72,9 @@ def visible(text: str) -> str:
 
 
 @pytest.mark.parametrize("public", [False, True])
-def test_one_self_contained_file(release, chain, calibration, public):
-    text = render_report(release, chain, calibration=calibration, public=public)
+def test_one_self_contained_file(release, chain, calibration, handed_out, public):
+    shown = handed_out if public else calibration
+    text = render_report(release, chain, calibration=shown, public=public)
     assert not re.search(r"https?://", text)
     assert "<script" not in text
     assert not re.search(r"\b(src|srcset|data|action)=", text)
@@ -100,7 +107,8 @@ def test_the_steward_reads_everything(release, chain, calibration):
     assert text.count("<svg") == 4
 
 
-def test_public_leaves_out_what_was_fitted(release, chain, calibration):
+def test_public_leaves_out_what_was_fitted(chain, handed_out):
+    calibration, release = handed_out, handed_out.release([0, 1] * 888 + [1])
     text = render_report(release, chain, calibration=calibration, public=True)
     fit, leak = chain.fitted, calibration.leakage
     secret = [
@@ -122,8 +130,36 @@ def test_public_leaves_out_what_was_fitted(release, chain, calibration):
     # without these the number cannot be used
     for kept in (f"{calibration.epsilon:.6g}", f"{calibration.scale:.6g}", f"{release.value:,}"):
         assert kept in seen
-    assert "they reveal a little about it" in seen
+    assert "still reveal a little about it" in seen
     assert text.count("<svg") == 1
+
+
+def test_levels_that_spell_out_the_fit_are_not_handed_out(chain, calibration, release, handed_out):
+    """The leakage of an epsilon, to 16 digits, is a fingerprint of the transition counts."""
+    for given in (calibration, cdp.calibrate(chain, epsilon=0.1, query=cdp.Count(1))):
+        with pytest.raises(InputError, match="coarse=True"):
+            render_report(given, chain, public=True)
+    with pytest.raises(InputError, match="coarse=True"):
+        public_release(release, chain)
+    chosen = cdp.calibrate(chain, epsilon=0.1, query=cdp.Count(1), coarse=True)
+    assert chosen.leakage.value < chosen.target == step_up(chosen.leakage.value)
+    assert chosen.epsilon == 0.1
+    assert handed_out.epsilon == step_down(calibration.epsilon)
+    assert handed_out.target == 1.0 >= handed_out.leakage.value
+    for fine in (chosen, handed_out):
+        told = public_release(fine.release([0, 1] * 888 + [1]), chain)
+        assert told.leakage == told.target
+        assert str(fine.leakage.value) not in str(told.to_dict())
+    given = cdp.MarkovChain([[0.881, 0.119], [0.307, 0.693]], length=1777)
+    assert render_report(cdp.calibrate(given, 1.0, query=cdp.Count(1)), given, public=True)
+
+
+@pytest.mark.parametrize("value", [1e-9, 0.0999, 0.1, 1.0, 1.2499, 7.999, 8.0, 9.99, 123.4])
+def test_steps_are_on_the_safe_side_and_close(value):
+    assert value <= step_up(value) <= 1.27 * value
+    assert value / 1.27 <= step_down(value) <= value
+    assert step_up(step_up(value)) == step_up(value)
+    assert step_down(step_down(value)) == step_down(value)
 
 
 def test_a_release_read_back_gives_the_same_report(release, chain, calibration):

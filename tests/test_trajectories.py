@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import math
 import os
 from pathlib import Path
 
@@ -169,9 +170,8 @@ def test_keeping_the_first_is_said(tmp_path):
     found = read_trajectories(write(tmp_path / "a.csv", *rows), duplicates="first")
     assert found.rows.tolist() == [1, 4, 3]
     assert found.lat.tolist() == [39.9, 39.8, 39.9]
-    assert found.preprocessing == (
-        "of points of a user at one time the first row was kept (1 row left out)",
-    )
+    assert found.preprocessing == ("of points of a user at one time the first row was kept",)
+    assert found.repeats == 1
     # unsorted times stay an error: keeping the first is no way to sort
     with pytest.raises(DataError, match="go back"):
         read_trajectories(write(tmp_path / "a.csv", GOOD[2], GOOD[0]), duplicates="first")
@@ -249,7 +249,7 @@ def test_centres_lie_in_their_cells_and_edges_belong():
 
 def test_outside_is_an_error_or_clipped():
     grid = Grid(0, 0, 2, 2, 2, 2)
-    with pytest.raises(DataError, match=r"\(3, 1\) in rows 7, 9 is outside the grid"):
+    with pytest.raises(DataError, match=r"\(3, 1\) in row 7 is outside .* \(also row 9\).*--clip"):
         grid.cell([3, 1, 1], [1, 1, -1], rows=[7, 8, 9])
     assert grid.cell([3, -1, 1.5], [1.5, 0, -9], outside="clip").tolist() == [3, 0, 2]
     with pytest.raises(DataError):
@@ -795,3 +795,25 @@ def test_geolife(tmp_path):
     assert all(p.covered["user"] == p.visitors for p in found.places)
     assert all(p.covered["event"] == 0 for p in found.places)
     assert render_inspection(found).count("<svg") == 3
+
+
+def test_a_box_of_no_numbers_is_an_error():
+    for box in ((math.nan, 0, 1, 1), (0, 0, math.inf, 1), (0, 0, 1, math.nan), (2, 0, 1, 1)):
+        with pytest.raises(InputError, match="a grid needs"):
+            Grid.square(*box, 1000)
+
+
+def test_rows_of_unequal_length_are_named(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("uid,datetime,lat,lng\na,0,1,1\na,60,1,1,7\na,120,1,1\n")
+    with pytest.raises(DataError, match=r"row 2 has not the 4 fields of the header \(uid,"):
+        read_trajectories(path)
+    path.write_text("uid,datetime,lat,lng\na,0,inf,116\n")
+    with pytest.raises(DataError, match=r"`lat` must hold degrees.* inf"):
+        read_trajectories(path)
+
+
+def test_inspect_counts_repeated_rows(tmp_path):
+    rows = [GOOD[0], "1.0,2.0,2008-10-23 05:00:00,a", GOOD[1], GOOD[2]]
+    found = read_trajectories(write(tmp_path / "a.csv", *rows), duplicates="first")
+    assert any("1 row left out" in text for text in inspect_movements(found, 0.1).assumptions)

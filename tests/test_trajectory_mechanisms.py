@@ -18,13 +18,15 @@ from corrdp.errors import CorrdpError, InputError, RefusedError
 from corrdp.guarantees import Approximate
 from corrdp.metric.domains import MultisetDomain, StreamDomain
 from corrdp.reconstruction.advantages import advantage
-from corrdp.trajectories.cells import Grid
+from corrdp.trajectories.cells import Grid, discretise, metres_between
 from corrdp.trajectories.contributions import check_sequences, contributions, first_of_each
 from corrdp.trajectories.local import LocalNgrams, nearest_path
 from corrdp.trajectories.ngrams import NgramTree
 from corrdp.trajectories.noisytree import Level, NoisyTree
 from corrdp.trajectories.planar_release import PlanarCells, _refined, _turned, settled_cells
+from corrdp.trajectories.points import Trajectories
 from corrdp.trajectories.prefix import PrefixTree, nodes
+from corrdp.trajectories.publishing import publish
 from corrdp.trajectories.reachability import Moves, Reachability
 from corrdp.trajectories.released import ReleasedSequences
 from corrdp.trajectories.sampling import BernoulliSample
@@ -725,6 +727,71 @@ def test_planar_release_stays_on_the_grid_and_says_what_a_path_costs():
     assert set(edge.sequences[0].tolist()) <= {0, GRID.size - 1}
     moved = noisy.sample([[[39.92, 116.32]] * 100], np.random.default_rng(1))
     assert len(np.unique(moved.sequences[0])) > 3
+
+
+@pytest.mark.parametrize(
+    "box",
+    [(0, 0, 80, 1), (0, 0, 80, 180), (-80, -90, 10, 60), (-1, 5, 1, 6), (84.9, 0, 85, 170)],
+    ids=str,
+)
+def test_planar_noise_keeps_its_rate_in_real_metres(box):
+    """The loss of two points is rate times their distance on the plane, exactly: compare that."""
+    south, west, north, east = box
+    noisy = PlanarCells(Grid.square(*box, metres=5000), rate=1 / 2000)
+    rng = np.random.default_rng(5)
+    lat = np.concatenate([rng.uniform(south, north, (20_000, 2)), [[south] * 2, [north] * 2]])
+    lng = np.concatenate([rng.uniform(west, east, (20_000, 2)), [[west, east]] * 2])
+    # short and long moves along both edges, where east-west is worst, and up the sides
+    step = np.linspace(1e-4, east - west, 500)
+    lat = np.concatenate([lat, np.full((500, 2), south), np.full((500, 2), north)])
+    lng = np.concatenate([lng, *[np.stack([np.full(500, west), west + step], axis=1)] * 2])
+    rise = np.stack([np.full(500, south), np.linspace(south + 1e-4, north, 500)], axis=1)
+    lat, lng = np.concatenate([lat, rise]), np.concatenate([lng, np.full((500, 2), west)])
+    ends = [noisy.plane(lat[:, k], lng[:, k]) for k in (0, 1)]
+    loss = noisy.rate * np.hypot(*(ends[1] - ends[0]).T)
+    real = metres_between(lat[:, 0], lng[:, 0], lat[:, 1], lng[:, 1])
+    per_metre = loss / real
+    assert per_metre.max() <= noisy.rate * (1 + 1e-9)  # of the oracle's own rounding
+    assert per_metre.max() >= noisy.rate * 0.9  # and no more noise than it takes
+    assert noisy.guarantee.largest >= loss.max()
+
+
+def test_planar_noise_near_the_pole_is_as_wide_as_promised():
+    noisy = PlanarCells(Grid.square(0, 0, 80, 20, metres=200), rate=1 / 2000)
+    done = noisy.release([[[79.5, 10.0]] * 4000])
+    _, lng = noisy.grid.centre(done.sequences[0])
+    east = metres_between(79.5, 10.0, 79.5, lng)
+    # the mean square of one coordinate is 3 / rate^2; five standard errors below it
+    assert np.sqrt(np.mean(east**2)) > math.sqrt(3) * 2000 * 0.92
+
+
+@pytest.mark.parametrize(
+    "box", [(0, 0, 86, 1), (-90, 0, 0, 1), (0, -100, 1, 100)], ids=("north", "south", "wide")
+)
+def test_no_plane_for_poles_and_half_the_earth(box):
+    with pytest.raises(InputError, match="planar noise needs"):
+        PlanarCells(Grid.square(*box, metres=50_000), rate=0.1)
+
+
+def test_merged_stays_have_no_public_length():
+    walks = Trajectories.from_points(
+        [1, 1, 1, 2, 2, 2], [0, 1, 2] * 2, labels=list("AABACB"), places=list("ABC")
+    )
+    merged, whole = discretise(walks, merge_stays=True), discretise(walks)
+    # the leak itself: one place of one point changes how many points there are
+    assert [len(s) for s in merged.sequences] == [2, 3]
+    for mechanism in (LocalNgrams(1.0 - np.eye(3), 3, 1.0), BernoulliSample(3, 0.5)):
+        with pytest.raises(RefusedError, match="stays were merged"):
+            publish(mechanism, walks, merged)
+        assert publish(mechanism, walks, whole).before == whole.preprocessing
+    assert publish(PrefixTree(3, 2, 1.0), walks, merged).before == merged.preprocessing
+    with pytest.raises(InputError, match="cuts none"):
+        publish(BernoulliSample(3, 0.5), walks, whole, Moves.from_matrix(np.ones((3, 3))))
+
+
+def test_windows_longer_than_trajectories():
+    with pytest.raises(InputError, match=r"n=7 .*length=6"):
+        LocalNgrams(LINE, 6, 1.0, n=7)
 
 
 def test_plans_of_points():

@@ -162,6 +162,132 @@ def test_nothing_is_overwritten(points):
     assert run(points, *TREE, "--force")[0].exit_code == 0
 
 
+def said(result):
+    return " ".join((result.output + result.stderr).split())
+
+
+LABELS = ["--label", "shop", "--places", "a,b,c,d"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("local", "--epsilon", "9", "--length", "3", "--merge-stays", *LABELS), "after merging"),
+        (("sample", "--rate", ".5", "--merge-stays", *LABELS), "--merge-stays does not go with"),
+        (("planar", "--epsilon", "1", "--radius", "9", "--merge-stays", *BOX), "does not go with"),
+        (
+            ("planar", "--epsilon", "1", "--radius", "9", "--speed", "3", "--step", "1min", *BOX),
+            "none is cut",
+        ),
+        (
+            ("planar", "--epsilon", "1", "--radius", "9", "--box", "0,0,89,120"),
+            "planar noise needs",
+        ),
+        (("local", "--epsilon", "9", "--length", "6", "--levels", "7", *LABELS), "--levels"),
+        (("prefix", "--epsilon", "1", "--box", "nan,0,1,1"), "a grid needs"),
+        (("prefix", "--epsilon", "1", "--box", "39.9,116.3,39.91,116.31"), "with --clip"),
+    ],
+    ids=range(8),
+)
+def test_options_that_promise_too_much_are_refused(points, arguments, words):
+    result, rows = run(points, "--mechanism", *arguments)
+    assert result.exit_code == 2, result.output
+    assert words in said(result)
+    assert rows is None
+
+
+SMALL = ["--mechanism", "prefix", "--epsilon", "1", "--levels", "2", *BOX, "--force"]
+
+
+def test_a_ledger_keeps_to_one_unit(points):
+    books = points.parent / "days.ledger"
+    Ledger.create(books, budget=50)
+    assert run(points, *SMALL, "--ledger", books)[0].exit_code == 0
+    for other in (["--bounded"], ["--per-user", "1"], ["--split", "90s"], ["--split", "day"]):
+        result, _ = run(points, *SMALL, *other, "--ledger", books)
+        assert result.exit_code == 3, other
+        assert "do not add up" in said(result)
+    ngrams = ["--mechanism", "ngrams", "--epsilon", "1", "--length", "3", *BOX, "--force"]
+    assert run(points, *ngrams, "--ledger", books)[0].exit_code == 0  # the same unit
+    assert Ledger.open(books).spent == 2
+    people = points.parent / "people.ledger"
+    Ledger.create(people, budget=50)
+    for many in ("1", "3"):  # the first trajectories of a user, however many: the unit is a user
+        assert run(points, *SMALL, "--per-user", many, "--ledger", people)[0].exit_code == 0
+    assert Ledger.open(people).unit == "one user added or removed"
+
+
+def test_a_ledger_of_so_many_records_takes_as_many_units(points):
+    for records, code in ((5, 3), (42, 0)):
+        books = points.parent / f"{records}.ledger"
+        Ledger.create(books, budget=50, records=records)
+        result, _ = run(points, *SMALL, "--bounded", "--ledger", books)
+        assert result.exit_code == code, result.output
+    # for units added or removed their number is private: not even the right one is taken
+    for records in (5, 42):
+        books = points.parent / f"private{records}.ledger"
+        Ledger.create(books, budget=50, records=records)
+        result, _ = run(points, *SMALL, "--ledger", books)
+        assert result.exit_code == 3
+        assert "is private" in said(result)
+        assert "42 trajectories" not in said(result)
+
+
+def test_a_release_names_its_charge_and_what_was_done_before(points):
+    books = points.parent / "days.ledger"
+    report = points.parent / "report.html"
+    Ledger.create(books, budget=50)
+    more = ["--ledger", books, "--clip", "--merge-stays", "--keep-first"]
+    result, _ = run(points, *SMALL, *more, "--report", report)
+    first = Ledger.open(books).history()[0]
+    assert f"charge 1, {first.hash}" in said(result)
+    assert f"charge 1, {first.hash}" in report.read_text()
+    assert "points.csv, written to out.csv" in first.what
+    result, _ = run(points, *SMALL, *more, "--json")
+    told = json.loads(result.output)
+    assert (told["charge"], told["charge_hash"]) == (2, Ledger.open(books).head)
+    before = " ".join(told["before"])
+    for words in ("a grid of", "nearest cell", "merged into", "the first row was kept"):
+        assert words in before
+    assert NoisyTree.from_dict(told).epsilon == 1
+
+
+def test_a_release_does_not_count_repeated_rows(points):
+    text = points.read_text()
+    points.write_text(text + "p0,2020-01-01 10:03:00,39.901,116.301,a\n")
+    report = points.parent / "report.html"
+    result, _ = run(points, *SMALL, "--keep-first", "--report", report)
+    assert result.exit_code == 0, result.output
+    assert "the first row was kept" in said(result)
+    assert "left out" not in said(result) + report.read_text()
+
+
+def test_planar_noise_says_what_a_path_costs(points):
+    arguments = ["--mechanism", "planar", "--epsilon", "2", "--radius", "100", "--split", "90s"]
+    report = points.parent / "report.html"
+    result, _ = run(points, *arguments, *BOX, "--report", report)
+    assert "epsilon 8 for all 4 points of the user with the most, each within 100 m" in said(result)
+    assert "epsilon 8 for all 4 points" in report.read_text()
+    result, _ = run(points, *arguments, *BOX, "--json", "--force")
+    path = json.loads(result.output)["path"]
+    assert (path["points"], path["metres"]) == (4, 100)
+    assert path["epsilon"] == pytest.approx(8)
+    books = points.parent / "days.ledger"
+    Ledger.create(books, budget=50)
+    result, _ = run(points, *arguments, *BOX, "--ledger", books, "--force")
+    assert result.exit_code == 3
+    assert "cannot be counted in a ledger" in said(result)
+    assert "record elsewhere" in said(result)
+
+
+def test_single_places_are_warned_about_and_cells_have_coordinates(points):
+    arguments = ["--mechanism", "ngrams", "--epsilon", "60", "--length", "4", *BOX, "--force"]
+    assert "every walk is one point long" in said(run(points, *arguments, "--levels", "1")[0])
+    result, _ = run(points, *arguments, "--levels", "2", "--speed", "1", "--step", "1min")
+    assert "one point long" not in said(result)
+    assert "the first is r0c0 (39.90" in said(result)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif("CORRDP_DATA" not in os.environ, reason="CORRDP_DATA names no data directory")
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.scopes import spread_over
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.guarantees import L1, Pure
+from corrdp.levels import step_down, step_up
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Query, Series, Sum
@@ -50,6 +51,7 @@ def calibrate(
     method: str = "best",
     confidence: float | None = None,
     adversary: Literal["all", "none"] = "all",
+    coarse: bool = False,
 ) -> Calibration: ...
 
 
@@ -62,6 +64,7 @@ def calibrate(
     method: str = "best",
     confidence: float | None = None,
     adversary: Literal["all", "none"] = "all",
+    coarse: bool = False,
 ) -> Calibration | SeriesCalibration:
     """Largest epsilon, and so least noise, whose leakage on the model is at most the target.
 
@@ -85,6 +88,10 @@ def calibrate(
     adversary : {"all", "none"}
         For a :class:`~corrdp.queries.Series`: "none" promises only against an adversary who knows
         no other record.
+    coarse : bool
+        Round the level that is found to ten steps a decade, to the safe side: epsilon down, or
+        the target up where epsilon is given. With all its digits it would tell the numbers fitted
+        from private data.
 
     Returns
     -------
@@ -123,6 +130,8 @@ def calibrate(
         raise InputError(f"query must be Count, Sum, Mean, Histogram or Series, got {query!r}")
     query = resolved(model, query)
     if isinstance(query, Series):
+        if coarse:
+            raise InputError("coarse levels are for a curator's release; leave coarse out")
         if confidence is not None:
             raise NotApplicableError("a series is calibrated for one kernel, not for a region")
         from corrdp.sanitizing import calibrate_series
@@ -144,7 +153,8 @@ def calibrate(
 
     if epsilon is not None:
         leak = measure(_positive("epsilon", epsilon))
-        return Calibration(leak.value, float(epsilon), leak, query, model)
+        promised = step_up(leak.value) if coarse and math.isfinite(leak.value) else leak.value
+        return Calibration(promised, float(epsilon), leak, query, model)
     goal = _positive("target", target)
 
     most = goal * _room(model, query)
@@ -157,6 +167,8 @@ def calibrate(
         level = search(_any_length(model, query))
     except NotApplicableError:  # the bound grows with the length
         level = search(model)
+    if coarse:
+        level = step_down(level)
     leak = measure(level)
     while leak.value > goal:  # rounding at the last step
         level = math.nextafter(level * (1.0 - 1e-12), 0.0)

@@ -11,6 +11,8 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 from corrdp.accounting.checker_curves import total_variation
@@ -22,6 +24,8 @@ from corrdp.accounting.checker_distances import (
     name_of,
 )
 from corrdp.accounting.checker_listed import Listed, must_be_listed
+from corrdp.accounting.checker_plan import number, plan_problems
+from corrdp.accounting.checker_verdicts import UNITS, check_verdicts, total_problems
 from corrdp.errors import InputError
 
 _WORK = 20_000_000  # losses of one release for one pair
@@ -32,13 +36,29 @@ _CLOSE = 1e-9
 class ProofCheck:
     """What came of a re-check: ``problems`` says where a number is wrong.
 
-    ``skipped`` names what was not re-checked: totals for which this checker has no formula, and
-    those of which it checked the witness alone because there are too many neighbours.
+    Parameters
+    ----------
+    checked : int
+        How many totals were re-checked.
+    problems : tuple of str
+        What is wrong with the plan, its totals or its verdicts.
+    skipped : tuple of str
+        What was not re-checked: totals for which this checker has no formula, those of which it
+        checked the witness alone because there are too many neighbours, and claims about them.
+    proved : tuple of str
+        What was confirmed for every pair of neighbours: totals and verdicts, in words.
+    assumed : tuple of str
+        What the plan states and no program can check.
+    rejected : int
+        How many claims of the plan do not hold. A proof that says so may well be right.
     """
 
     checked: int
     problems: tuple[str, ...]
     skipped: tuple[str, ...] = ()
+    proved: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    rejected: int = 0
 
     @property
     def holds(self) -> bool:
@@ -47,11 +67,15 @@ class ProofCheck:
 
     def __repr__(self) -> str:
         word = "DOES NOT HOLD" if self.problems else "holds" if self.checked else "NOT CHECKED"
-        lines = [f"Proof {word}: {self.checked} totals re-checked"]
+        many = "1 total" if self.checked == 1 else f"{self.checked} totals"
+        claims = "1 claim" if self.rejected == 1 else f"{self.rejected} claims"
+        no = f", and {claims} of the plan REJECTED" if self.rejected else ""
         return "\n".join(
             [
-                *lines,
+                f"Proof {word}: {many} re-checked{no}",
                 *(f"  problem      {p}" for p in self.problems),
+                *(f"  proved       {p}" for p in self.proved if self.holds),
+                *(f"  assumes      {a}" for a in self.assumed if self.holds),
                 *(f"  not checked  {s}" for s in self.skipped),
             ]
         )
@@ -63,6 +87,9 @@ class ProofCheck:
             "problems": list(self.problems),
             "holds": self.holds,
             "skipped": list(self.skipped),
+            "proved": list(self.proved) if self.holds else [],
+            "assumed": list(self.assumed),
+            "rejected": self.rejected,
         }
 
 
@@ -99,46 +126,81 @@ def check_proof(proof: dict[str, Any]) -> ProofCheck:
 
 
 def _check(proof: dict[str, Any]) -> ProofCheck:
-    plan, problems, skipped, checked = proof["plan"], [], [], 0
-    unproved: set[tuple[str, str]] = set()
-    found: dict[tuple[str, str], float] = {}
+    plan = proof["plan"]
+    problems = plan_problems(plan)
+    if problems:  # what is added up over such a plan means nothing
+        return ProofCheck(0, tuple(problems))
+    problems += total_problems(plan, proof["totals"])
+    skipped, proved, checked = [], [], 0
+    known: dict[tuple[str, str], float | None] = {}  # None where it is not proved
     for k, total in enumerate(proof["totals"]):
         where = f"totals[{k}] ({total['target']})"
-        unproved.add((str(total["target"]), total["notion"]))
+        key = str(total["target"]), total["notion"]
+        known[key] = None
+        if not number(total["value"], infinite=True):
+            continue  # said among the problems
         curves = total["notion"] == "tradeoff"
         steps = [r for r in plan["releases"] if curves or r["notion"] == total["notion"]]
         try:
-            worst, complete = _re_add(plan["domain"], total, steps)
+            wrong, complete = _re_add(plan["domain"], total, steps)
         except Unknown as reason:
             skipped.append(f"{where}: {reason}")
             continue
         checked += 1
-        unproved.discard((str(total["target"]), total["notion"]))
-        found[str(total["target"]), total["notion"]] = float(total["value"])
+        problems += [f"{where}: {p}" for p in wrong]
         if not complete:
             skipped.append(f"{where}: too many neighbours; the witness alone was checked")
-        problems += [f"{where}: {p}" for p in worst]
-    if not proof["totals"]:
-        problems.append("no total is given, so nothing was checked")
-    verdicts = proof.get("verdicts", ())
-    if [verdict["claim"] for verdict in verdicts] != plan.get("claims", []):
-        problems.append("the verdicts are not about the claims of the plan")
-    for k, verdict in enumerate(verdicts):
-        claim = verdict["claim"]
-        notion = "pure" if "eps" in claim else "gaussian"
-        value = found.get((str(claim["target"]), notion))
-        level = float(claim.get("eps", claim.get("mu")))
-        if value is None and verdict["holds"] and (str(claim["target"]), notion) not in unproved:
-            problems.append(f"verdicts[{k}]: {level:g} is said to hold, and no total backs it")
-        mixed = any(r["notion"] != notion for r in plan["releases"])
-        if value is not None and verdict["holds"] and (value > level * (1 + _CLOSE) or mixed):
-            problems.append(f"verdicts[{k}]: {level:g} is said to hold, and the total is {value:g}")
-    return ProofCheck(checked, tuple(problems), tuple(skipped))
+            continue
+        known[key] = float(total["value"])
+        proved.append(f"{total['target']}: {UNITS[total['notion']]} {known[key]:.6g}")
+    told = check_verdicts(plan, proof.get("verdicts", []), known, partial(_implied_mu, plan))
+    return ProofCheck(
+        checked,
+        (*problems, *told.problems),
+        (*skipped, *told.skipped),
+        (*proved, *told.proved),
+        tuple(_assumed(plan["releases"])),
+        told.rejected,
+    )
+
+
+def _assumed(releases: list[Any]) -> Iterator[str]:
+    for release in releases:
+        for p in release.get("preprocessing", ()):
+            factor = p.get("sensitivity")
+            yield (
+                f"preprocessing {p.get('name')!r} of {release['id']!r} works on what its map gives "
+                f"and spreads neighbours at most {1.0 if factor is None else factor:g} times apart"
+            )
+
+
+class _Measured:
+    """Losses of some releases between two data sets, and the neighbours of a target."""
+
+    def __init__(self, domain: Any, target: Any, steps: list[Any]):
+        self.domain, self.target, self.steps = domain, target, steps
+        self.listed = Listed(domain, steps, target) if must_be_listed(domain, target) else None
+
+    def each(self, one: Any, two: Any) -> tuple[float, ...]:
+        """The loss of each release."""
+        away = [
+            self.listed.distance(k, one, two)
+            if self.listed
+            else max(distance_of(self.domain, s, self.target, one, two) for s in candidates(step))
+            for k, step in enumerate(self.steps)
+        ]
+        return tuple(_times(_level(s), d) for s, d in zip(self.steps, away, strict=True))
+
+    def neighbours(self) -> Iterator[tuple[Any, Any]]:
+        """Two data sets for every way in which neighbours differ."""
+        if self.listed:
+            return self.listed.neighbours(self.target)
+        return _neighbours(self.domain, self.target)
 
 
 def _re_add(domain: Any, total: Any, steps: list[Any]) -> tuple[list[str], bool]:
     value, notion, target = float(total["value"]), total["notion"], total["target"]
-    listed = Listed(domain, steps, target) if must_be_listed(domain, target) else None
+    measured = _Measured(domain, target, steps)
     known: dict[tuple[float, ...], float] = {}
 
     def together(each: tuple[float, ...]) -> float:
@@ -149,18 +211,10 @@ def _re_add(domain: Any, total: Any, steps: list[Any]) -> tuple[list[str], bool]
                 known[each] = math.hypot(*each) if notion == "gaussian" else sum(each)
         return known[each]
 
-    def loss(one: Any, two: Any) -> float:
-        away = [
-            listed.distance(k, one, two)
-            if listed
-            else max(distance_of(domain, s, target, one, two) for s in candidates(step))
-            for k, step in enumerate(steps)
-        ]
-        return together(tuple(_times(_level(s), d) for s, d in zip(steps, away, strict=True)))
-
     problems = []
     if total["witness"] is not None:
-        attained = max(loss(a, b) for a, b in _pairs_of(domain, target, total["witness"]))
+        pairs = _pairs_of(domain, target, total["witness"])
+        attained = max(together(measured.each(a, b)) for a, b in pairs)
         if not _same(attained, value):
             problems.append(f"the witness loses {attained:g}, not {value:g}")
         parts = {name: float(x) for name, x in total["losses"]}
@@ -169,16 +223,64 @@ def _re_add(domain: Any, total: Any, steps: list[Any]) -> tuple[list[str], bool]
             problems.append(f"the losses add up to {added:g}, not {value:g}")
     elif value != 0:
         problems.append(f"a total of {value:g} without a witness")
+    # a whole release that is 0-DP and depends on the data does not exist
+    nothing = [s for s in steps if s["mode"] == "common" and _says_zero(s)]
+    moved = _Measured(domain, target, [{**s, "eps": 1.0} for s in nothing])
     work = 0
-    for one, two in listed.neighbours(target) if listed else _neighbours(domain, target):
-        work += len(steps)
+    for one, two in measured.neighbours():
+        work += len(steps) + len(nothing)
         if work > _WORK:
             return problems, False
-        lost = loss(one, two)
+        for step, loss in zip(nothing, moved.each(one, two), strict=True):
+            if loss > 0:
+                problems.append(
+                    f"release {step['id']!r} is said to cost 0 as a whole, and reads what differs "
+                    f"between {one!r} and {two!r}"
+                )
+                return problems, True
+        lost = together(measured.each(one, two))
         if lost > value * (1 + _CLOSE):
             problems.append(f"neighbours {one!r} and {two!r} lose {lost:g}, more than {value:g}")
             break
     return problems, True
+
+
+def _says_zero(step: Any) -> bool:
+    given = step.get("eps")
+    none = not any(given) if isinstance(given, list) else given == 0
+    return step["notion"] == "pure" and none
+
+
+def _implied_mu(plan: Any, target: Any) -> float | None:
+    """The mu of pure and Gaussian releases together; None where it cannot be re-checked."""
+    releases = plan["releases"]
+    choice = any("any" in r["map"] for r in releases if r["map"] != "identity")
+    if any(r["notion"] == "tradeoff" for r in releases) or (
+        choice and any(r["notion"] == "gaussian" for r in releases)
+    ):
+        return math.inf
+    try:
+        measured, worst, work = _Measured(plan["domain"], target, releases), 0.0, 0
+        for one, two in measured.neighbours():
+            work += len(releases)
+            if work > _WORK:
+                return None
+            each = measured.each(one, two)
+            pure = [x for x, r in zip(each, releases, strict=True) if r["notion"] == "pure"]
+            noisy = [x for x, r in zip(each, releases, strict=True) if r["notion"] != "pure"]
+            # where maps are chosen, that losses add up is proved for their sum alone
+            implied = _mu(sum(pure)) if choice else math.hypot(*map(_mu, pure))
+            worst = max(worst, math.hypot(implied, *noisy))
+    except Unknown:
+        return None
+    return worst
+
+
+def _mu(epsilon: float) -> float:
+    """Every test errs as often under epsilon-DP as under mu-GDP, or more often."""
+    rare = math.exp(-epsilon)
+    error = rare / (1.0 + rare)
+    return -2.0 * NormalDist().inv_cdf(error) if error > 0 else math.inf
 
 
 def _times(level: float, distance: float) -> float:
@@ -195,7 +297,8 @@ def _level(step: Any) -> float:
     counted = isinstance(given, list) or step["notion"] == "tradeoff"
     level = 1.0 if counted else float(given)
     for p in step.get("preprocessing", ()):
-        level *= 1.0 if p["sensitivity"] is None else float(p["sensitivity"])
+        factor = p.get("sensitivity")
+        level *= 1.0 if factor is None else float(factor)
     return level
 
 

@@ -72,13 +72,21 @@ class Composition:
         )
 
     def _names(self) -> str:
-        return ", ".join(str(total.target) for total in self.totals) or "no totals"
+        names = dict.fromkeys(str(total.target) for total in self.totals)
+        return ", ".join(names) or "no totals"
 
     @property
     def only(self) -> Total:
         """The one total; refused when there are several."""
         if len(self.totals) == 1:
             return self.totals[0]
+        if len({total.target for total in self.totals}) == 1:
+            both = " and ".join(f"{t.notion} {t.value:.6g}" for t in self.totals)
+            raise CompositionError(
+                f"this account has 2 totals at {self._names()} ({both}): pure and Gaussian "
+                "releases have no number in common. Put them into two plans, or claim a mu: a pure "
+                "total implies one"
+            )
         raise CompositionError(
             f"this account has {len(self.totals)} totals ({self._names()}); choose one, "
             "account(plan, target)"
@@ -153,6 +161,7 @@ class Composition:
         return self._verdicts(self.plan.claims)
 
     def _verdicts(self, claims: Sequence[Claim]) -> tuple[Verdict, ...]:
+        from corrdp.accounting.implied import level_at
         from corrdp.accounting.mistakes import parallel_claim
 
         verdicts = []
@@ -160,10 +169,7 @@ class Composition:
             with at(f"claims[{k}]"):
                 check_target(self.plan.domain, claim.target)
             part = replace(self.plan, targets=(claim.target,), claims=())
-            totals = account(part).totals
-            found = max((t.value for t in totals if t.notion == claim.notion), default=0.0)
-            if any(t.notion != claim.notion for t in totals):
-                found = math.inf  # the claim leaves some releases out
+            found = level_at(part, claim)
             holds = found <= claim.level * (1 + _SLACK)
             finding = "" if holds or not parallel_claim(self.plan, claim) else "L-10"
             verdicts.append(Verdict(claim, found, holds, finding))

@@ -38,6 +38,7 @@ from corrdp.accounting.ledger_file import (
     writing,
 )
 from corrdp.accounting.ledger_history import (
+    RECORD,
     Charge,
     Head,
     Header,
@@ -47,6 +48,7 @@ from corrdp.accounting.ledger_history import (
     check_first,
     check_head,
     check_kept,
+    check_unit,
     now,
 )
 from corrdp.accounting.ledger_units import MOST, UNIT, Runs, budget_units, written
@@ -168,6 +170,7 @@ class Ledger:
         *,
         what: str,
         model: Model | None = None,
+        unit: str | None = None,
     ) -> Charge:
         """Write down a release before it is made; once this returns, the charge is on disk.
 
@@ -181,6 +184,10 @@ class Ledger:
         model : Model, optional
             What the release was calibrated with. A BDP ledger refuses another than its own; a DP
             ledger charges the model's private fit along with its first release.
+        unit : str, optional
+            Whom epsilon protects, in words, such as "one user replaced"; left out, one record. The
+            first charge fixes the unit of a DP ledger, and another is refused: epsilons for
+            different units do not add up.
 
         Returns
         -------
@@ -189,7 +196,8 @@ class Ledger:
         Raises
         ------
         RefusedError
-            When it does not fit; the message says what remains. Nothing is charged then.
+            When it does not fit, and the message says what remains; or when the unit is not the
+            ledger's. Nothing is charged then.
 
         Examples
         --------
@@ -205,9 +213,18 @@ class Ledger:
         """
         if not isinstance(what, str) or not what.strip() or _unwritable(what):
             raise InputError(f"what must say in words what is released, got {what!r}")
+        if unit is not None and (
+            not isinstance(unit, str) or not unit.strip() or _unwritable(unit)
+        ):
+            raise InputError(f"unit must say in words whom epsilon protects, got {unit!r}")
+        if unit is not None and self.kind == "bdp":
+            raise RefusedError(
+                "a BDP ledger is about the records of its model, and this release is about "
+                f"{unit}: use a DP ledger"
+            )
         runs = Runs.charged(epsilon, self.records)
         digest = None if model is None else self._check_model(model)
-        wanted = [Wanted("release", what, runs, digest)]
+        wanted = [Wanted("release", what, runs, digest, unit)]
         if model is not None and (fit := fit_units(model)):
             wanted.insert(0, fit_of(model, fit))
         return self._append(wanted)[-1]
@@ -246,6 +263,7 @@ class Ledger:
                 pending = [w for w in wanted if w.kind != "fit" or not has_fit(db, str(w.digest))]
                 if not pending:
                     return []
+                check_unit(read_charges(db, most=1), pending)
                 total = sum((w.runs for w in pending), start=head.total)
                 quick = self._budget.is_quick(total)
                 if quick:
@@ -314,6 +332,13 @@ class Ledger:
     def records(self) -> int | None:
         """How many records the data set has, where known."""
         return self.header.records
+
+    @property
+    def unit(self) -> str | None:
+        """Whom the epsilons protect, in words, as the first charge said; None before it."""
+        with opened(self.path) as db, reading(db):
+            first = read_charges(db, most=1)
+        return first[0].unit or RECORD if first else None
 
     @property
     def digest(self) -> str | None:
@@ -403,6 +428,7 @@ class Ledger:
             "remaining": self._budget.room(head.total, Runs.scalar(1)),
             "unit": 1 / UNIT,
             "records": self.records,
+            "protects": charges[0].unit or RECORD if charges else None,
             "digest": self.digest,
             "made": self.header.made,
             "assumptions": list(self.assumptions),
@@ -419,6 +445,8 @@ class Ledger:
         ]
         if self.records is not None:
             lines.append(f"  records      {self.records}")
+        if charges and charges[0].unit is not None:
+            lines.append(f"  unit         {charges[0].unit}")
         if self.digest is not None:
             lines.append(f"  model        {self.digest[:12]}")
         lines += [f"  assumes      {text}" for text in self.assumptions]

@@ -14,7 +14,7 @@ from corrdp.accounting.ledger_units import Runs
 from corrdp.errors import CorrdpError, InputError, RefusedError
 
 APPLICATION = 0x43445031  # "CDP1" in the file's header: this is a corrdp ledger
-VERSION = 1
+VERSION = 2  # 2: charges name their unit
 PATIENCE = 60.0  # seconds to wait for another process
 # FULL would leave the removal of the journal to the file system: after a power cut the journal
 # may be back, and undo a charge whose answer is out. EXTRA syncs the directory as well.
@@ -24,7 +24,7 @@ _SCHEMA = (
     "CREATE TABLE ledger (id TEXT NOT NULL, kind TEXT NOT NULL, budget INTEGER NOT NULL, "
     "records INTEGER, digest TEXT, model TEXT, made TEXT NOT NULL)",
     "CREATE TABLE charges (number INTEGER PRIMARY KEY, made TEXT NOT NULL, kind TEXT NOT NULL, "
-    "what TEXT NOT NULL, epsilon TEXT NOT NULL, digest TEXT, hash TEXT NOT NULL)",
+    "what TEXT NOT NULL, epsilon TEXT NOT NULL, digest TEXT, unit TEXT, hash TEXT NOT NULL)",
     "CREATE TABLE head (number INTEGER NOT NULL, hash TEXT NOT NULL, total TEXT NOT NULL)",
     "CREATE TRIGGER charges_stay BEFORE UPDATE ON charges "
     "BEGIN SELECT RAISE(ABORT, 'charges are append-only'); END",
@@ -113,13 +113,13 @@ def read_head(db: sqlite3.Connection) -> Head:
 def read_charges(db: sqlite3.Connection, after: int = 0, most: int = -1) -> list[Charge]:
     """Charges in order, those with a number above ``after``; at most ``most`` (-1: all)."""
     rows = db.execute(
-        "SELECT number, made, kind, what, epsilon, digest, hash FROM charges "
+        "SELECT number, made, kind, what, epsilon, digest, unit, hash FROM charges "
         "WHERE number > ? ORDER BY number LIMIT ?",
         (after, most),
     )
     return [
-        Charge(number, made, kind, what, _runs(epsilon, f"charge {number}"), digest, seal)
-        for number, made, kind, what, epsilon, digest, seal in rows
+        Charge(number, made, kind, what, _runs(epsilon, f"charge {number}"), digest, unit, seal)
+        for number, made, kind, what, epsilon, digest, unit, seal in rows
     ]
 
 
@@ -142,7 +142,8 @@ def append(db: sqlite3.Connection, head: Head, wanted: Sequence[Wanted]) -> list
         charge, head = want.after(head)
         row = charge.to_dict() | {"epsilon": canonical(charge.runs.to_json())}
         db.execute(
-            "INSERT INTO charges VALUES (:number, :made, :kind, :what, :epsilon, :digest, :hash)",
+            "INSERT INTO charges VALUES "
+            "(:number, :made, :kind, :what, :epsilon, :digest, :unit, :hash)",
             row,
         )
         charges.append(charge)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from corrdp.accounting.ledger_units import Runs, level, written
-from corrdp.errors import InputError
+from corrdp.errors import InputError, RefusedError
 
 _SHOWN = 80  # characters of a charge's words in a table
 _KEPT = 12  # digits of a hash that are enough to tell it from others
@@ -75,6 +75,8 @@ class Charge:
         Epsilon of each record, in units of 1e-12.
     digest : str or None
         Fingerprint of the model that the release was calibrated with, where one was named.
+    unit : str or None
+        Whom its epsilon protects, in words; None is one record of the data set.
     hash : str
         SHA-256 of the hash before, this charge, and the sum of all charges up to this one.
     """
@@ -85,6 +87,7 @@ class Charge:
     what: str
     runs: Runs
     digest: str | None
+    unit: str | None
     hash: str
 
     @property
@@ -117,6 +120,7 @@ class Charge:
             "what": self.what,
             "epsilon": self.runs.to_json(),
             "digest": self.digest,
+            "unit": self.unit,
         }
 
     def sealed(self, before: str, total: Runs) -> str:
@@ -132,11 +136,12 @@ class Wanted:
     what: str
     runs: Runs
     digest: str | None
+    unit: str | None = None
 
     def after(self, head: Head) -> tuple[Charge, Head]:
         """The charge as it follows on a head, and the head that it leaves."""
         number, total = head.number + 1, head.total + self.runs
-        bare = Charge(number, now(), self.kind, self.what, self.runs, self.digest, "")
+        bare = Charge(number, now(), self.kind, self.what, self.runs, self.digest, self.unit, "")
         charge = replace(bare, hash=bare.sealed(head.hash, total))
         return charge, Head(number, charge.hash, total)
 
@@ -193,7 +198,7 @@ def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
     Examples
     --------
     >>> header = Header("a", "dp", 10, None, None, None, "")
-    >>> charge = Charge(1, "", "release", "count", Runs.scalar(3), None, "")
+    >>> charge = Charge(1, "", "release", "count", Runs.scalar(3), None, None, "")
     >>> check_chain(header, [charge], Head(1, "", Runs.scalar(3)))
     Traceback (most recent call last):
         ...
@@ -250,6 +255,29 @@ def check_head(header: Header, head: Head, last: Sequence[Charge]) -> None:
         raise InputError(f"the last charge or the total of the ledger was changed; {_LOOK}")
 
 
+def check_unit(first: Sequence[Charge], wanted: Sequence[Wanted]) -> None:
+    """Refuse charges of another unit than the first one's: their epsilons do not add up.
+
+    Examples
+    --------
+    >>> charge = Charge(1, "", "release", "count", Runs.scalar(3), None, None, "")
+    >>> check_unit([charge], [Wanted("release", "tree", Runs.scalar(3), None, "one user replaced")])
+    Traceback (most recent call last):
+        ...
+    corrdp.errors.RefusedError: this ledger adds up epsilons for one record, and 'tree' has its ...
+    """
+    kept = (first or wanted)[0].unit
+    for want in wanted:
+        if want.unit != kept:
+            raise RefusedError(
+                f"this ledger adds up epsilons for {kept or RECORD}, and {want.what!r} has its "
+                f"epsilon for {want.unit or RECORD}: these do not add up. Keep a ledger for each "
+                "unit, or convert in a plan (corrdp account) and charge the epsilon for the "
+                "ledger's own unit. Nothing was charged"
+            )
+
+
+RECORD = "one record"
 _LOOK = "corrdp ledger check (ledger.check()) says where"
 _RESTORE = "restore a copy that checks, and count every release that it lacks as made"
 

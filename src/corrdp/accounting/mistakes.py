@@ -129,13 +129,25 @@ def induced_metrics(plan: Plan) -> list[Finding]:
 
 
 def unpriced_preprocessing(plan: Plan) -> list[Finding]:
-    """L-15: preprocessing that learns from the data, with no sensitivity stated."""
-    return [
-        Finding("L-15", "error", f"releases[{k}] ({step.id!r})", unpriced(p.name))
-        for k, step in enumerate(plan.steps)
-        for p in step.preprocessing
-        if not p.priced
-    ]
+    """L-15: preprocessing that learns from the data unpriced; a price that is taken on trust."""
+    found = []
+    for k, step in enumerate(plan.steps):
+        where = f"releases[{k}] ({step.id!r})"
+        for p in step.preprocessing:
+            if not p.priced:
+                found.append(Finding("L-15", "error", where, unpriced(p.name)))
+            elif p.sensitivity is not None and p.sensitivity != 1:
+                word = "lowers" if p.sensitivity < 1 else "raises"
+                found.append(
+                    Finding(
+                        "L-15",
+                        "warning",
+                        where,
+                        f"the sensitivity {p.sensitivity:g} of {p.name!r} {word} the level, and is "
+                        "taken as stated. Prove it, or compute it: corrdp.metric.sensitivity",
+                    )
+                )
+    return found
 
 
 def unpriced(name: str) -> str:

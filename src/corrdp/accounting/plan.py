@@ -39,7 +39,8 @@ SCHEMA = {
     'l2 of the numbers (mode pre), or {"table": [[..]]} (labels, of optional)',
     "releases[].flags": '{"reads_previous_outputs": true, "map_depends_on_outputs": false, '
     '"released": true, "independent_noise": true}: how the release is made, where it differs',
-    "releases[].preprocessing": '[{"name": "clip", "sensitivity": 1.0, "learned": false}]',
+    "releases[].preprocessing": '[{"name": "clip", "sensitivity": 1.0, "learned": false}]: taken '
+    "as stated; below 1 in mode pre with l1, l2 or a table only",
     "claims": '[{"target": "bounded", "eps": 1.3}], eps or mu',
 }
 """The keys of a plan file and what they hold."""

@@ -11,6 +11,7 @@ import numpy as np
 from corrdp.accounting.choices import Choice
 from corrdp.accounting.flags import Flags
 from corrdp.accounting.maps import Columns, Identity, Map, Records
+from corrdp.accounting.preprocessing import Preprocessing, refuse_shrinking
 from corrdp.encoding import encode
 from corrdp.errors import CompositionError, InputError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
@@ -61,34 +62,6 @@ class DistanceTable:
         if self.labels is not None:
             body["labels"] = list(self.labels)
         return body if self.of is None else body | {"of": self.of.to_json()}
-
-
-@dataclass(frozen=True)
-class Preprocessing:
-    """What happens to the data before a release: clipping, outliers, cells.
-
-    Parameters
-    ----------
-    name : str
-    sensitivity : float, optional
-        How far it can spread neighbours apart (:func:`corrdp.metric.sensitivity.sensitivity`).
-        Left out, it must not learn from the data, and counts as 1.
-    learned : bool
-        Whether it looks at the data to decide what it does.
-    """
-
-    name: str
-    sensitivity: float | None = None
-    learned: bool = False
-
-    def __post_init__(self) -> None:
-        if self.sensitivity is not None:
-            check_distance("sensitivity", self.sensitivity)
-
-    @property
-    def priced(self) -> bool:
-        """Whether its effect on the guarantee is known."""
-        return not self.learned or self.sensitivity is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +121,9 @@ class Step:
         if self.metric in ("l1", "l2"):
             self._check_numbers()
         object.__setattr__(self, "preprocessing", tuple(self.preprocessing))
+        real = self.metric in ("l1", "l2") or isinstance(self.metric, DistanceTable)
+        if not (real and self.mode == "pre"):
+            refuse_shrinking(self.preprocessing, common=self.mode == "common")
         self._check_choice()
 
     def _check_choice(self) -> None:

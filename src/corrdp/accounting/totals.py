@@ -276,7 +276,21 @@ def _how_made(steps: Sequence[Step]) -> list[str]:
             f"{_named(hidden)} is not published and counts all the same: what is published may "
             "carry what it said"
         )
-    return said
+    return said + [_preprocessed(step) for step in steps if step.preprocessing]
+
+
+def _preprocessed(step: Step) -> str:
+    """What is believed about preprocessing: its sensitivity is stated, and nobody checked it."""
+    factors = [
+        f"{p.name!r} not at all, fixed in advance"
+        if p.sensitivity is None
+        else f"{p.name!r} at most {p.sensitivity:g} times"
+        for p in step.preprocessing
+    ]
+    return (
+        f"preprocessing of {step.id!r} works on what its map gives and spreads neighbours apart as "
+        f"stated, not checked: {', '.join(factors)}"
+    )
 
 
 def _where_it_holds(target: Granularity, steps: Sequence[Step]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,29 @@ from corrdp.accounting.plan import Claim
 from corrdp.encoding import encode
 
 
+def apart(one: float, two: float, *, differ: bool) -> tuple[str, str]:
+    """Two numbers in words, with as many digits as it takes to tell them apart if they differ.
+
+    Examples
+    --------
+    >>> apart(1 - 1e-9, 1.0, differ=True)
+    ('0.999999999', '1')
+    >>> apart(1.8, 1.8000000000000003, differ=False)
+    ('1.8', '1.8')
+    """
+    digits = 6
+    while differ and digits < 17 and f"{one:.{digits}g}" == f"{two:.{digits}g}":
+        digits += 1
+    return f"{one:.{digits}g}", f"{two:.{digits}g}"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Whether a claimed total holds.
 
-    ``found`` is the total that was computed; ``finding`` names the lint rule that explains how
-    the claim went wrong, where one does.
+    ``found`` is the total that was computed, inf where the releases have none in the unit of the
+    claim; for a claim of mu, pure releases count with the mu that they imply. ``finding`` names
+    the lint rule that explains how the claim went wrong, where one does.
     """
 
     claim: Claim
@@ -25,8 +43,11 @@ class Verdict:
     def __repr__(self) -> str:
         word = "holds" if self.holds else "REJECTED"
         unit = "epsilon" if self.claim.notion == "pure" else "mu"
-        text = f"claim {unit} {self.claim.level:g} at {self.claim.target}: {word}"
-        return f"{text}, found {self.found:.6g}" + (f" ({self.finding})" if self.finding else "")
+        claimed, found = apart(self.claim.level, self.found, differ=not self.holds)
+        if math.isinf(self.found):
+            found = f"no finite {unit}"
+        text = f"claim {unit} {claimed} at {self.claim.target}: {word}, found {found}"
+        return text + (f" ({self.finding})" if self.finding else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""

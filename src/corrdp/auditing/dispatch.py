@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp.auditing.commands import Command
-from corrdp.auditing.judging import audit_samples, read_claim
+from corrdp.auditing.judging import audit_samples, check_confidence, read_claim
 from corrdp.auditing.outputs import Reader, within
 from corrdp.auditing.protocols import audit_protocol
 from corrdp.auditing.reports import reader
 from corrdp.auditing.results import Audit
-from corrdp.auditing.running import collect
-from corrdp.auditing.samples import Samples
+from corrdp.auditing.running import check_jobs, check_time, collect
+from corrdp.auditing.samples import Samples, fingerprint
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate, Pure
 from corrdp.mechanisms.local.base import LocalProtocol
 
 if TYPE_CHECKING:
     from corrdp.models.base import Model
+
+_ONCE = "one audit per data set, of all runs that were recorded: the best of several proves nothing"
 
 
 def audit(
@@ -50,10 +52,11 @@ def audit(
     - x and x' are neighbours: **any two of the inputs are taken to be**,
     - S is chosen by the attacks, never by the outputs that it is tested on.
 
-    ``violated`` is a proof up to the confidence: a lower limit of epsilon lies above the claim.
-    ``holds`` says that no attack tried found more than is claimed although it would have seen an
-    excess of 5 %; it proves nothing about other attacks and other inputs. Otherwise it is
-    ``undecided``, and ``runs_needed`` tells how many runs may decide.
+    ``violated`` is a proof up to the confidence: a lower limit of epsilon lies above the claim;
+    ``scope`` tells whether for any mechanism, or if it belongs to the family claimed.
+    ``holds`` says that no attack tried beats the claim by more than 5 %, with runs that could have
+    shown it (``unseen`` tells in which events not); it proves nothing about other attacks and
+    other inputs. Otherwise it is ``undecided``, and ``runs_needed`` tells how many runs may decide.
 
     Callables and commands run in worker processes, a process for each batch
     (:func:`corrdp.auditing.running.collect`): one that crashes, puts out NaN or something outside
@@ -82,7 +85,8 @@ def audit(
     confidence : float
         Joint level of all limits.
     rng : numpy.random.Generator, optional
-        Fixed: a fixed result, whatever ``jobs`` is.
+        Fixed: a fixed result, whatever ``jobs`` is. Left out with recorded outputs, it is derived
+        from them: auditing the same data again and again until a split pleases proves nothing.
     model : Model, optional
         The claim is a BDP level on records that depend on each other like this; see
         :func:`corrdp.auditing.correlated.audit_model`.
@@ -110,9 +114,15 @@ def audit(
     >>> found.verdict, 1 < found.interval[0] < 1.3863
     ('violated', True)
     """
-    generator = np.random.default_rng() if rng is None else rng
-    if not isinstance(generator, np.random.Generator):
+    if rng is not None and not isinstance(rng, np.random.Generator):
         raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}")
+    generator = np.random.default_rng() if rng is None else rng
+    check_jobs(jobs)
+    check_confidence(confidence)
+    check_time(time_limit)
+    guarantee = None if claim is None else read_claim(claim)[0]
+    if isinstance(guarantee, Approximate) and guarantee.delta >= 1:
+        raise InputError("delta = 1 claims nothing: every mechanism keeps it; give a delta below 1")
     options: dict[str, Any] = {"jobs": jobs, "time_limit": time_limit, "progress": progress}
     began = time.perf_counter()
     if claim is None and not (isinstance(mechanism, LocalProtocol) and model is None):
@@ -147,6 +157,8 @@ def audit(
         if inputs is not None:
             raise InputError("recorded outputs have their inputs: leave out inputs")
         samples = _read_recorded(mechanism, read)
+        if rng is None:
+            generator = np.random.default_rng(fingerprint(mechanism))
     else:
         samples, complete = collect(
             mechanism, _inputs(inputs, claim), runs, generator, read=read, **options
@@ -158,6 +170,8 @@ def audit(
         rng=generator,
         mechanism=_name(mechanism),
     )
+    if isinstance(mechanism, Samples):
+        found = replace(found, assumptions=(_ONCE, *found.assumptions))
     return replace(found, complete=complete, seconds=time.perf_counter() - began)
 
 

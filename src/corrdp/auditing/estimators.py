@@ -75,7 +75,7 @@ def success_delta(success: float, prior: Any, epsilon: float) -> float:
     0.5
     """
     reached, ranks = _likeliest(prior)
-    growth = math.exp(epsilon)
+    growth = math.exp(min(epsilon, 700.0))
     least = float((success * (growth - 1 + ranks) / reached).min()) - growth
     return max(0.0, least / float(ranks[-1] - 1))
 
@@ -112,18 +112,18 @@ def event_epsilon(likely: Any, unlikely: Any, delta: float = 0.0) -> Any:
     return np.maximum(np.maximum(above, below), 0.0)[()]
 
 
-def event_delta(likely: float, unlikely: float, epsilon: float) -> float:
+def event_delta(likely: Any, unlikely: Any, epsilon: float) -> Any:
     """The least delta at which an event can have two such probabilities (hockey stick).
 
     The larger of p - e^eps q and, for the complement, (1 - q) - e^eps (1 - p).
 
     Examples
     --------
-    >>> round(event_delta(.7310586, .2689414, .5), 6)
+    >>> round(float(event_delta(.7310586, .2689414, .5)), 6)
     0.287649
     """
-    growth = math.exp(epsilon)
-    return max(0.0, likely - growth * unlikely, 1 - unlikely - growth * (1 - likely))
+    p, q, growth = np.asarray(likely), np.asarray(unlikely), math.exp(min(epsilon, 700.0))
+    return np.maximum(0.0, np.maximum(p - growth * q, 1 - q - growth * (1 - p)))[()]
 
 
 def two_inputs_epsilon(

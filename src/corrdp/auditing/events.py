@@ -30,6 +30,8 @@ _PAIRS = 4  # of inputs, that differ most over all cells
 _EVENTS = 2  # events that are tested
 _CHOICE = 0.005  # level at which attacks are compared before one is tested
 _Z = 2.8  # about that level, for quick limits
+_TAIL = 2.0 ** -np.arange(5, 15)
+_SCALE = np.r_[_TAIL, np.arange(1, 32) / 32, 1 - _TAIL]  # shares at which scores are cut
 _WORK = 2**28  # numbers that guessing may look up
 
 
@@ -75,6 +77,12 @@ class Learner:
         self.table_rows = np.flatnonzero(part == 0)
         self.choice_rows = np.flatnonzero(part == 1)
         self.test_rows = np.flatnonzero(part >= 2)
+
+    @property
+    def fewest(self) -> int:
+        """Test runs of the input that has fewest."""
+        m = len(self.samples.inputs)
+        return int(np.bincount(self.samples.which[self.test_rows], minlength=m).min())
 
     @property
     def possible(self) -> bool:
@@ -193,17 +201,18 @@ class Learner:
             scores += self._ratio((own, *cell), (partner, *cell))
         return scores
 
-    def events(self, *, decides: bool) -> list[Frequencies]:
+    def events(self, *, decides: bool, thorough: bool = True) -> list[Frequencies]:
         """The most telling events, each between two inputs, on the runs of the test part.
 
         Parameters
         ----------
         decides : bool
-            Whether a verdict needs their upper limits; if not, they only look for violations, and
-            among fewer candidates.
+            Whether a verdict needs their upper limits; if not, they only look for violations.
+        thorough : bool
+            Among all candidates, or among fewer.
         """
         found: list[_Event] = []
-        for event in sorted(self._candidates(thorough=decides), key=lambda e: -e.low):
+        for event in sorted(self._candidates(thorough=thorough), key=lambda e: -e.low):
             if all({event.likely, event.unlikely} != {e.likely, e.unlikely} for e in found):
                 found.append(event)
             if len(found) == _EVENTS:
@@ -220,6 +229,42 @@ class Learner:
         )
         return Frequencies("event", statement, hits, len(rows[0]), false, len(rows[1]), decides)
 
+    def thresholds(self) -> Frequencies | None:
+        """Every event "score at least t" of a fine scale, for all pairs of inputs together.
+
+        A claim with delta is about the one event that shows most, not about some: only limits
+        that hold for all of them say that it is kept. The event that never happens is one: how
+        likely it may be after these runs is the smallest delta that can be told. None where the
+        pairs are too many.
+        """
+        m = len(self.samples.inputs)
+        if m > _ALL_PAIRS:
+            return None
+        counts: list[np.ndarray] = []
+        for x, y in itertools.combinations(range(m), 2):
+            tests = [self._of(self.test_rows, k) for k in (x, y)]
+            counts.append(np.array([[0], [len(tests[0])], [0], [len(tests[1])]]))
+            for score in self._scores(x, y, linear=True).values():
+                tuned = score(np.r_[self._of(self.choice_rows, x), self._of(self.choice_rows, y)])
+                scale = np.unique(np.quantile(tuned, _SCALE, method="lower"))
+                part = []
+                for rows in tests:
+                    part.append(len(rows) - np.searchsorted(np.sort(score(rows)), scale))
+                    part.append(np.full(len(scale), len(rows)))
+                counts.append(np.array(part))
+        hits, tries, false, false_tries = np.concatenate(counts, axis=1)
+        statement = f"{len(hits)} events 'learned score at least t', over all pairs of inputs"
+        return Frequencies("all events", statement, hits, tries, false, false_tries)
+
+    def _scores(
+        self, x: int, y: int, *, linear: bool
+    ) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
+        scores = {"learned log likelihood ratio": self._learned(x, y)}
+        line = self._linear(x, y) if linear else None
+        if line is not None:
+            scores["learned linear score"] = line
+        return scores
+
     def _candidates(self, *, thorough: bool) -> list[_Event]:
         cells = self._cells()
         found = [self._cell_event(*cell) for cell in cells]
@@ -230,11 +275,7 @@ class Learner:
         else:
             pairs = {(min(x, y), max(x, y)) for x, y, _, _ in cells} | self._told_apart()
         for x, y in sorted(pairs):
-            scores = {"learned log likelihood ratio": self._learned(x, y)}
-            linear = self._linear(x, y) if thorough else None
-            if linear is not None:
-                scores["learned linear score"] = linear
-            for name, score in scores.items():
+            for name, score in self._scores(x, y, linear=thorough).items():
                 found.append(self._score_event(x, y, name, score))
         return found
 

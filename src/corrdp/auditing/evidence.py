@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from corrdp.auditing.estimators import event_delta, event_epsilon, success_delta, success_epsilon
 from corrdp.auditing.intervals import lower_limit, upper_limit
 from corrdp.auditing.results import Test
@@ -59,42 +61,71 @@ class Guesses:
 
 @dataclass(frozen=True, eq=False)
 class Frequencies:
-    """How often events happened under one input and under its neighbour: sound by definition."""
+    """How often events happened under one input and under its neighbour: sound by definition.
+
+    Either input may be the one that makes the event likelier: what was learned may be the wrong
+    way round, and the limits of both rates, from both sides, hold together anyway. Several events
+    (arrays of counts) share the level, so that the limits hold for each of them.
+    """
 
     name: str
     statement: str
-    hits: int
-    tries: int
-    false: int
-    false_tries: int
+    hits: Any
+    tries: Any
+    false: Any
+    false_tries: Any
     decides: bool = True
 
     @property
     def runs(self) -> int:
         """How many runs were counted under the input that had more."""
-        return max(self.tries, self.false_tries)
+        return int(max(np.max(self.tries), np.max(self.false_tries)))
+
+    @property
+    def events(self) -> int:
+        """How many events there are."""
+        return int(np.size(self.hits))
 
     def test(self, alpha: float, epsilon: float, delta: float) -> Test:
         """Epsilon from the exact limits of both rates."""
-        level = alpha / 4
-        p_low = float(lower_limit(self.hits, self.tries, level))
-        p_high = float(upper_limit(self.hits, self.tries, level))
-        q_low = float(lower_limit(self.false, self.false_tries, level))
-        q_high = float(upper_limit(self.false, self.false_tries, level))
+        level = alpha / 4 / self.events
+        p_low = lower_limit(self.hits, self.tries, level)
+        p_high = upper_limit(self.hits, self.tries, level)
+        q_low = lower_limit(self.false, self.false_tries, level)
+        q_high = upper_limit(self.false, self.false_tries, level)
+        p, q = np.divide(self.hits, self.tries), np.divide(self.false, self.false_tries)
+        low = _either_way(p_low, q_high, q_low, p_high, delta)
+        high = _either_way(p_high, q_low, q_high, p_low, delta)
+        shown = _either_way(p, q, q, p, delta)
+        best = np.argmax(low)
+        least = np.maximum(event_delta(p_low, q_high, epsilon), event_delta(q_low, p_high, epsilon))
         return Test(
             self.name,
             self.statement,
-            float(event_epsilon(self.hits / self.tries, self.false / self.false_tries, delta)),
-            float(event_epsilon(p_low, q_high, delta)),
-            float(event_epsilon(p_high, q_low, delta)),
+            float(shown[best]),
+            float(low[best]),
+            float(high.max()),
             sound=True,
             runs=self.runs,
-            delta=event_delta(p_low, q_high, epsilon),
+            delta=float(np.max(least)),
             decides=self.decides,
         )
 
     def reach(self, factor: float, alpha: float, delta: float) -> float:
         """The lower limit if the events always happened under the one and never under the other."""
-        tries, others = (max(1, round(factor * n)) for n in (self.tries, self.false_tries))
-        p = lower_limit(tries, tries, alpha / 4)
-        return float(event_epsilon(p, upper_limit(0, others, alpha / 4), delta))
+        level = alpha / 4 / self.events
+        tries, others = (
+            np.maximum(1, np.rint(factor * np.asarray(n))) for n in (self.tries, self.false_tries)
+        )
+        ways = ((tries, others), (others, tries))
+        reached = [
+            event_epsilon(lower_limit(a, a, level), upper_limit(0 * b, b, level), delta)
+            for a, b in ways
+        ]
+        return float(np.max(reached))
+
+
+def _either_way(likely: Any, unlikely: Any, back: Any, fro: Any, delta: float) -> np.ndarray:
+    """The larger epsilon of two directions, one for each event."""
+    ways = event_epsilon(likely, unlikely, delta), event_epsilon(back, fro, delta)
+    return np.atleast_1d(np.maximum(*ways))

@@ -15,7 +15,9 @@ from corrdp.auditing.intervals import inverse, lower_limit, scale_limits, upper_
 from corrdp.auditing.results import Test
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.base import LARGEST_EPSILON, LocalProtocol, TwoLevel
+from corrdp.mechanisms.local.hashing import LocalHashing
 from corrdp.mechanisms.local.histogram import SHE
+from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import UnaryEncoding
 
 
@@ -123,13 +125,23 @@ class FamilyLikelihood(_Family):
         assert isinstance(protocol, TwoLevel)
         if rate in (0.0, 1.0):
             return math.inf if rate else 0.0
-        nominal = protocol.agreement
-        odds = math.log(rate / (1 - rate)) - math.log(nominal / (1 - nominal))
+        odds = math.log(rate / (1 - rate)) - _log_odds(protocol)
         return max(0.0, protocol.epsilon + odds)
 
     def test(self, alpha: float, epsilon: float, delta: float) -> Test:
         """Precise: ``holds`` needs its upper limit."""
         return self._test(alpha, "family: likelihood", _counted(self.protocol), decides=True)
+
+
+def _log_odds(protocol: TwoLevel) -> float:
+    """Of a report that agrees with its value."""
+    nominal = protocol.agreement
+    if nominal < 1:
+        return math.log(nominal / (1 - nominal))
+    # it is below 1 by less than a float can say
+    among = protocol.buckets if isinstance(protocol, LocalHashing) else protocol.k
+    size = protocol.size if isinstance(protocol, SS) else 1
+    return protocol.epsilon + math.log(size / (among - size))
 
 
 def _counted(protocol: LocalProtocol) -> str:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from corrdp.auditing.events import Learner
 from corrdp.auditing.evidence import Evidence
-from corrdp.auditing.results import Audit, Test, Verdict
+from corrdp.auditing.power import TOLERANCE, Power
+from corrdp.auditing.results import ANY, Audit, Test, Verdict
 from corrdp.auditing.samples import Samples
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate, Pure, as_guarantee
-from corrdp.mechanisms.local.base import LocalProtocol
+from corrdp.mechanisms.local.base import LocalProtocol, TwoLevel
 
-TOLERANCE = 0.05
-"""``holds`` means that an excess of this share of the claimed epsilon would have been seen."""
+_MOST_RUNS = 10**12  # beyond, more runs are no advice
 
 _INDEPENDENT = "runs are independent of each other, and the mechanism does not change between them"
+_EQUAL = "values that are equal as numbers are one output; low-order bits are not examined"
 _NOT_A_PROOF = (
-    f"an audit proves violations only: 'holds' says that no attack tried beats the claim and that "
-    f"an excess of {TOLERANCE:.0%} would have been seen"
+    "an audit proves violations only: 'holds' says that no attack tried beats the claim by more "
+    f"than {TOLERANCE:.0%}, with runs enough to have seen that; 'unseen' tells in which events"
 )
 
 
@@ -75,33 +78,43 @@ def audit_samples(
     protocol = declared if protocol is None else protocol
     delta = guarantee.delta if isinstance(guarantee, Approximate) else 0.0
     if protocol is None:
-        found = learned_evidence(samples, delta, rng)
+        found, power = learned_evidence(samples, delta, rng)
     else:
         from corrdp.auditing.protocols import sampled_evidence
 
         found = sampled_evidence(samples, protocol, delta, rng, family=declared is not None)
+        power = Power(samples.runs, pooled=True)
     return judge(
         found,
         guarantee,
         confidence=confidence,
         runs=samples.runs,
         inputs=len(samples.inputs),
+        power=power,
         family=declared,
         mechanism=mechanism,
         start=start,
     )
 
 
-def learned_evidence(samples: Samples, delta: float, rng: np.random.Generator) -> list[Evidence]:
+def learned_evidence(
+    samples: Samples, delta: float, rng: np.random.Generator
+) -> tuple[list[Evidence], Power]:
     """What attacks on an unknown mechanism count; nothing where an input has under four runs."""
     learner = Learner(samples, delta, rng)
     if not learner.possible:
-        return []
+        return [], Power(0)
     found: list[Evidence] = [learner.guesses()]
     pair = learner.pair() if len(samples.inputs) > 2 else None  # of two, the event says it all
     if pair is not None:
         found.append(pair)
-    return found + list(learner.events(decides=True))
+    found += learner.events(decides=not delta)
+    if not delta:
+        return found, Power(learner.fewest)
+    every = learner.thresholds()
+    if every is None:
+        return found, Power(learner.fewest, events=0)
+    return [*found, every], Power(learner.fewest, events=every.events)
 
 
 def read_claim(claim: Any) -> tuple[Pure | Approximate, LocalProtocol | None]:
@@ -135,8 +148,11 @@ def read_claim(claim: Any) -> tuple[Pure | Approximate, LocalProtocol | None]:
 
 def check_confidence(confidence: float) -> None:
     """A level strictly between 1/2 and 1, or an error."""
-    if not 0.5 < confidence < 1:
-        raise InputError(f"confidence must lie strictly between 1/2 and 1, got {confidence}")
+    number = isinstance(confidence, Real) and not isinstance(confidence, bool)
+    if not number or not 0.5 < confidence < 1:
+        raise InputError(
+            f"confidence must be a number strictly between 1/2 and 1, got {confidence!r}"
+        )
 
 
 def judge(
@@ -146,6 +162,7 @@ def judge(
     confidence: float,
     runs: int,
     inputs: int,
+    power: Power,
     family: LocalProtocol | None,
     mechanism: str,
     start: float,
@@ -153,7 +170,8 @@ def judge(
     """The verdict on a claim; the level is shared equally by all tests.
 
     ``violated`` if a sound lower limit is above the claim, or one within the declared family;
-    ``holds`` if every upper limit that decides is at most the claim plus :data:`TOLERANCE`.
+    ``holds`` if every upper limit that decides is at most the claim plus :data:`TOLERANCE`, and
+    the runs could have shown more (:class:`Power`; within a family the limits are that proof).
     """
     epsilon = float(claim.epsilon)
     delta = claim.delta if isinstance(claim, Approximate) else 0.0
@@ -162,38 +180,38 @@ def judge(
     sound = [test for test in tests if test.sound]
     weaker = [t for t in tests if not t.sound and family is not None and t.low > family.epsilon]
     best = max(sound, key=lambda test: (test.low, test.estimate), default=None)
+    attack, scope = "none" if best is None else best.statement, ANY
     notes: list[str] = []
     needed = None
     verdict: Verdict
     too_few = _too_few(evidence, alpha, epsilon, delta, runs)
     if best is not None and best.low > epsilon:
-        verdict, attack = "violated", best.statement
+        verdict = "violated"
     elif weaker:
-        verdict, attack = "violated", weaker[0].statement
+        verdict, attack, scope = "violated", weaker[0].statement, f"implementations of {family!r}"
         notes.append(
             f"violated as an implementation of {family!r}: {weaker[0].name} shows at least "
             f"{weaker[0].low:.4g}; it assumes that the mechanism belongs to that family, and no "
             "attack that is sound for any mechanism shows it yet"
         )
     else:
-        attack = "none" if best is None else best.statement
         within = [t for t in tests if t.decides]
-        if within and not too_few and all(_within(test, epsilon) for test in within):
+        kept = bool(within) and all(_within(test, epsilon) for test in within)
+        able = family is not None or power.enough(alpha, epsilon, delta)
+        if kept and able and not too_few:
             verdict = "holds"
+            scope = ANY if family is None else f"implementations of {family!r}"
         else:
             verdict = "undecided"
-            needed = _runs_needed(within, epsilon, runs)
-    if too_few and verdict == "undecided":
-        notes.append(too_few[1])
-        needed = too_few[0] if needed is None else max(needed, too_few[0])
-    unseen = [t for t in tests if t.sound and not t.decides and not _within(t, epsilon)]
-    if verdict == "holds" and unseen:
-        most = max(test.high for test in unseen)
-        reached = f"reach up to epsilon = {most:.3g}" if math.isfinite(most) else "exclude nothing"
-        notes.append(
-            "a failure confined to few inputs may go unseen: between two single inputs the limits "
-            + reached
-        )
+            factor = 1.0 if able else power.needed(alpha, epsilon, delta)
+            factor = max(factor, _factor(within, epsilon))
+            if too_few:
+                notes.append(too_few[1])
+                factor = max(factor, too_few[0])
+            needed = _rounded_up(1.1 * factor * runs)
+    notes += _contradictions(tests, family)
+    if verdict == "holds" and power.pooled:
+        notes += _unseen(tests, epsilon)
     tops = [test.high for test in sound if test.decides or test == best]
     return Audit(
         estimate=0.0 if best is None else best.estimate,
@@ -209,24 +227,60 @@ def judge(
         assumptions=_assumptions(inputs, family),
         mechanism=mechanism,
         notes=tuple(notes),
+        scope=scope,
+        unseen=power.words(alpha, epsilon, delta),
     )
+
+
+def _unseen(tests: Sequence[Test], epsilon: float) -> list[str]:
+    """What a search of single inputs, which do not decide, leaves open."""
+    unseen = [t for t in tests if t.sound and not t.decides and not _within(t, epsilon)]
+    if not unseen:
+        return []
+    most = max(test.high for test in unseen)
+    reached = f"reach up to epsilon = {most:.3g}" if math.isfinite(most) else "exclude nothing"
+    return [
+        "a failure confined to few inputs may go unseen: between two single inputs the limits "
+        + reached
+    ]
+
+
+def _contradictions(tests: Sequence[Test], family: LocalProtocol | None) -> list[str]:
+    """Two tests that tell the same epsilon of a family, if it is this family, and disagree."""
+    if family is None:
+        return []
+    told = [test for test in tests if not test.sound]
+    # the event of the pair test attains epsilon where reports agree with a value or not
+    if isinstance(family, TwoLevel) and getattr(family, "attained", 0) in (0, family.epsilon):
+        told += [test for test in tests if test.name == "pair"]
+    for one, other in itertools.permutations(told, 2):
+        if one.low > other.high:
+            return [
+                f"not this family: {one.name} shows at least {one.low:.4g} and {other.name} at "
+                f"most {other.high:.4g}, which are equal for {type(family).__name__} at any "
+                "epsilon; a verdict within the family says nothing, audit a plain claim"
+            ]
+    return []
 
 
 def _assumptions(inputs: int, family: LocalProtocol | None) -> tuple[str, ...]:
     words = [_INDEPENDENT, f"any two of the {inputs} inputs are neighbours; no others were tried"]
     if family is not None:
         words.append(f"family tests alone: reports follow {type(family).__name__} at some epsilon")
-    return (*words, _NOT_A_PROOF)
+    return (*words, _EQUAL, _NOT_A_PROOF)
 
 
 def _within(test: Test, epsilon: float) -> bool:
     return test.high <= epsilon * (1 + TOLERANCE)
 
 
-def _runs_needed(tests: Sequence[Test], epsilon: float, runs: int) -> int | None:
-    """Runs at which each test that is open would decide, limits closing in as 1/sqrt(runs)."""
+def _factor(tests: Sequence[Test], epsilon: float) -> float:
+    """How many times the runs decide each test that is open: limits close as 1/sqrt(runs).
+
+    inf where more runs cannot help: a limit is infinite although both rates are alike.
+    """
     if epsilon == 0:
-        return None  # there is no tolerance to stay within
+        return math.inf  # there is no tolerance to stay within
     factor = 1.0
     for test in tests:
         if _within(test, epsilon):
@@ -239,22 +293,24 @@ def _runs_needed(tests: Sequence[Test], epsilon: float, runs: int) -> int | None
             ways.append(((test.estimate - test.low) / down) ** 2)
         elif down > 0:  # one rate is 0 so far: its limit falls as 1/runs
             ways.append(math.exp(min(epsilon - test.low, 50.0)))
-        factor = max(factor, min(ways, default=10.0))
-    return _rounded_up(1.1 * factor * runs)
+        factor = max(factor, min(ways, default=math.inf))
+    return factor
 
 
-def _rounded_up(number: float) -> int:
+def _rounded_up(number: float) -> int | None:
+    if not number <= _MOST_RUNS:
+        return None
     digit = 10 ** max(0, math.floor(math.log10(number)) - 1)
     return math.ceil(number / digit) * digit
 
 
 def _too_few(
     evidence: Sequence[Any], alpha: float, epsilon: float, delta: float, runs: int
-) -> tuple[int, str] | None:
-    """Where even an attack that never fails could not beat the claim: the least number of runs."""
+) -> tuple[float, str] | None:
+    """Where even an attack that never fails could not beat the claim: how many times the runs."""
     sound = [item for item in evidence if hasattr(item, "reach")]
     if not sound:
-        return 8 * runs, "runs too few for any verdict: an input has fewer than four"
+        return 8.0, "runs too few for any verdict: an input has fewer than four"
 
     def reach(factor: float) -> float:
         return max(item.reach(factor, alpha, delta) for item in sound)
@@ -263,15 +319,18 @@ def _too_few(
         return None
     high = 2.0
     while reach(high) <= epsilon:
-        if high > 1e12:  # delta = 1, or an epsilon beyond all counting
-            return runs, "no number of runs can show a violation of this claim"
+        if high * runs > _MOST_RUNS:  # delta near 1, or an epsilon beyond all counting
+            return math.inf, (
+                "no number of runs that can be made shows a violation of this claim: too rarely "
+                f"would an output betray more than epsilon = {epsilon:g}"
+            )
         high *= 2
     low = high / 2
     while high - low > 1e-3 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if reach(middle) <= epsilon else (low, middle)
-    least = math.ceil(high * runs)
-    return least, (
+    return high, (
         f"runs too few for any verdict: even an attack that never fails could show no more than "
-        f"{reach(1.0):.3g} with {runs:,} runs; at least {least:,} are needed"
+        f"{reach(1.0):.3g} with {runs:,} run{'s' * (runs != 1)}; at least "
+        f"{math.ceil(high * runs):,} are needed"
     )

@@ -15,6 +15,7 @@ from corrdp.auditing.evidence import Guesses
 from corrdp.auditing.families import FamilyLikelihood, FamilySuccess, family_statistic
 from corrdp.auditing.judging import check_confidence, judge, read_claim
 from corrdp.auditing.pairs import best_threshold, nominal_scores, pair_evidence, partners
+from corrdp.auditing.power import Power
 from corrdp.auditing.results import Audit
 from corrdp.auditing.samples import Samples
 from corrdp.auditing.watching import bar, stop_asked
@@ -92,7 +93,7 @@ def audit_protocol(
     tally = _Tally(known, np.arange(known.k), rng)
     ends = math.inf if time_limit is None else start + check_positive("time_limit", time_limit)
     with bar(int(runs), progress) as show, stop_asked() as stopped:
-        for values in _batches(int(runs), known, rng):
+        for values in _batches(int(runs), known, rng, patient=time_limit is None):
             other = (values + rng.integers(1, known.k, len(values))) % known.k
             reports = as_reports(known, protocol.sample(values, rng))
             if len(reports) != len(values):
@@ -109,6 +110,7 @@ def audit_protocol(
         confidence=confidence,
         runs=tally.runs,
         inputs=known.k,
+        power=Power(tally.runs, pooled=True),
         family=declared,
         mechanism=repr(protocol),
         start=start,
@@ -116,10 +118,15 @@ def audit_protocol(
     return replace(audit, complete=tally.runs == runs)
 
 
-def _batches(runs: int, protocol: LocalProtocol, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    count = max(1, _BATCH_BYTES // protocol.report_bytes)
-    for first in range(0, runs, count):
-        yield rng.integers(0, protocol.k, min(count, runs - first))
+def _batches(
+    runs: int, protocol: LocalProtocol, rng: np.random.Generator, *, patient: bool
+) -> Iterator[np.ndarray]:
+    """Values, batch by batch; the impatient look at the clock after each eighth more of runs."""
+    count, made = max(1, _BATCH_BYTES // protocol.report_bytes), 0
+    while made < runs:
+        size = min(count if patient else min(count, max(16, made // 8)), runs - made)
+        yield rng.integers(0, protocol.k, size)
+        made += size
 
 
 def sampled_evidence(
@@ -177,8 +184,16 @@ def as_reports(protocol: LocalProtocol, outputs: Any) -> np.ndarray:
     packed = isinstance(protocol, UnaryEncoding | SS)
     if packed and rows.dtype == np.uint8 and rows.shape[1:] == (width(protocol.k),):
         return rows
-    if packed and rows.shape[1:] == (protocol.k,) and np.isin(rows, (0, 1)).all():
-        return np.packbits(rows.astype(bool), axis=1)
+    if packed and rows.shape[1:] == (protocol.k,):
+        bits = np.isin(rows, (0, 1))
+        if bits.all():
+            return np.packbits(rows.astype(bool), axis=1)
+        raise InputError(
+            f"a report is {protocol.k} zeros and ones, and one of its numbers is "
+            f"{rows[~bits].flat[0].item()!r}"
+        )
+    if isinstance(protocol, UnaryEncoding) and rows.ndim == 2:
+        raise InputError(f"a report is {protocol.k} zeros and ones, and this has {rows.shape[1]}")
     if isinstance(protocol, SS) and rows.shape[1:] == (protocol.size,) and rows.dtype.kind in "iu":
         return _packed_sets(state_numbers("outputs", rows, protocol.k), protocol.k)
     if isinstance(protocol, LocalHashing) and rows.dtype.kind in "iu" and rows.min(initial=0) >= 0:
@@ -246,7 +261,7 @@ class _Tally:
         name = type(self.protocol).__name__
         statement = (
             f"the likeliest of {len(self.inputs)} values under {name}, right in {self.hits:,} of "
-            f"{self.runs:,} runs"
+            f"{self.runs:,} run{'s' * (self.runs != 1)}"
         )
         found: list[Any] = [Guesses("success", statement, self.hits, self.runs, prior)]
         if self.partial or not _says_all(self.protocol):
@@ -280,7 +295,7 @@ class _Tally:
             return []
         shown = _shown(self.protocol, reports)
         learner = Learner(Samples(tuple(self.inputs.tolist()), which, shown), delta, self.rng)
-        return list(learner.events(decides=False))
+        return list(learner.events(decides=False, thorough=False))
 
 
 def _says_all(protocol: LocalProtocol) -> bool:

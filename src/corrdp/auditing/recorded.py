@@ -50,6 +50,7 @@ def read_outputs(
     (('blue', 'red'), [1, 0, 1], [1, 0, 0])
     """
     table = open_table(path)
+    _refuse_ragged(table)
     columns = _columns(table, output)
     picked = table.pick(input=input, **{f"output_{k}": name for k, name in enumerate(columns)})
     rows = table.collect(picked)
@@ -68,6 +69,26 @@ def read_outputs(
     if texts:
         raise DataError(f"{path}: column {texts[0]!r} of a vector holds texts; it must be numbers")
     return Samples(tuple(inputs.tolist()), which, np.stack(outputs, axis=1))
+
+
+def _refuse_ragged(table: Table) -> None:
+    """Lines with another number of fields than the header make one column of all."""
+    if len(table.columns) > 1 or not any(mark in table.columns[0] for mark in ",;\t|"):
+        return
+    (header,) = table.columns
+    mark = max(",;\t|", key=header.count)
+    fields = header.count(mark) + 1
+    where = ""
+    if not str(table.path).endswith(".gz"):
+        with open(table.path, encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip() and line.count(mark) + 1 != fields:
+                    where = f", line {number} has {line.count(mark) + 1}"
+                    break
+    raise DataError(
+        f"{table.path}: the lines differ in their number of fields: the header has "
+        f"{fields}{where}; mend the file"
+    )
 
 
 def _columns(table: Table, output: str | Sequence[str] | None) -> tuple[str, ...]:

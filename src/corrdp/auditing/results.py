@@ -13,6 +13,7 @@ from corrdp.results.leaks import axes_or_pyplot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+ANY = "any mechanism"
 Verdict = Literal["holds", "violated", "undecided"]
 
 
@@ -74,8 +75,8 @@ class Audit:
         ``low``: the mechanism's epsilon (at the delta claimed) is at least this. ``high``: no
         attack tried shows more. All limits of all tests hold together with the confidence.
     verdict : "holds", "violated" or "undecided"
-        ``violated``: a lower limit is above the claim. ``holds``: no attack tried beats the claim,
-        and an excess of 5 % would have been seen; never a proof. Else ``undecided``.
+        ``violated``: a lower limit is above the claim. ``holds``: no attack tried beats the claim
+        by more than 5 %, with runs that could have shown it; never a proof. Else ``undecided``.
     claim : Pure or Approximate
     attack : str
         The attack behind the estimate (or behind the violation), in words.
@@ -97,6 +98,11 @@ class Audit:
         What claim, estimate and limits are about; leakage (a BDP level) on dependent records.
     upper : float or None
         Audits on dependent records: the leakage that is proved for the mechanism's guarantee.
+    scope : str
+        For whom the verdict is: "any mechanism", or "implementations of ..." where it rests on
+        tests within that family.
+    unseen : str
+        What runs of this number cannot show, in words.
     """
 
     result: ClassVar[str] = "audit"
@@ -116,6 +122,8 @@ class Audit:
     complete: bool = True
     measures: Literal["epsilon", "leakage"] = "epsilon"
     upper: float | None = None
+    scope: str = ANY
+    unseen: str = ""
 
     def __float__(self) -> float:
         return float(self.estimate)
@@ -141,6 +149,7 @@ class Audit:
             f"  claim        {promise}",
             f"  measured     {self.estimate:.4g}, limits {low:.4g} to {high:.4g} "
             f"({self.confidence:.6g} joint confidence)",
+            f"  verdict for  {self.scope}",
             f"  attack       {self.attack}",
             f"  runs         {self.runs:,} in {self.seconds:.2g} s",
         ]
@@ -152,6 +161,8 @@ class Audit:
             kind = "any mechanism" if test.sound else "family only"
             row = f"{test.estimate:.4g} [{test.low:.4g}, {test.high:.4g}]"
             lines.append(f"  test         {test.name}: {row} ({kind})")
+        if self.unseen:
+            lines.append(f"  unseen       {self.unseen}")
         lines += [f"  note         {note}" for note in self.notes]
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
 

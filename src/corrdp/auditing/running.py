@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from corrdp.auditing.commands import Command, CommandJob
 from corrdp.auditing.outputs import Reader, check_outputs, joined
 from corrdp.auditing.samples import Samples
-from corrdp.auditing.watching import bar
+from corrdp.auditing.watching import bar, stop_asked
 from corrdp.auditing.workers import CallJob, Failure
 from corrdp.errors import DataError, InputError
 
@@ -106,9 +107,9 @@ def collect(
         Batch(order[:length], seed)
         for length, seed in zip(lengths, root.spawn(len(lengths)), strict=True)
     ]
-    crew = _Crew(_starter(mechanism, inputs), inputs, read, time_limit)
-    with bar(runs, progress) as show:
-        complete = crew.work(batches, jobs, show)
+    start = _starter(mechanism, inputs)
+    with bar(runs, progress) as show, stop_asked() as stopped:
+        complete = _Crew(start, inputs, read, time_limit, stopped).work(batches, jobs, show)
     made = [batch for batch in batches if batch.done]
     if not made:
         raise DataError("the audit was stopped before the first output: too early for any verdict")
@@ -124,16 +125,30 @@ def collect(
 def _check_numbers(inputs: tuple[Any, ...], runs: int, jobs: int, time_limit: float | None) -> None:
     if len(inputs) < 2:
         raise InputError(f"an audit compares two inputs or more, got {len(inputs)}")
-    for name, number in (("runs", runs), ("jobs", jobs)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise InputError(f"{name} must be a whole number above 0, got {number!r}")
+    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
+        raise InputError(f"runs must be a whole number above 0, got {runs!r}")
+    check_jobs(jobs)
     if runs < len(inputs):
         raise InputError(
             f"runs={runs} is too few for any verdict: there are {len(inputs)} inputs, and each "
             "must be run"
         )
-    if time_limit is not None and not (math.isfinite(time_limit) and time_limit > 0):
-        raise InputError(f"time_limit must be seconds above 0, got {time_limit!r}")
+    check_time(time_limit)
+
+
+def check_jobs(jobs: int) -> None:
+    """A number of worker processes, or an error."""
+    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs < 1:
+        raise InputError(f"jobs must be a whole number above 0, got {jobs!r}")
+
+
+def check_time(seconds: float | None) -> None:
+    """A time limit, or an error."""
+    if seconds is None:
+        return
+    number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    if not number or not (math.isfinite(seconds) and seconds > 0):
+        raise InputError(f"time_limit must be seconds above 0, got {seconds!r}")
 
 
 def _order(m: int, runs: int, rng: np.random.Generator) -> np.ndarray:
@@ -179,9 +194,10 @@ class _Crew:
     inputs: tuple[Any, ...]
     read: Reader | None
     time_limit: float | None
+    stopped: Callable[[], bool]  # Ctrl-C: noted, so that no batch is left half counted
 
     def work(self, batches: list[Batch], jobs: int, show: Callable[[int], None]) -> bool:
-        """Whether all batches were finished before the time limit and Ctrl-C."""
+        """Whether all batches were finished before the time limit and before ``stopped``."""
         began = time.monotonic()
         waiting, active = list(reversed(batches)), dict[int, tuple[Batch, Job]]()
         finished: list[Batch] = []
@@ -198,13 +214,11 @@ class _Crew:
                         self._refuse_repeats(batch, finished)
                         finished.append(batch)
                 show(sum(batch.done for batch in batches))
-                if self.time_limit is not None and time.monotonic() > began + self.time_limit:
-                    self._refuse_hanging(active, time.monotonic() - began)
+                spent = time.monotonic() - began
+                if self.stopped() or (self.time_limit is not None and spent > self.time_limit):
+                    self._refuse_hanging(active, spent)
                     return not active and not waiting
                 time.sleep(_PAUSE)
-        except KeyboardInterrupt:
-            self._refuse_hanging(active, time.monotonic() - began)
-            return False
         finally:
             for _, job in active.values():
                 job.stop()
@@ -238,10 +252,7 @@ class _Crew:
         if failure.place is not None:
             value = values[failure.place]
             return DataError(f"the mechanism failed on input {value!r}: {failure.reason}")
-        try:
-            found = self._search(values, batch.seed)
-        except KeyboardInterrupt:  # it failed all the same
-            found = None
+        found = self._search(values, batch.seed)
         if found is not None:
             value, reason = found
             return DataError(f"the mechanism failed on input {value!r}: {reason}")
@@ -252,18 +263,21 @@ class _Crew:
         )
 
     def _search(self, values: list[Any], seed: np.random.SeedSequence) -> tuple[Any, str] | None:
-        """Halve the batch until one input is left that fails by itself."""
-        while len(values) > 1:
+        """Halve the batch until one input is left that fails by itself, or time is up."""
+        ends = time.monotonic() + (self.time_limit or math.inf)
+        while len(values) > 1 and time.monotonic() < ends and not self.stopped():
             first = values[: len(values) // 2]
-            values = first if self._fails(first, seed) else values[len(first) :]
-        reason = self._fails(values, seed)
+            values = first if self._fails(first, seed, ends) else values[len(first) :]
+        if len(values) > 1:
+            return None
+        reason = self._fails(values, seed, ends)
         return None if reason is None else (values[0], reason)
 
-    def _fails(self, values: list[Any], seed: np.random.SeedSequence) -> str | None:
-        job, began = self.start(values, seed), time.monotonic()
+    def _fails(self, values: list[Any], seed: np.random.SeedSequence, ends: float) -> str | None:
+        job, ends = self.start(values, seed), min(ends, time.monotonic() + _PROBE)
         try:
             while not job.advance():
-                if time.monotonic() > began + (self.time_limit or _PROBE):
+                if self.stopped() or time.monotonic() > ends:
                     return "no output"
                 time.sleep(_PAUSE)
         except Failure as failure:

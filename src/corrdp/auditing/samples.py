@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +76,23 @@ class Samples:
     def take(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Input numbers and outputs of some runs."""
         return self.which[rows], self.outputs[rows]
+
+
+def fingerprint(samples: Samples) -> int:
+    """A number that the runs determine: equal data, equal split.
+
+    Examples
+    --------
+    >>> one, same = (Samples(("a", "b"), [0, 1], [3, 4]) for _ in range(2))
+    >>> fingerprint(one) == fingerprint(same) != fingerprint(Samples(("a", "b"), [0, 1], [4, 3]))
+    True
+    """
+    digest = hashlib.sha256(repr(samples.inputs).encode())
+    digest.update(samples.which.tobytes())
+    outputs = samples.outputs
+    plain = outputs.dtype.kind != "O"
+    digest.update(outputs.tobytes() if plain else repr(outputs.tolist()).encode())
+    return int.from_bytes(digest.digest(), "big")
 
 
 def _inputs(given: Any) -> tuple[Any, ...]:

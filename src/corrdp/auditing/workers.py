@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import multiprocessing
 import os
 import pickle
@@ -21,6 +23,7 @@ from corrdp.errors import InputError
 # A forked child has the caller's functions, whatever they are; a fresh interpreter must import
 # them by name. Elsewhere than on Linux, system libraries do not survive a fork.
 START = "fork" if sys.platform == "linux" else "spawn"
+_IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _EVERY = 0.2  # seconds between two messages of a worker
 
 
@@ -127,6 +130,10 @@ def _serve(
 ) -> None:
     """The worker's side: outputs as they come, then None; or why it failed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    # the audit's own stdout is for its result, whatever the mechanism prints
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)
+    sys.stdout = sys.stderr
     rng = np.random.default_rng(seed)
     _seed_the_global_generators(rng)
     try:
@@ -150,9 +157,11 @@ def _one_by_one(
 ) -> None:
     outputs: list[Any] = []
     due = time.monotonic() + _EVERY
+    mutable = not all(isinstance(value, _IMMUTABLE) for value in values)
     for number, value in enumerate(values):
         place.value = number
-        outputs.append(function(value, rng))
+        # a mechanism that changes its input must not change that of the next run
+        outputs.append(function(copy.deepcopy(value) if mutable else value, rng))
         if time.monotonic() > due:
             _send(outbox, gathered(outputs))
             outputs, due = [], time.monotonic() + _EVERY

@@ -131,6 +131,8 @@ def _tell(opened: Ledger) -> None:
         ("spent", f"{opened.spent:.12g}"),
         ("remaining", f"epsilon {remaining:.9g} for a release of every record"),
     ]
+    if opened.unit is not None:
+        facts.append(("unit", f"every epsilon is for {opened.unit}"))
     if opened.digest:
         facts.append(("model", opened.digest))
     facts.append(("head", f"{opened.head} (keep it elsewhere: corrdp ledger check --head)"))

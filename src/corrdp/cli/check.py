@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corrdp.cli.options import MODEL_HELP, Json, check_outputs, pair, read_model, words
-from corrdp.errors import InputError
+from corrdp.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from corrdp.auditing.results import Audit
@@ -94,7 +94,10 @@ def audit(
         float | None,
         typer.Option(help="The BDP level that is claimed.", rich_help_panel=_DEPENDENT),
     ] = None,
-    runs: Annotated[float, typer.Option(metavar="N", help="Runs in all, such as 1e6.")] = 100_000,
+    runs: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="Runs in all, such as 1e6; 100,000 unless told."),
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Joint level of all limits.")] = 0.99,
     jobs: Annotated[int, typer.Option(help="Worker processes at once.")] = 1,
     time_limit: Annotated[
@@ -102,7 +105,10 @@ def audit(
         typer.Option(help="Seconds; then, as after Ctrl-C, judge the runs made so far."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Whole number that makes the audit repeatable.")
+        int | None,
+        typer.Option(
+            help="Whole number that makes the audit repeatable; of recorded outputs it is anyway."
+        ),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report.")] = None,
     picture: Annotated[
@@ -115,8 +121,9 @@ def audit(
 ) -> None:
     """Attack a mechanism and say whether its claim stands.
 
-    Exit code 3 if the claim is violated; 0 if it holds as far as the attacks can tell, and also if
-    the runs do not decide (the first line says which). 2 if the mechanism cannot be run.
+    Exit code 3 if the claim is violated, for any mechanism or within the family of the PROTOCOL
+    (the first line, and "scope" in the JSON, say which); 0 if it holds as far as the attacks can
+    tell, and also if the runs do not decide. 2 if the mechanism cannot be run or audited.
     """
     from corrdp.auditing.dispatch import audit as attack
     from corrdp.cli.show import as_json, save_picture, show_files
@@ -128,8 +135,11 @@ def audit(
         raise InputError("give one of --python, --command and --recorded")
     if recorded is None and columns is not None:
         raise InputError("--columns goes with --recorded")
-    if recorded is not None and inputs is not None:
-        raise InputError("--inputs: recorded outputs have their inputs")
+    if recorded is not None:
+        if inputs is not None:
+            raise InputError("--inputs: recorded outputs have their inputs")
+        if runs is not None or time_limit is not None:
+            raise InputError("--runs, --time-limit: recorded outputs are all judged, none is run")
     law = None if model is None else read_model(model)
     mechanism = _mechanism(python, command, recorded, columns)
     nominal = _nominal(protocol, k, epsilon, law)
@@ -137,19 +147,22 @@ def audit(
         if nominal is None:
             raise InputError("give a PROTOCOL, --python, --command or --recorded")
         mechanism = nominal
-    found = attack(
-        mechanism,
-        _claim(nominal, mechanism, epsilon, delta, law, target),
-        inputs=None if inputs is None else _inputs(inputs),
-        outputs=None if outputs is None else pair("--outputs", outputs),
-        runs=_whole(runs),
-        confidence=confidence,
-        rng=_generator(seed),
-        model=law,
-        jobs=jobs,
-        time_limit=time_limit,
-        progress=_watched(),
-    )
+    try:
+        found = attack(
+            mechanism,
+            _claim(nominal, mechanism, epsilon, delta, law, target),
+            inputs=None if inputs is None else _inputs(inputs),
+            outputs=None if outputs is None else pair("--outputs", outputs),
+            runs=100_000 if runs is None else _whole(runs),
+            confidence=confidence,
+            rng=None if seed is None else _generator(seed),
+            model=law,
+            jobs=jobs,
+            time_limit=time_limit,
+            progress=_watched(),
+        )
+    except RefusedError as error:  # its exit code, 3, means violated here
+        raise InputError(str(error)) from None
     _write(found, report, output)
     if picture is not None:
         from corrdp.report.audits import draw_audit
@@ -273,10 +286,10 @@ def _whole(runs: float) -> int:
     return int(runs)
 
 
-def _generator(seed: int | None) -> Any:
+def _generator(seed: int) -> Any:
     import numpy as np
 
-    if seed is not None and seed < 0:
+    if seed < 0:
         raise InputError(f"--seed must be a whole number of at least 0, got {seed}")
     return np.random.default_rng(seed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 EXAMPLE = """Example: corrdp trajectories release points.csv --mechanism prefix --epsilon 1
 --box 39.8,116.2,40.1,116.6 --grid 2km --levels 3 --merge-stays -o synthetic.csv
 """
+WHY = {
+    "--merge-stays": ". How many points a trajectory has is published as it is, and after merging "
+    "it would tell where somebody was",
+    "--speed": ". Its points are published as they are drawn, and none is cut",
+}
 MECHANISMS = ("prefix", "ngrams", "local", "planar", "sample")
 
 
@@ -91,7 +97,10 @@ def release(
         str | None, typer.Option(help="With --label: the public list of places, comma-separated.")
     ] = None,
     merge_stays: Annotated[
-        bool, typer.Option("--merge-stays", help="Points in a row in one place count once.")
+        bool,
+        typer.Option(
+            "--merge-stays", help="prefix, ngrams: points in a row in one place count once."
+        ),
     ] = False,
     speed: Annotated[
         float | None,
@@ -128,19 +137,17 @@ def release(
 
     check_outputs(report, output, inputs=(points, *([ledger] if ledger else [])))
     refuse_overwriting(report, output, force=force)
-    _check_options(mechanism, epsilon, radius, rate, length, counts, per_user, bounded, threshold)
+    _check_options(
+        mechanism, epsilon, radius, rate, length, counts, per_user, bounded, threshold, speed,
+        merge_stays,
+    )  # fmt: skip
     public = release_grid(box, grid, label)
     outside = "clip" if clip else "error"
     with working("reading the movements"):
         walks = read_points(points, user, time, lat, lng, label, split, keep_first, missing, places)
         from corrdp.trajectories.cells import discretise
 
-        cells = discretise(
-            walks,
-            public,
-            outside=outside,
-            merge_stays=merge_stays and mechanism not in ("planar", "sample"),
-        )
+        cells = discretise(walks, public, outside=outside, merge_stays=merge_stays)
         if not cells.public:
             raise RefusedError(
                 "the list of places was read from the data, so that no noise makes the release "
@@ -151,12 +158,19 @@ def release(
             mechanism, cells, epsilon, radius, rate, levels, length, per_user, bounded, threshold,
             moves, outside,
         )  # fmt: skip
-    if ledger is not None:
-        _charge(ledger, made)
-    with working("drawing the noise"):
-        from corrdp.trajectories.publishing import publish, rows_of
+        from corrdp.trajectories.publishing import check_publishable, publish, rows_of
 
-        done = publish(made, walks, cells, moves)
+        check_publishable(made, cells, moves)
+    charge: dict[str, Any] = {}
+    if ledger is not None:
+        from corrdp.accounting.ledger import Ledger
+        from corrdp.trajectories.charging import charge_movements
+
+        what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
+        paid = charge_movements(Ledger.open(ledger), made, cells, what=what)
+        charge = {"charge": paid.number, "charge_hash": paid.hash}
+    with working("drawing the noise"):
+        done = replace(publish(made, walks, cells, moves, radius=radius), **charge)
         texts = {output: rows_of(done, cells, counts=counts)}
         if report is not None:
             from corrdp.report.moved import render_moved
@@ -164,7 +178,7 @@ def release(
             texts[report] = render_moved(done, cells)
         write_files(texts)
     if json:
-        print(as_json(done.result))
+        print(as_json(done))
         return
     _show(done, cells)
     show_files(texts)
@@ -180,6 +194,8 @@ def _check_options(
     per_user: int | None,
     bounded: bool,
     threshold: int | None,
+    speed: float | None,
+    merge_stays: bool,
 ) -> None:
     if mechanism not in MECHANISMS:
         raise InputError(f"--mechanism must be one of {', '.join(MECHANISMS)}; got {mechanism!r}")
@@ -192,12 +208,16 @@ def _check_options(
         "--bounded": (bounded or None, ("prefix", "ngrams"), False),
         "--threshold": (threshold, ("prefix", "ngrams"), False),
         "--counts": (counts or None, ("prefix", "ngrams"), False),
+        "--speed": (speed, ("prefix", "ngrams", "local"), False),
+        "--merge-stays": (merge_stays or None, ("prefix", "ngrams"), False),
     }
     for option, (given, for_whom, required) in needs.items():
         if given is None and required and mechanism in for_whom:
             raise InputError(f"{mechanism} needs {option}")
         if given is not None and mechanism not in for_whom:
-            raise InputError(f"{option} does not go with {mechanism}: leave it out")
+            raise InputError(
+                f"{option} does not go with {mechanism}: leave it out{WHY.get(option, '')}"
+            )
 
 
 def release_grid(box: str | None, side: str | None, label: str | None) -> Grid | None:
@@ -281,24 +301,6 @@ def _mechanism(
     return BernoulliSample(cells.size, rate)  # type: ignore[arg-type]
 
 
-def _charge(path: Path, made: Any) -> None:
-    from corrdp.accounting.ledger import Ledger
-    from corrdp.guarantees import Pure
-
-    if not isinstance(made.guarantee, Pure):
-        raise RefusedError(
-            "a ledger adds epsilons for whole units, and this release promises one point only "
-            f"({made.unit}): leave out --ledger"
-        )
-    books = Ledger.open(path)
-    if books.kind != "dp":
-        raise RefusedError(
-            "this ledger keeps a BDP level on one model of dependence, and the release has no "
-            "model: use a DP ledger whose records are the units"
-        )
-    books.charge(made.guarantee, what=f"{type(made).__name__} of movements, for {made.unit}")
-
-
 def _show(done: Any, cells: CellSequences) -> None:
     from corrdp.cli.show import facts_table, print_parts, print_title
 
@@ -308,9 +310,15 @@ def _show(done: Any, cells: CellSequences) -> None:
     if getattr(result, "delta", 0.0):
         promise += f", delta {result.delta:.6g}"
     rows = [("guarantee", f"{promise} for {result.unit}")]
+    if done.path is not None:
+        rows.append(("whole path", str(done.path)))
+    rows += [("warning", text) for text in done.warnings]
     rows += [("plan", str(step)) for step in done.steps]
     if done.reachability is not None:
-        rows.append(("moves", f"{done.reachability!r} (cut there)"))
+        cut = " (cut there)" if done.reachability.impossible else ""
+        rows.append(("moves", f"{done.reachability.told(cells.where)}{cut}"))
     rows += [("assumes", text) for text in result.assumptions]
-    rows += [("before", text) for text in cells.preprocessing]
+    rows += [("before", text) for text in done.before]
+    if done.charge is not None:
+        rows.append(("ledger", f"charge {done.charge}, {done.charge_hash}"))
     print_parts(facts_table(rows))

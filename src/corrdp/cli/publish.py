@@ -61,7 +61,10 @@ def release(
     report: Report = None,
     public: Annotated[
         bool,
-        typer.Option("--public", help="Keep fitted numbers and digests out of what is written."),
+        typer.Option(
+            "--public",
+            help="Keep fitted numbers and digests out of what is written; levels are rounded.",
+        ),
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the release as JSON.")
@@ -99,7 +102,15 @@ def release(
     law = read_model(model)
     asked = read_query(query, law, skip_missing=skip_missing, n=n)
     with working("finding the least noise"):
-        calibration = calibrate(law, **level, query=asked, method=method, confidence=confidence)
+        calibration = calibrate(
+            law,
+            **level,
+            query=asked,
+            method=method,
+            confidence=confidence,
+            # what is handed out must not spell out what was fitted from the data
+            coarse=public and law.fitted is not None,
+        )
     answer = None
     if not dry_run:
         with working(f"answering on {file}"):

@@ -47,7 +47,7 @@ def account(
     """One honest total for all releases of a plan, and whether its claims hold.
 
     Exit code 3 when a claim of the plan, or a proof, does not hold; also when nothing of a proof
-    could be re-checked.
+    could be re-checked, or it proves that a claim is rejected.
     """
     from corrdp.accounting.composition import account as compose
     from corrdp.accounting.plan import load_plan
@@ -132,5 +132,5 @@ def _check(file: Path, json: bool) -> None:
 
     result = check_proof(read_json(file))
     print(_text(result.to_dict()) if json else result)
-    if not result.holds:
+    if not result.holds or result.rejected:
         raise typer.Exit(3)

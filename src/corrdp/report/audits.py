@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from corrdp.auditing.results import Audit, Test
+from corrdp.auditing.results import ANY, Audit, Test
 from corrdp.report.html import figure, listing, table
 from corrdp.report.sheet import page
 from corrdp.report.style import axes_or_new
@@ -18,8 +18,9 @@ HEAD = ("test", "epsilon", "at least", "at most", "runs", "holds for")
 _MEANS = (
     "violated: a lower limit lies above the claim. Up to the confidence this is a proof, for any "
     "mechanism if the test says so, else for the family of mechanisms named.",
-    "holds: no attack tried shows more than is claimed, and an excess of 5 % would have been seen. "
-    "It is no proof: another attack, or inputs that were not tried, may show more.",
+    "holds: no attack tried shows more than 5 % above the claim, with runs that could have shown "
+    "it, in events as large as is said. It is no proof: another attack, rarer events, or inputs "
+    "that were not tried, may show more.",
     "undecided: the limits are too wide for either.",
 )
 
@@ -42,12 +43,15 @@ def verdict_in_words(audit: Audit) -> str:
     """
     claim, low, high = claim_in_words(audit), *audit.interval
     sure = f"(confidence {100 * audit.confidence:.6g} %)"
-    early = "" if audit.complete else f" The audit was stopped after {audit.runs:,} runs."
+    early = f" The audit was stopped after {audit.runs:,} run{_s(audit.runs)}."
+    early = "" if audit.complete else early
     shown = f"the best attack shows {audit.estimate:.4g}, with limits {low:.4g} to {high:.4g}"
+    unseen = f" {audit.unseen[0].upper()}{audit.unseen[1:]}." if audit.unseen else ""
     if audit.verdict == "holds":
+        what = "" if audit.scope == ANY else f" for {audit.scope}"
         return (
-            f"HOLDS, as far as these attacks can tell: {claim} is claimed, {shown} {sure}; an "
-            f"excess of 5 % would have been seen.{early}"
+            f"HOLDS{what}, as far as these attacks can tell: {claim} is claimed, and no attack "
+            f"tried shows more than {high:.4g} {sure}.{unseen}{early}"
         )
     if audit.verdict == "undecided":
         more = (
@@ -56,21 +60,23 @@ def verdict_in_words(audit: Audit) -> str:
             else f"About {audit.runs_needed:,} runs may decide."
         )
         return (
-            f"UNDECIDED: {audit.runs:,} runs are too few to tell whether {claim} holds; {shown} "
-            f"{sure}. {more}{early}"
+            f"UNDECIDED: {audit.runs:,} run{_s(audit.runs)} cannot tell whether {claim} holds; "
+            f"{shown} {sure}.{unseen} {more}{early}"
         )
-    broken = [test for test in audit.tests if test.low > audit.epsilon]
-    sound = [test for test in broken if test.sound]
-    if broken and not sound:
-        test = max(broken, key=lambda t: t.low)
+    if audit.scope != ANY:
+        least = max(test.low for test in audit.tests if not test.sound)
         return (
-            f"VIOLATED as an implementation of its protocol: if it belongs to that family, epsilon "
-            f"is at least {test.low:.4g}, and {claim} is claimed {sure}. No attack that holds for "
-            f"any mechanism shows more than is claimed.{early}"
+            f"VIOLATED for {audit.scope}: if it belongs to that family, epsilon is at least "
+            f"{least:.4g}, and {claim} is claimed {sure}. No attack that holds for any mechanism "
+            f"shows more than is claimed.{early}"
         )
     return (
         f"VIOLATED: {audit.measures} is at least {low:.4g}, and {claim} is claimed {sure}.{early}"
     )
+
+
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"
 
 
 def claim_in_words(audit: Audit) -> str:
@@ -104,11 +110,14 @@ def facts(audit: Audit) -> list[tuple[str, str]]:
         ("mechanism", audit.mechanism),
         ("claim", claim_in_words(audit)),
         ("attack", audit.attack),
+        ("verdict for", audit.scope),
         ("runs", f"{audit.runs:,} in {audit.seconds:.3g} s"),
         ("confidence", f"{audit.confidence:.6g}, of all limits together"),
     ]
     if audit.upper is not None:
         rows.append(("proved", f"at most {audit.upper:.4g}, from the guarantee of the mechanism"))
+    if audit.unseen:
+        rows.append(("unseen", audit.unseen))
     return rows + [("note", text) for text in audit.notes]
 
 

@@ -37,6 +37,8 @@ def render_moved(done: PublishedMoves, cells: CellSequences) -> str:
         "<h1>A release of movements</h1>",
         f'<p class="answer">{promise}</p>',
         paragraph(f"for {result.unit}."),
+        *([] if done.path is None else [paragraph(f"A whole path: {done.path}.")]),
+        *(paragraph(f"Warning: {text}.") for text in done.warnings),
         paragraph(f"{done.title[0].upper()}{done.title[1:]}.", "promise"),
         paragraph("This page shows the private data: keep it as private as they are."),
         "<h2>Places before and after</h2>",
@@ -44,10 +46,12 @@ def render_moved(done: PublishedMoves, cells: CellSequences) -> str:
         "<h2>Entries of a plan</h2>",
         table(("release", "guarantee"), (((s.id, str(s)), False) for s in done.steps)),
         "<h2>Assumptions</h2>",
-        listing((*result.assumptions, *cells.preprocessing)),
+        listing((*result.assumptions, *done.before)),
     ]
     if done.reachability is not None:
-        parts += ["<h2>Moves</h2>", paragraph(f"{done.reachability!r}.")]
+        parts += ["<h2>Moves</h2>", paragraph(f"{done.reachability.told(cells.where)}.")]
+    if done.charge is not None:
+        parts.append(paragraph(f"Ledger: charge {done.charge}, {done.charge_hash}"))
     parts.append(paragraph(f"corrdp {__version__}", "quiet"))
     return page("A release of movements", "\n".join(parts))
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from corrdp.levels import check_publishable
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.results import Release
 
@@ -77,7 +78,7 @@ PUBLIC_NOTE = (
     "This is the public report: numbers of the model of dependence, its picture and "
     "its fingerprint are left out. Epsilon, the BDP level and the scale of the noise are kept, "
     "because the number cannot be used without them; where the model was learned from the "
-    "data, they reveal a little about it."
+    "data, they are rounded to ten steps a decade, and still reveal a little about it."
 )
 FIT_NOTE = (
     "The model was learned from the private data. That is itself a leak which no epsilon in this "
@@ -164,10 +165,11 @@ def public_assumptions(model: Any, texts: Iterable[str]) -> list[str]:
 
 
 def public_release(release: Release, model: Any) -> Release:
-    """A release that can be handed out: no fitted numbers, no digest."""
+    """A release that can be handed out: no fitted numbers, no digest, levels that are coarse."""
+    check_publishable(model, release.epsilon, release.target, release.leakage)
     said = tuple(public_assumptions(model, release.assumptions))
     proof = replace(
         release.certificate,
         assumptions=tuple(public_assumptions(model, release.certificate.assumptions)),
     )
-    return replace(release, digest="", assumptions=said, certificate=proof)
+    return replace(release, digest="", assumptions=said, certificate=proof, leakage=release.target)

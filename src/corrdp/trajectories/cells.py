@@ -69,11 +69,7 @@ class Grid:
     from_data: bool = False
 
     def __post_init__(self) -> None:
-        if not (-90 <= self.south < self.north <= 90 and -180 <= self.west < self.east <= 180):
-            raise InputError(
-                "a grid needs -90 <= south < north <= 90 and -180 <= west < east <= 180, got "
-                f"{self.south:g}, {self.north:g} and {self.west:g}, {self.east:g}"
-            )
+        _check_box(self.south, self.west, self.north, self.east)
         for name in ("rows", "columns"):
             count = getattr(self, name)
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -98,6 +94,7 @@ class Grid:
         """Cells that are about square: at most ``metres`` wide (at mid latitude) and high."""
         if isinstance(metres, bool) or not 0 < metres < math.inf:
             raise InputError(f"metres must be positive, got {metres!r}")
+        _check_box(south, west, north, east)
         width = (east - west) * math.cos(math.radians((south + north) / 2))
         rows, columns = (
             max(1, math.ceil(side * DEGREE / metres - 1e-9)) for side in (north - south, width)
@@ -156,9 +153,12 @@ class Grid:
         if not (inside if outside == "error" else known).all():
             bad = np.flatnonzero(~(inside if outside == "error" else known))
             numbers = np.arange(1, len(lat) + 1) if rows is None else np.asarray(rows)
+            bad = bad[np.argsort(numbers[bad], kind="stable")]
+            also = f" (also {rows_listed(numbers[bad[1:]])})" if len(bad) > 1 else ""
             raise DataError(
-                f"the point ({lat[bad[0]]:g}, {lng[bad[0]]:g}) in {rows_listed(numbers[bad])} is "
-                f'outside the grid; widen its box, or take the nearest cell with outside="clip"'
+                f"the point ({lat[bad[0]]:.9g}, {lng[bad[0]]:.9g}) in row {numbers[bad[0]]} is "
+                f"outside the grid{also}; widen its box, or take the nearest cell with --clip "
+                '(outside="clip")'
             )
         row = (lat - self.south) / (self.north - self.south) * self.rows
         column = (lng - self.west) / (self.east - self.west) * self.columns
@@ -195,6 +195,39 @@ class Grid:
         """Inverse of :meth:`to_metres`: latitude and longitude, not kept inside the box."""
         width = DEGREE * math.cos(math.radians(self.middle))
         return self.south + np.asarray(north) / DEGREE, self.west + np.asarray(east) / width
+
+    @property
+    def shrinkage(self) -> tuple[float, float]:
+        r"""Factors for :meth:`to_metres`, east and north, that make no distance longer than it is.
+
+        .. math:: s_\text{east} = \frac{\cos\varphi_\text{pole}}{\cos\varphi_\text{middle}}
+                  \,\frac{\sin(W/2)}{W/2}, \qquad s_\text{north} = \frac{\sin(H/2)}{H/2}
+
+        where the first factor is about the edge nearest to a pole, and W and H are the width and
+        height of the box in radians: a great circle is shorter than the parallel. Close to 1 over
+        a city.
+
+        References
+        ----------
+        docs/theorems.md#points-on-a-grid-by-planar-laplace.
+
+        Examples
+        --------
+        >>> [round(x, 5) for x in Grid.square(39.8, 116.2, 40.1, 116.6, 1000).shrinkage]
+        [0.9978, 1.0]
+        >>> [round(x, 5) for x in Grid.square(0, 0, 80, 1, 1000).shrinkage]
+        [0.22668, 0.92073]
+        """
+        edge = max(abs(self.south), abs(self.north))
+        wide, high = (math.radians(side) / 2 for side in self._span)
+        across = math.cos(math.radians(edge)) / math.cos(math.radians(self.middle))
+        less = 1 - 1e-12  # more than all rounding here and in to_metres
+        return across * math.sin(wide) / wide * less, math.sin(high) / high * less
+
+    @property
+    def _span(self) -> tuple[float, float]:
+        """Width and height in degrees."""
+        return self.east - self.west, self.north - self.south
 
     def name(self, code: int) -> str:
         """A cell by its row and column, counted from the south-west."""
@@ -233,6 +266,9 @@ class CellSequences:
     label_names : tuple of str
         Empty where places are cells of a grid.
     preprocessing : tuple of str
+    merged : bool
+        Whether stays were merged: how long a sequence is then tells where somebody was, and is
+        not public.
     """
 
     codes: np.ndarray
@@ -244,6 +280,7 @@ class CellSequences:
     grid: Grid | None
     label_names: tuple[str, ...]
     preprocessing: tuple[str, ...]
+    merged: bool = False
 
     def __len__(self) -> int:
         return len(self.owner)
@@ -261,6 +298,13 @@ class CellSequences:
     def place(self, code: int) -> str:
         """The name of a place."""
         return self.grid.name(code) if self.grid is not None else self.label_names[code]
+
+    def where(self, code: int) -> str:
+        """The name of a place and, on a grid, the coordinates of its middle."""
+        if self.grid is None:
+            return self.place(code)
+        lat, lng = self.grid.centre(code)
+        return f"{self.place(code)} ({lat:.5f}, {lng:.5f})"
 
     def __repr__(self) -> str:
         return f"<{len(self):,} sequences over {self.size:,} places, {len(self.codes):,} points>"
@@ -335,7 +379,16 @@ def discretise(
         grid,
         trajectories.label_names,
         tuple(said),
+        merge_stays,
     )
+
+
+def _check_box(south: float, west: float, north: float, east: float) -> None:
+    if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
+        raise InputError(
+            "a grid needs -90 <= south < north <= 90 and -180 <= west < east <= 180, got "
+            f"{south:g}, {north:g} and {west:g}, {east:g}"
+        )
 
 
 def _coordinates(trajectories: Trajectories) -> tuple[np.ndarray, np.ndarray]:

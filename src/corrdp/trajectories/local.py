@@ -55,6 +55,7 @@ class LocalNgrams:
     epsilon : float
         For all that a user will ever share.
     n : int
+        Places in a window, at most ``length``.
     trajectories : int
         How many trajectories a user will ever share.
     moves : Moves, optional
@@ -86,6 +87,11 @@ class LocalNgrams:
         for name in ("length", "n", "trajectories"):
             object.__setattr__(self, name, check_whole(name, getattr(self, name)))
         object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
+        if self.n > self.length:
+            raise InputError(
+                f"n={self.n} places in a window (--levels) are more than the longest trajectory "
+                f"has, length={self.length}"
+            )
         if self.moves is None:
             return
         if self.moves.k != self.k:
@@ -112,6 +118,11 @@ class LocalNgrams:
     def guarantee(self) -> Pure:
         """epsilon-LDP for all that a user shares."""
         return Pure(self.epsilon)
+
+    @property
+    def ledger_unit(self) -> str:
+        """What epsilons of other releases must be about to be added to this one's."""
+        return "a user's own data, locally"
 
     @property
     def unit(self) -> str:
@@ -180,6 +191,7 @@ class LocalNgrams:
         Parameters
         ----------
         sequences : sequence of arrays of int
+            Their lengths are published: stays must not be merged.
         users : sequence, optional
             Owners; only the first ``trajectories`` of each are then used. Left out, nobody may
             own more than that.

@@ -13,6 +13,7 @@ from corrdp.guarantees import Pure
 from corrdp.metric.coverage import mixing_time
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.trajectories.cells import CellSequences, Grid, discretise
+from corrdp.trajectories.checking import named
 from corrdp.trajectories.events import event_leakage, unfitted_leakage
 from corrdp.trajectories.points import Trajectories
 from corrdp.trajectories.results import Inspection, MovementFacts
@@ -115,6 +116,11 @@ def inspect_movements(
         places=streams.size,
     )
     assumptions = [*streams.preprocessing, *event.certificate.assumptions]
+    if trajectories.repeats:
+        assumptions.append(
+            f"{named(trajectories.repeats, 'row')} left out that repeated the time of another of "
+            "the user"
+        )
     if chain is not None:
         assumptions.append(_about_places(streams, chain))
     if not streams.periodic:

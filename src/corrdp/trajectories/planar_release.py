@@ -24,6 +24,11 @@ _BITS = 64
 _LOGS = 1e-12  # more than the rounding of two logarithms below 45 and their sum
 _ANGLE = 1e-14  # more than that of 2 pi U and its sine and cosine
 _PLACE = 1e-14  # more than that of a sum and a quotient, relative
+_NORTHMOST, _WIDEST = 85.0, 180.0  # degrees: beyond, a plane is far from the earth
+_CLIPPED = (
+    "points outside the box were moved to its edge: epsilon is for the metres between the points "
+    "at the edge, and how far outside they were does not count",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +40,9 @@ class PlanarCells:
     where
 
     - r is the rate: epsilon per metre between two possible places of one point,
-    - distances are straight ones on the plane of the grid.
+    - distances are those on the earth, a sphere of its mean radius. Noise is added on a plane
+      (:attr:`Grid.shrinkage`) on which no two points of the box are further apart than that: its
+      east-west scale is that of the edge nearest to a pole.
 
     Every point is noised by itself: a trajectory of m points that all lie d metres elsewhere costs
     m r d, and filtering undoes much of the noise of a path that moves slowly. Moving to the grid
@@ -46,12 +53,12 @@ class PlanarCells:
     Parameters
     ----------
     grid : Grid
-        Public.
+        Public; at most to 85 degrees of latitude, and 180 degrees wide.
     rate : float
         Epsilon per metre.
     outside : {"error", "clip"}
-        Points outside the box: an error, or moved to its edge first. That brings no two points
-        further apart, so that the rate stays.
+        Points outside the box: an error, or moved to its edge first. Distances are then those
+        between the points at the edge.
 
     References
     ----------
@@ -80,10 +87,17 @@ class PlanarCells:
         object.__setattr__(self, "rate", check_positive("rate", self.rate))
         if not isinstance(self.grid, Grid):
             raise InputError(f"grid must be a Grid, got {self.grid!r}")
+        edge = max(abs(self.grid.south), abs(self.grid.north))
+        if edge > _NORTHMOST or self.grid.east - self.grid.west > _WIDEST:
+            raise InputError(
+                f"a plane holds no box up to {edge:g} degrees of latitude and "
+                f"{self.grid.east - self.grid.west:g} wide: planar noise needs one within "
+                f"{_NORTHMOST:g} degrees of the equator and at most {_WIDEST:g} wide"
+            )
 
     @property
     def _law(self) -> PlanarLaplace:
-        high, wide = self.grid.cell_metres
+        wide, high = self._sides
         diameter = math.hypot(high * self.grid.rows, wide * self.grid.columns)
         return PlanarLaplace(self.rate, math.nextafter(diameter, math.inf))
 
@@ -105,7 +119,9 @@ class PlanarCells:
             "the sum over its points",
             "points are independent: those before and after narrow a place down further",
             "the grid, the times of points and how many there are are public",
-            f"distances are those on the plane of {self.grid.describe()}",
+            f"metres are those on a sphere of the earth's mean radius, anywhere in "
+            f"{self.grid.describe()}",
+            *(_CLIPPED if self.outside == "clip" else ()),
         )
 
     def path_epsilon(self, points: int, metres: float) -> float:
@@ -138,7 +154,19 @@ class PlanarCells:
     @property
     def _sides(self) -> tuple[float, float]:
         high, wide = self.grid.cell_metres
-        return wide, high
+        across, up = self.grid.shrinkage
+        return wide * across, high * up
+
+    def plane(self, lat: Any, lng: Any) -> np.ndarray:
+        """East and north of the south-west corner where noise is added: no longer than on earth.
+
+        Examples
+        --------
+        >>> far = PlanarCells(Grid.square(0, 0, 80, 1, metres=5000), rate=.001)
+        >>> bool(np.hypot(*(far.plane(80, 1) - far.plane(80, 0))) <= 19309)  # 1 degree at 80 north
+        True
+        """
+        return np.stack(self.grid.to_metres(lat, lng), axis=-1) * self.grid.shrinkage
 
     def _released(self, points: Sequence[Any], cells: Any) -> ReleasedSequences:
         checked = [_check_points(i, p) for i, p in enumerate(points)]
@@ -149,7 +177,7 @@ class PlanarCells:
         self.grid.cell(lat, lng, outside=self.outside)  # refuses points outside of the box
         lat = np.clip(lat, self.grid.south, self.grid.north)
         lng = np.clip(lng, self.grid.west, self.grid.east)
-        place = np.stack(self.grid.to_metres(lat, lng), axis=1)
+        place = self.plane(lat, lng)
         column, row = np.moveaxis(cells(place), -1, 0)
         row = np.clip(row, 0, self.grid.rows - 1).astype(np.int64)
         column = np.clip(column, 0, self.grid.columns - 1).astype(np.int64)

@@ -39,6 +39,8 @@ class Trajectories:
         Row of each point in the data it comes from, from 1; for messages.
     preprocessing : sequence of str
         What was done to the data beforehand, in words; a release takes it as public.
+    repeats : int
+        Rows that ``duplicates="first"`` left out. Private, as all counts of rows.
 
     References
     ----------
@@ -64,6 +66,7 @@ class Trajectories:
     label_names: Any = ()
     rows: Any = None
     preprocessing: Any = ()
+    repeats: int = 0
 
     def __post_init__(self) -> None:
         for name, kind in _ARRAYS.items():

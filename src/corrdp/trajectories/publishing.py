@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from corrdp.accounting.steps import Step
-from corrdp.errors import InputError
+from corrdp.encoding import encode
+from corrdp.errors import InputError, RefusedError
 from corrdp.trajectories.cells import CellSequences
 from corrdp.trajectories.local import LocalNgrams
 from corrdp.trajectories.noisytree import NoisyTree
@@ -24,8 +25,42 @@ from corrdp.trajectories.synthetic import synthesize
 from corrdp.trajectories.trees import TreeMechanism
 
 MOST_DISTANCES = 5_000  # places of a distance table
+ONE_PLACE = (
+    "counts of single places do not say what follows what, nor how many trajectories there are: "
+    "every walk is one point long, and there are as many as there were points, with noise. Take "
+    "--levels 2 or more (n_max)"
+)
 
 Mechanism = TreeMechanism | LocalNgrams | PlanarCells | BernoulliSample
+
+
+@dataclass(frozen=True)
+class PathCost:
+    """What noisy points cost together, for the user with the most of them.
+
+    Parameters
+    ----------
+    points : int
+        Points of that user; public for this mechanism.
+    metres : float
+        How far each of them may be from where it could be otherwise.
+    epsilon : float
+
+    Examples
+    --------
+    >>> print(PathCost(50, 200.0, 50.0))
+    epsilon 50 for all 50 points of the user with the most, each within 200 m of another place
+    """
+
+    points: int
+    metres: float
+    epsilon: float
+
+    def __str__(self) -> str:
+        return (
+            f"epsilon {self.epsilon:.6g} for all {self.points:,} points of the user with the most, "
+            f"each within {self.metres:g} m of another place"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +79,13 @@ class PublishedMoves:
         The release as entries of a plan.
     reachability : Reachability, optional
         Moves that could not be made, before trajectories were cut there.
+    before : tuple of str
+        What was done to the data beforehand, in words.
+    path : PathCost, optional
+        For noisy points.
+    charge : int, optional
+    charge_hash : str, optional
+        The line of the ledger that paid for it.
     """
 
     result: NoisyTree | ReleasedSequences
@@ -51,6 +93,28 @@ class PublishedMoves:
     times: tuple[np.ndarray, ...] | None
     steps: tuple[Step, ...]
     reachability: Reachability | None
+    before: tuple[str, ...] = ()
+    path: PathCost | None = None
+    charge: int | None = None
+    charge_hash: str | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader must know before using it."""
+        tree = self.result
+        single = isinstance(tree, NoisyTree) and tree.kind == "n-gram" and len(tree.levels) == 1
+        return (ONE_PLACE,) if single else ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain JSON, with what was done before and what was charged."""
+        more = {
+            "before": self.before,
+            "path": None if self.path is None else vars(self.path),
+            "warnings": self.warnings,
+            "charge": self.charge,
+            "charge_hash": self.charge_hash,
+        }
+        return {**self.result.to_dict(), **encode(more)}
 
     @property
     def title(self) -> str:
@@ -64,7 +128,12 @@ class PublishedMoves:
 
 
 def publish(
-    mechanism: Mechanism, walks: Trajectories, cells: CellSequences, moves: Moves | None = None
+    mechanism: Mechanism,
+    walks: Trajectories,
+    cells: CellSequences,
+    moves: Moves | None = None,
+    *,
+    radius: float | None = None,
 ) -> PublishedMoves:
     """Draw the noise and make what is published from it.
 
@@ -76,7 +145,10 @@ def publish(
     cells : CellSequences
         The same as sequences of public places.
     moves : Moves, optional
-        Published trajectories are cut where a move cannot be made; post-processing.
+        Published trajectories are cut where a move cannot be made; post-processing. Not for
+        planar noise and samples, whose points stay as they are.
+    radius : float, optional
+        For planar noise: metres for which ``path`` says what a whole path costs.
 
     Examples
     --------
@@ -92,6 +164,7 @@ def publish(
     2,2,y
     <BLANKLINE>
     """
+    check_publishable(mechanism, cells, moves)
     per_user = getattr(mechanism, "per_user", None)
     owners = cells.owner.tolist()
     result: NoisyTree | ReleasedSequences
@@ -115,10 +188,43 @@ def publish(
         made, times = result.sequences, tuple(t[at] for t, at in kept)
     found = None
     if moves is not None:
-        found = moves.check([s for s in made if len(s)])
-        if times is None:
-            made = tuple(moves.cut(made))
-    return PublishedMoves(result, made, times, mechanism.plan_steps(), found)
+        found = moves.check(made)
+        made = tuple(moves.cut(made))
+    path = None
+    if isinstance(mechanism, PlanarCells) and radius is not None:
+        most = int(np.bincount(walks.users).max())
+        path = PathCost(most, radius, mechanism.path_epsilon(most, radius))
+    steps = mechanism.plan_steps()
+    return PublishedMoves(result, made, times, steps, found, cells.preprocessing, path)
+
+
+def check_publishable(
+    mechanism: Mechanism, cells: CellSequences, moves: Moves | None = None
+) -> None:
+    """Refuse what the mechanism's promise does not cover, before anything is charged or drawn.
+
+    Examples
+    --------
+    >>> from corrdp.trajectories.cells import discretise
+    >>> walks = Trajectories.from_points([1, 1], [0, 9], labels=["x", "x"], places=["x", "y"])
+    >>> check_publishable(BernoulliSample(2, .5), discretise(walks, merge_stays=True))
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.RefusedError: stays were merged, so that how many points a trajectory has ...
+    """
+    if isinstance(mechanism, TreeMechanism):
+        return
+    if cells.merged:
+        raise RefusedError(
+            "stays were merged, so that how many points a trajectory has tells where somebody was; "
+            f"{type(mechanism).__name__} publishes that number as it is: leave out --merge-stays "
+            "(merge_stays)"
+        )
+    if moves is not None and not isinstance(mechanism, LocalNgrams):
+        raise InputError(
+            f"{type(mechanism).__name__} publishes points as they are drawn and cuts none: leave "
+            "out --speed and --step (moves)"
+        )
 
 
 def distances(cells: CellSequences) -> np.ndarray:

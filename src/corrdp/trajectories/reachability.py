@@ -128,12 +128,25 @@ class Reachability:
 
     def __repr__(self) -> str:
         if self.first is None:
+            return self.told(str)
+        which, step = self.first[:2]
+        return f"{self.told(str)}, in sequences[{which}] after point {step}"
+
+    def told(self, name: Callable[[int], str]) -> str:
+        """The same for a reader, who knows places by their names.
+
+        Examples
+        --------
+        >>> Reachability(3, 1, 2, 1, (1, 1, 0, 2)).told("home park shop".split().__getitem__)
+        '1 of 3 moves (33.3 %) in 1 of 2 trajectories cannot be made; the first is home to shop'
+        """
+        if self.first is None:
             return f"all {self.moves:,} moves can be made"
-        which, step, here, then = self.first
+        here, then = map(name, self.first[2:])
         return (
             f"{self.impossible:,} of {self.moves:,} moves ({100 * float(self):.1f} %) in "
             f"{self.affected:,} of {self.trajectories:,} trajectories cannot be made; the first "
-            f"is {here} to {then}, in sequences[{which}] after point {step}"
+            f"is {here} to {then}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,6 +70,7 @@ def read_trajectories(
     table = path if isinstance(path, Table) else open_table(path, missing)
     if not table.has_row_order:
         raise InputError("this engine keeps no order of rows: open the file with DuckDB")
+    _check_separated(table)
     columns = {"user": user, "time": time}
     columns |= {"lat": lat, "lng": lng} if label is None else {"label": label}
     read = table.collect(table.pick(**columns))
@@ -94,9 +97,35 @@ def read_trajectories(
     return Trajectories(**made)
 
 
+def _check_separated(table: Table) -> None:
+    """A text whose rows have unequal numbers of fields was read as one column: name the rows."""
+    if len(table.columns) > 1:
+        return
+    head = table.columns[0]
+    mark = max(",;\t|", key=head.count)
+    if not head.count(mark):
+        return
+    opened = gzip.open if str(table.path).endswith(".gz") else open
+    with opened(table.path, "rt", encoding="utf-8", errors="replace", newline="") as text:
+        lines = csv.reader(text, delimiter=mark)
+        wide = len(next(lines))
+        ragged = [number for number, row in enumerate(lines, 1) if row and len(row) != wide]
+    if ragged:
+        raise DataError(
+            f"{table.path}: {rows_listed(ragged)} {'has' if len(ragged) == 1 else 'have'} not the "
+            f"{wide} fields of the header ({head}); correct them"
+        )
+
+
 def _degrees(column: Any, name: str) -> np.ndarray:
     import pyarrow as pa
+    import pyarrow.types as types
 
+    if types.is_temporal(column.type):  # inf alone reads as the last of all days
+        raise DataError(
+            f"`{name}` must hold degrees, and it holds dates, or inf or infinity in place of a "
+            "finite number"
+        )
     if not _is_number(column.type):
         raise DataError(f"`{name}` must hold degrees, and it is of type {column.type}")
     return np.asarray(column.cast(pa.float64()).to_numpy())

@@ -13,6 +13,7 @@ from corrdp.trajectories.checking import named, rows_listed
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 DAY = 86400.0
+ENDS = "a trajectory ends with"
 PLACES_FROM_DATA = (
     "the list of places is the one that occurs in the data: for a release, name a public one"
 )
@@ -73,7 +74,8 @@ def split_points(
     order = np.argsort(codes, kind="stable")
     said: list[str] = []
     if duplicates == "first":
-        order = _first_of_each(codes, moments, order, said)
+        order = _first_of_each(codes, moments, order)
+        said.append("of points of a user at one time the first row was kept")
     codes, moments = codes[order], moments[order]
     new = np.diff(codes, prepend=-1) != 0
     if split is not None:
@@ -94,7 +96,7 @@ def split_points(
         made |= {"labels": coded[order], "label_names": names}
     elif places is not None:
         raise InputError("places is the list of labels: give labels, or a grid for coordinates")
-    return made | {"preprocessing": said}
+    return made | {"preprocessing": said, "repeats": len(who) - len(order)}
 
 
 def _column(name: str, values: Any, n: int) -> np.ndarray:
@@ -107,28 +109,18 @@ def _column(name: str, values: Any, n: int) -> np.ndarray:
     return column
 
 
-def _first_of_each(
-    codes: np.ndarray, times: np.ndarray, order: np.ndarray, said: list[str]
-) -> np.ndarray:
+def _first_of_each(codes: np.ndarray, times: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Rows that do not repeat the time of the row before, of the same user."""
     repeats = (np.diff(codes[order], prepend=-1) == 0) & (np.diff(times[order], prepend=0) == 0)
-    said.append(
-        "of points of a user at one time the first row was kept"
-        + (
-            f" ({named(int(repeats.sum()), 'row')} left out)"
-            if repeats.any()
-            else " (there were none)"
-        )
-    )
     return order[~repeats]
 
 
 def _breaks(times: np.ndarray, split: str | float, said: list[str]) -> np.ndarray:
     if split == "day":
-        said.append("a trajectory ends with the calendar day, in the time zone of the data")
+        said.append(f"{ENDS} the calendar day, in the time zone of the data")
         return np.diff(np.floor(times / DAY), prepend=times[0] // DAY) != 0
     longest = seconds(split, "split")
-    said.append(f"a trajectory ends with a pause longer than {longest:g} s")
+    said.append(f"{ENDS} a pause longer than {longest:g} s")
     return np.diff(times, prepend=times[0]) > longest
 
 

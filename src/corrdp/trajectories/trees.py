@@ -127,12 +127,17 @@ class TreeMechanism(ABC):
         return Pure(_sum_up(self._budgets))
 
     @property
+    def ledger_unit(self) -> str:
+        """What epsilons of other releases must be about to be added to this one's."""
+        done = "added or removed" if self.neighbours == "unbounded" else "replaced"
+        return f"one {'trajectory' if self.per_user is None else 'user'} {done}"
+
+    @property
     def unit(self) -> str:
         """Who is protected, in words."""
-        done = "added or removed" if self.neighbours == "unbounded" else "replaced"
         if self.per_user is None:
-            return f"one trajectory {done}"
-        return f"one user {done}, with at most {self.per_user} trajectories"
+            return self.ledger_unit
+        return f"{self.ledger_unit}, with at most {self.per_user} trajectories"
 
     @property
     def assumptions(self) -> tuple[str, ...]:

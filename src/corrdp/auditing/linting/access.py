@@ -105,8 +105,16 @@ def partial_areas(mechanism: Description) -> Iterator[Finding]:
 
 
 def missing_release(mechanism: Description) -> Iterator[Finding]:
-    """L-14: the claim is about something that no released step gives."""
+    """L-14: the claim is about something that no released step gives, or nothing is released."""
     wanted = mechanism.claim.releases
+    if not any(part.released for part in mechanism.steps):
+        yield Finding(
+            "L-14",
+            "warning",
+            "steps",
+            "no step is said to be published (released is false unless stated), so that nothing "
+            "gets out and most rules have nothing to look at. Say released: true where it is",
+        )
     given = [part.gives for part in mechanism.steps if part.released and part.gives is not None]
     if wanted is not None and wanted not in given:
         yield Finding(
@@ -120,10 +128,21 @@ def missing_release(mechanism: Description) -> Iterator[Finding]:
 
 
 def unpriced_preprocessing(mechanism: Description) -> Iterator[Finding]:
-    """L-15: preprocessing that learns from the data, with no sensitivity stated."""
+    """L-15: preprocessing that learns from the data unpriced; a price that is taken on trust."""
     for part in mechanism.steps:
         if part.kind != "preprocess" or not mechanism.raw(part) or not mechanism.reaches(part):
             continue
+        price = part.sensitivity
+        stated = 1.0 if price is None else price.l1 or price.l2 or 1.0
+        if stated < 1:
+            yield Finding(
+                "L-15",
+                "warning",
+                mechanism.where(part),
+                f"a sensitivity of {stated:g} is stated and counts as 1: neighbours are a whole "
+                "number of changes apart, and preprocessing lowers no budget. State what later "
+                "steps cost on the data",
+            )
         if part.sensitivity is not None or part.learned is False:
             continue
         if part.learned:

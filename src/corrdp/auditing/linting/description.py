@@ -143,7 +143,10 @@ class Description:
         return part.name in self._out
 
     def spread(self, part: Part) -> float:
-        """How far preprocessing spreads neighbours apart before a step sees them."""
+        """How far preprocessing spreads neighbours apart before a step sees them; 1 or more.
+
+        Neighbours are a whole number of changes apart, and no preprocessing lowers a budget.
+        """
         return math.prod(self._spreads[part.name].values())
 
     @cached_property
@@ -157,7 +160,8 @@ class Description:
                     continue
                 behind |= found[before.name]
                 if before.kind == "preprocess" and before.sensitivity is not None:
-                    behind[before.name] = before.sensitivity.l1 or 1.0
+                    stated = before.sensitivity
+                    behind[before.name] = max(1.0, stated.l1 or stated.l2 or 1.0)
             found[part.name] = behind
         return found
 

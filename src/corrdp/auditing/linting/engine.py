@@ -116,8 +116,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "L-14",
         "error",
-        "the step that makes what is claimed is missing",
-        "description (releases, gives)",
+        "the step that makes what is claimed is missing, or none is published",
+        "description (released, releases, gives)",
         access.missing_release,
     ),
     Rule(
@@ -167,8 +167,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "L-23",
         "error",
-        "noise scaled for another norm, another neighbour, or one level of many",
-        "description (noise, query, sensitivity)",
+        "noise scaled for another norm, another neighbour, or one level of many; budgets above the "
+        "claim",
+        "description (noise, query, sensitivity, budgets, times)",
         levels.mismatches,
     ),
     Rule(

@@ -206,35 +206,60 @@ def _laplace_as_mu(epsilon: float, mu: float) -> tuple[Severity, str] | None:
 
 
 def _sum(mechanism: Description) -> Iterator[Finding]:
-    """Budgets that add up to more than is claimed; a warning, since their parts may be disjoint."""
+    """Budgets of one step, in all its runs, and of all steps, that are more than is claimed."""
     level = mechanism.claim.level
     gaussian = level.mu is not None
+    unit = "mu" if gaussian else "epsilon"
     costs, deltas = {}, {}
     for part in mechanism.steps:
         if mechanism.raw(part) and mechanism.reaches(part):
-            costs[part] = _cost(part, mechanism, gaussian) * mechanism.spread(part)
+            own = _cost(part, mechanism, gaussian)
+            costs[part] = own * mechanism.spread(part)
             deltas[part] = part.times * part.delta + part.shown
+            if noise_level(part, mechanism) is None:  # it was compared already otherwise
+                yield from _alone(part, unit, own, mechanism)
     paying = [part for part, cost in costs.items() if cost]
-    # one noise step alone was compared already, and with certainty
-    alone = len(paying) == 1 and (
-        noise_level(paying[0], mechanism) is not None and mechanism.spread(paying[0]) == 1
-    )
-    if not alone:
+    # one step alone was compared already, but for what preprocessing does to it
+    if len(paying) > 1 or any(mechanism.spread(part) > 1 for part in paying):
         total = math.hypot(*costs.values()) if gaussian else math.fsum(costs.values())
-        yield from _added("mu" if gaussian else "epsilon", costs, total, level)
+        yield from _added(unit, costs, total, level)
     if level.delta:
         yield from _added("delta", deltas, math.fsum(deltas.values()), level)
 
 
+def _alone(part: Part, unit: str, cost: float, mechanism: Description) -> Iterator[Finding]:
+    """One step reads the same data in each of its runs: nothing about it is parallel."""
+    claim = mechanism.claim
+    if cost <= getattr(claim.level, unit) * _SLACK:
+        return
+    how = f" in {part.times} runs on the same data" if part.times > 1 else ""
+    elsewhere = claim.area is not None and part.area is not None and part.area != claim.area
+    # with delta, more than epsilon is not refuted; and another part of the data is not claimed
+    sure = not claim.level.delta and not elsewhere
+    yield Finding(
+        "L-23",
+        "error" if sure else "warning",
+        mechanism.where(part),
+        f"the step costs {unit} {cost:.6g}{how}, claimed is {claim.level}. Lower its budget, run "
+        "it less often, or claim what it costs",
+    )
+
+
 def _added(name: str, costs: dict[Part, float], total: float, level: Level) -> Iterator[Finding]:
+    """A warning, since steps may read disjoint parts, and what is stated may not be reached."""
     if total > getattr(level, name) * _SLACK:
-        spent = ", ".join(f"{part.name} {cost:.6g}" for part, cost in costs.items() if cost)
+        paying = {part.name: cost for part, cost in costs.items() if cost}
+        spent = ", ".join(f"{part} {cost:.6g}" for part, cost in paying.items())
+        rest = (
+            "If the steps read disjoint parts, state it as a plan: corrdp account tells the total"
+            if len(paying) > 1
+            else "Lower it, or claim what it is"
+        )
         yield Finding(
             "L-23",
             "warning",
             "steps",
-            f"the {name}s add up to {total:.6g} ({spent}), claimed is {level}. If the steps read "
-            "disjoint parts, state it as a plan: corrdp account tells the total",
+            f"the {name}s add up to {total:.6g} ({spent}), claimed is {level}. {rest}",
         )
 
 

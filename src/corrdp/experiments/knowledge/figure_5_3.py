@@ -148,7 +148,7 @@ def draw(result: Result, ax: Axes) -> Axes:
 EXPERIMENT = Experiment(
     "003-figure-5.3",
     "Epsilons that pay for the noise of the bias",
-    f"{THESIS}, figure 5.3a",
+    f"{THESIS}, figure 5.3",
     published,
     computed,
     draw,

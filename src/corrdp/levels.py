@@ -1,0 +1,62 @@
+"""Levels on a coarse public scale: what a level computed from private data may say of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from corrdp.errors import InputError
+
+# ten steps a decade (Renard's series R10): a level rounded to them tells a few bits
+_STEPS = (1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0)
+
+
+def step_up(value: float) -> float:
+    """The least step of the scale that is at least ``value``.
+
+    Examples
+    --------
+    >>> step_up(.4627), step_up(2.0), step_up(8.01)
+    (0.5, 2.0, 10.0)
+    """
+    return min(step for step in _around(value) if step >= value)
+
+
+def step_down(value: float) -> float:
+    """The largest step of the scale that is at most ``value``.
+
+    Examples
+    --------
+    >>> step_down(.2498), step_down(2.0), step_down(1e-3)
+    (0.2, 2.0, 0.001)
+    """
+    return max(step for step in _around(value) if step <= value)
+
+
+def _around(value: float) -> list[float]:
+    decade = math.floor(math.log10(value))
+    # read from text: a step is the same number however it was reached
+    return [float(f"{s}e{decade + d}") for d in (-1, 0, 1) for s in _STEPS]
+
+
+def check_publishable(model: Any, epsilon: float, target: float, leakage: float) -> None:
+    """Refuse levels that spell out a model learned from the data.
+
+    The leakage of a chosen epsilon, and the epsilon of a chosen target, are functions of the
+    fitted numbers; with all their digits they can be inverted. A private fit may be told.
+    """
+    fitted = getattr(model, "fitted", None)
+    if fitted is None or getattr(fitted, "private_epsilon", None) is not None:
+        return
+    rounded = step_up(target) == target
+    # a chosen epsilon: the target is its leakage; a searched epsilon meets its target closely
+    if target == leakage:
+        told = not rounded
+    else:
+        told = step_down(epsilon) != epsilon and not (rounded and leakage < target * (1 - 1e-6))
+    if not told:
+        return
+    raise InputError(
+        f"epsilon={epsilon:.6g} and target={target:.6g} have digits that tell what was fitted from "
+        "the private data; calibrate with coarse=True for what is handed out"
+    )
