@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from decimal import Decimal, getcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -22,7 +22,12 @@ from corrdp.partial.literal import literal_delta
 from corrdp.partial.mixtures import Mixture
 from corrdp.partial.weights import log_binomial
 
-getcontext().prec = 110
+
+@pytest.fixture(autouse=True)
+def _many_digits():
+    with localcontext() as context:
+        context.prec = 110
+        yield
 
 
 def others(unknown: int) -> Knowledge:
@@ -61,7 +66,9 @@ def _pi() -> Decimal:
     return 4 * (4 * arctan(5) - arctan(239))
 
 
-_ROOT = (2 * _pi()).sqrt()
+with localcontext() as _context:
+    _context.prec = 110
+    _ROOT = (2 * _pi()).sqrt()
 
 
 def binomial(trials: int, p: Decimal, reach: int | None = None) -> dict[int, Decimal]:
@@ -130,6 +137,63 @@ def test_never_below_the_exact_sum_and_hardly_above(case):
         assert truth * (1 - Decimal("1e-17")) <= Decimal(value)
         assert Decimal(value) <= truth * (1 + slack) + Decimal("1e-299")
     assert found.active == found.passive == max(found.if_one, found.if_zero)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (2, 3.58e-9, 1.684, 1.14), (12, 1.4181756957911305e-06, 15.54487901627132, 0.1817),
+        (4, 1.149945710956589e-05, 9.37270461403944, 1.2322326540069912),
+        (3, 0.0002370757135108626, 0.8237204170098513, 0.29676361680230645),
+        (1, 1e-9, 0.7, 0.5), (30, 1e-7, 2.0, 0.8), (7, 1 - 1e-9, 1.5, 1.0), (9, 1e-2, 3.0, 0.3),
+        (5, 1e-20, 2.0, 0.5), (5, 1e-100, 2.0, 0.5), (5, 1e-250, 2.0, 0.5), (20, 1e-4, 0.0, 0.2),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_small_biases_keep_their_digits(case):
+    unknown, bias, beta, epsilon = case
+    found = partial_delta(epsilon, others(unknown), bias, Noise(beta))
+    with localcontext() as context:
+        context.prec = 700 if bias < 1e-50 else 110  # 1 - p keeps all digits of p
+        for value, share in ((found.if_one, Decimal(bias)), (found.if_zero, 1 - Decimal(bias))):
+            truth = direct(unknown, share, beta, epsilon)
+            assert truth * (1 - Decimal("1e-17")) <= Decimal(value)
+            assert Decimal(value) <= truth * (1 + Decimal("1e-11" if truth > 1e-15 else "1e-10"))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(1, 12),
+    st.floats(-9, -2),
+    st.booleans(),
+    st.floats(0.3, 6.0),
+    st.floats(0.01, 1.5),
+)
+def test_never_below_at_any_small_bias(unknown, power, mirrored, beta, epsilon):
+    bias = 1 - 10**power if mirrored else 10**power
+    found = partial_delta(epsilon, others(unknown), bias, Noise(beta))
+    with localcontext() as context:
+        context.prec = 110
+        for value, share in ((found.if_one, Decimal(bias)), (found.if_zero, 1 - Decimal(bias))):
+            truth = direct(unknown, share, beta, epsilon)
+            assert truth * (1 - Decimal("1e-17")) <= Decimal(value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_extreme_numbers_give_the_plain_value():
+    plain = delta_for(0.5, 0.5)
+    for bias in (1e-18, 1e-20, 1e-100, 1e-300, 5e-324):
+        for epsilon in (0.5, 400.0):
+            found = partial_delta(epsilon, Knowledge(1000, 5), bias, Noise(2.0)).active
+            assert found <= delta_for(0.5, epsilon)
+        assert partial_delta(0.5, Knowledge(1000, 5), bias, Noise(2.0)).active == pytest.approx(
+            plain, rel=1e-12
+        )
+    drowned = partial_delta(0.0, Knowledge(1000, 5), 0.3, Noise(1e300))
+    assert drowned.active == delta_for(1e-300, 0.0)
+    # what is left of natural noise is nothing well before the sum is given up
+    wide = partial_delta(0.0, Knowledge(1000, 5), 0.3, Noise(1e49)).active
+    assert wide == pytest.approx(delta_for(1e-49, 0.0), rel=1e-9)
 
 
 def test_ten_thousand_records_by_direct_summation():
@@ -447,9 +511,18 @@ GOOD = Knowledge(10, 4)
         (lambda: Mixture([0.3, 0.7], [0.5, 0.6]), "add up"),
         (lambda: Mixture([0.3, 1.0], [0.5, 0.5]), "no natural noise"),
         (lambda: partial_delta(1, Knowledge(10**6, 10**5), Mixture([0.3], [1.0])), "fewer known"),
+        (lambda: Noise("3"), "noise must be a number"),
+        (lambda: Noise.on_share(3.5, 1000), "looks like noise on a count"),
+        (lambda: Noise.on_share("0.1", 10), "noise must be a number"),
+        (lambda: partial_delta("1", GOOD, 0.3), "epsilon must be a number"),
+        (lambda: partial_delta(1, GOOD, "0.3"), "bias must be a number"),
+        (lambda: partial_delta(1, GOOD, 30), "30 percent is 0.3"),
+        (lambda: partial_delta(1, GOOD, Mixture([0.3], [1.0]), Noise(1e300)), "drowns it"),
+        (lambda: Mixture([0.3, 1e-300], [0.5, 0.5]), "too small"),
+        (lambda: partial_delta(1, GOOD, math.nan), "strictly between"),
         (lambda: literal_delta(1, Knowledge(10**6, 10), 0.3, Noise(0.1)), "partial_delta"),
     ],
-    ids=range(22),
+    ids=range(31),
 )
 def test_bad_input(call, said):
     with pytest.raises(CorrdpError, match=said):

@@ -57,6 +57,39 @@ def test_private_data_need_a_decision(people):
     assert "not in any ledger" in out
 
 
+def test_bounds_look_like_bounds(people):
+    told = ("partial", "--n", "2e4", "--known", "5e3", "--epsilon", 0.5, "--delta", 1e-6)
+    given = (*told, "--data", people, "--where", "smokes = 'yes'", "--spend")
+    out = done(*given).output
+    assert out.count("<= 1e-06") == 2  # with 0 noise both rows are bounds
+    assert "CAUTION" in out
+    said = json.loads(done(*given, "--json").output)
+    assert (said["data"], said["where"]) == (str(people), "smokes = 'yes'")
+    # nobody is counted, so the bias may be 0, and delta without noise 1: not above it
+    few = ("partial", "--n", 20_000, "--known", 19_000, "--epsilon", 2, "--delta", 1e-6)
+    out = done(*few, "--data", people, "--where", "smokes = 'no' and smokes = 'yes'", "--spend")
+    assert ">= 1 " not in out.output
+
+
+def test_a_file_that_is_not_there_has_no_price():
+    result = run("partial", "--n", 20_000, "--known", 5000, "--epsilon", 0.5, "--delta", 1e-6,
+                 "--data", "absent.csv", "--where", "a > 1")  # fmt: skip
+    assert result.exit_code == 2
+    assert "does not exist" in result.output
+
+
+def test_epsilon_zero_and_the_end_of_knowledge():
+    out = done("partial", "--n", "1e5", "--known", "9e4", "--epsilon", 0, "--delta", 0.1,
+               "--bias", 0.3).output  # fmt: skip
+    assert "0.00871" in out
+    assert "classic" not in out
+    assert "CAUTION" in out
+    out = done("partial", "--n", 1000, "--known", 999, "--epsilon", 0.2, "--delta", 1e-6,
+               "--bias", 0.3).output  # fmt: skip
+    assert out.count("18.9888") == 2
+    assert "CAUTION" not in out
+
+
 def test_nothing_is_spent_where_it_cannot_pay(people):
     result = run("partial", "--n", 20_000, "--known", 19_900, *ASKED, "--data", people,
                  "--where", "smokes = 'yes'", "--spend")  # fmt: skip
@@ -77,10 +110,13 @@ def test_nothing_is_spent_where_it_cannot_pay(people):
         (("--bias", 0.3, "--epsilon", -1), "epsilon"),
         (("--bias", 0.3, "--where", "a > 1"), "go with --data"),
         (("--bias", 0.3, "--picture", "x.pdf"), ".svg or .png"),
+        (("--bias", 0.3, "--n", "1.5"), "not a whole number"),
+        (("--bias", 0.3, "--n", "many"), "not a number of records"),
+        (("--bias", 0.3, "--n", "1e999999"), "more than can be computed"),
         (("--data", "absent.csv"), "needs --where"),
         (("--data", "absent.csv", "--where", "a > 1", "--delta", 0), "strictly between"),
     ],
-    ids=range(12),
+    ids=range(15),
 )
 def test_bad_input(more, said):
     given = {"--n": 100, "--known": 60, "--epsilon": 0.5, "--delta": 1e-3}

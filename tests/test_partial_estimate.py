@@ -21,6 +21,7 @@ from corrdp.partial.estimating import (
     estimated_noise_scale,
     noisy_count,
 )
+from corrdp.partial.gaussians import exact_gaussian
 from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.printed import (
     class_losses,
@@ -403,3 +404,38 @@ def test_bad_input(call, said):
 def test_divergence_at_the_ends():
     assert divergence(0.3, 0.0) == divergence(0.3, 1.0) == math.inf
     assert divergence(0.0, 0.0) == divergence(1.0, 1.0) == divergence(0.4, 0.4) == 0.0
+
+
+def test_no_crash_after_the_budget_was_spent():
+    epsilon, delta = 0.49931630025240364, 1.33052564275251e-07
+    found = estimated_noise_scale(
+        epsilon, delta, Knowledge(213, 101), NoisyCount(75, 213, epsilon / 2)
+    )
+    assert found.scale <= found.step.plain
+    for value in (-(10**9), 0, 1, 5, 50, 99, 100, 10**9):
+        for known in (0, 50, 98, 99):
+            for goal in (1e-290, 1e-30, 1e-6, 0.5):
+                estimate = NoisyCount(value, 100, 0.1)
+                found = estimated_noise_scale(0.2, goal, Knowledge(100, known), estimate)
+                assert found.scale <= found.step.plain
+
+
+def test_picture_and_json_say_which_plain_dp():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    estimate = NoisyCount(300, 1000, 0.25)
+    found = estimated_noise_scale(0.5, 1e-6, Knowledge(1000, 500), estimate)
+    plain = exact_gaussian(0.5, 1e-6).noise.counts
+    assert plain == pytest.approx(8.0576, abs=1e-4)
+    ax = found.plot()
+    drawn = {text.get_text(): text.xy[1] for text in ax.texts}
+    assert drawn["plain DP"] == plain
+    assert drawn["all others known, after the estimate"] == found.step.plain.counts > 15
+    assert ax.get_ylim()[1] > found.step.plain.counts
+    data = json.loads(json.dumps(found.to_dict()))
+    assert data["plain"] == plain
+    assert "plain" not in data["step"]
+    assert data["step"]["plain after the estimate"] == found.step.plain.counts
+    assert "on the count" in data["unit"]
+    assert EstimatedScale.from_dict(data) == found

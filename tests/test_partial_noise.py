@@ -87,6 +87,18 @@ def test_enough_and_no_more(n, share, bias, epsilon, power):
         assert partial_delta(epsilon, knowledge, bias, less).active > delta
 
 
+@pytest.mark.parametrize("unknown", [0, 5])
+def test_plain_noise_is_always_enough(unknown):
+    """Where nearly nothing is unknown the search ends at plain DP, however delta rounds there."""
+    for epsilon in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5):
+        for delta in (1e-12, 1e-9, 1e-7, 5e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1):
+            for bias in (0.3, 1e-9):
+                found = noise_scale(epsilon, delta, Knowledge(1000, 999 - unknown), bias)
+                assert found.scale <= found.plain
+                assert found.delta <= delta
+                assert found.scale == found.plain or unknown > 0
+
+
 def test_natural_noise_is_enough():
     """Where the printed algorithm halves for ever."""
     found = noise_scale(1, 1e-3, Knowledge(1000, 500), 0.5)
@@ -210,6 +222,8 @@ def test_noiseless_records(bias, expected):
 def test_records_that_no_world_has():
     with pytest.raises(InfeasibleError, match="add noise"):
         noiseless_records(0.0, 1e-6, 1e-6)
+    with pytest.raises(InfeasibleError, match="add noise"):
+        noiseless_records(0.1, 1e-6, 5e-324)
 
 
 def test_round_trips():
@@ -219,6 +233,33 @@ def test_round_trips():
     assert Noiseless.from_dict(json.loads(json.dumps(need.to_dict()))) == need
     assert "3.56494" in repr(found)
     assert "418 unknown records" in repr(need)
+
+
+def test_unequal_probabilities_hide_less_than_their_mean():
+    """Why the assumption says "the same probability", and why 0 noise carries a caution."""
+    law = np.array([1.0])
+    for p in [0.02, 0.58] * 300:
+        law = np.convolve(law, [1 - p, p])
+    one, zero = np.append(0, law), np.append(law, 0)
+    true = np.maximum(one - math.exp(0.5) * zero, 0).sum()
+    assert partial_delta(0.5, Knowledge(601, 0), 0.3).if_one < true / 2
+    for bias in (0.02, 0.58):  # one group alone, all others known
+        assert partial_delta(0.5, Knowledge(601, 300), bias).if_one > true
+    none, some = (noise_scale(0.5, 1e-6, Knowledge(n, 0), 0.3) for n in (1000, 100))
+    assert none.scale == Noise(0.0)
+    assert "CAUTION" in repr(none)
+    assert "CAUTION" not in repr(some)
+    assert "the same probability" in none.certificate.assumptions[0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_picture_of_no_natural_noise():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    for bias in (1e-20, 1e-300, 5e-324):
+        found = noise_scale(0.5, 1e-6, Knowledge(1000, 500), bias)
+        assert np.all(found.plot().get_lines()[1].get_ydata() == found.plain.counts)
 
 
 def test_picture():
@@ -353,9 +394,14 @@ GOOD = Knowledge(10, 4)
         (lambda: tail_gaussian(0, 1e-6), "epsilon"),
         (lambda: classic_gaussian(0, 1e-6), "epsilon"),
         (lambda: dp_promise(1.0, "chain"), "model"),
+        (lambda: dp_promise("a", Independent()), "guarantee must be a number"),
+        (lambda: exact_gaussian("1", 1e-6), "epsilon must be a number"),
+        (lambda: noise_scale(0, 1e-290, GOOD, 0.3), "more than can be computed"),
+        (lambda: noise_scale(1e-150, 1e-290, GOOD, 0.3), "larger epsilon"),
+        (lambda: classic_gaussian("1", 1e-6), "epsilon must be a number"),
         (lambda: NoiseScale.from_dict({"corrdp": 1}), "noise scale"),
     ],
-    ids=range(18),
+    ids=range(23),
 )
 def test_bad_input(call, said):
     with pytest.raises(InputError, match=said):

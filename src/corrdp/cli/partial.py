@@ -14,18 +14,43 @@ if TYPE_CHECKING:
     from corrdp.partial.calibrating import NoiseScale
     from corrdp.partial.knowledge import Knowledge
 
+
+def _whole(text: str) -> int:
+    """A number of records, which may be written as 1e5."""
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise typer.BadParameter(f"{text!r} is not a number of records") from None
+    if not number.is_finite() or number != number.to_integral_value():
+        raise typer.BadParameter(f"{text} is not a whole number of records")
+    if number.adjusted() > 18:
+        raise typer.BadParameter(f"{text} records are more than can be computed")
+    return int(number)
+
+
 EXAMPLE = "Example: corrdp partial --n 100000 --known 90000 --epsilon 0.1 --delta 1e-6 --bias 0.3"
 
 
 def partial(
-    n: Annotated[int, typer.Option("--n", help="Public number of records.")],
+    n: Annotated[
+        int,
+        typer.Option("--n", parser=_whole, metavar="INTEGER", help="Public number of records."),
+    ],
     known: Annotated[
-        int, typer.Option(help="How many records the attacker knows, at most; 0 to n - 1.")
+        int,
+        typer.Option(
+            parser=_whole,
+            metavar="INTEGER",
+            help="How many records the attacker knows, at most; 0 to n - 1.",
+        ),
     ],
     epsilon: Annotated[float, typer.Option(help="Privacy level against this attacker.")],
     delta: Annotated[float, typer.Option(help="Between 0 and 1, such as 1e-6.")],
     bias: Annotated[
-        float | None, typer.Option(help="Public share of records that the count counts.")
+        float | None,
+        typer.Option(help="Public probability, the same for each record, that it is counted."),
     ] = None,
     data: Annotated[
         str | None,
@@ -51,7 +76,9 @@ def partial(
     Records he does not know are noise to him. Give the share of ones as --bias if it is public,
     or --data and --where to estimate it from the private file; the estimate is a release.
     """
-    from corrdp.cli.show import as_json, show_files
+    from json import dumps
+
+    from corrdp.cli.show import show_files
     from corrdp.partial.knowledge import Knowledge
 
     check_outputs(picture, inputs=() if data is None else (data,))
@@ -75,8 +102,12 @@ def partial(
         from corrdp.cli.show import save_picture
         from corrdp.report.ignorance import draw_ignorance
 
-        save_picture(draw_ignorance(step), picture)
-    print(as_json(found)) if json else _show(found, step)
+        save_picture(draw_ignorance(found), picture)
+    if json:
+        source = {} if data is None else {"data": data, "where": where}
+        print(dumps({**found.to_dict(), **source}, indent=1))
+    else:
+        _show(found, step)
     if picture is not None and not json:
         show_files([picture])
 
@@ -101,18 +132,19 @@ def _estimated(
     check_delta(delta)
     plain = exact_gaussian(epsilon, delta).noise
     # an even share is the most natural noise there is, or all but
-    if not noise_scale(half, 0.8 * delta, knowledge, 0.5).scale < plain:
+    if not noise_scale(half, 0.8 * delta * (1 - 1e-14), knowledge, 0.5).scale < plain:
         raise RefusedError(
             f"an estimate cannot pay here: even with a share of one half, what is left after it "
             f"needs more noise than plain DP, {plain}, which needs no estimate. Nothing was read"
         )
+    table = open_table(path)  # reads its columns alone
     if not spend:
         raise RefusedError(
             f"a share of ones read off the private file is itself a release: a noisy count would "
             f"cost epsilon {half:g} of {epsilon:g} and delta {0.2 * delta:g} of {delta:g}, and "
             "once more with every further run. Add --spend to agree, or give a public --bias"
         )
-    counted = count_where(open_table(path), where)
+    counted = count_where(table, where)
     if counted.missing:
         raise DataError(
             f"`{where}` has no value in {counted.missing} of {counted.rows} rows of {path}: say in "
@@ -128,6 +160,7 @@ def _show(found: Any, step: NoiseScale) -> None:
     from rich.table import Column, Table
 
     from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.partial.deltas import NO_NOISE_NEEDED
     from corrdp.partial.estimating import EstimatedScale
     from corrdp.partial.gaussians import classic_gaussian, exact_gaussian, tail_gaussian
     from corrdp.partial.knowledge import Noise
@@ -146,24 +179,28 @@ def _show(found: Any, step: NoiseScale) -> None:
         cells = (f"{noise}", f"{noise.mean_error:.4g}", reached, "yes" if enough else "no")
         table.add_row(name, *cells, style=style)
 
-    rivals = [
-        ("exact", exact_gaussian(epsilon, delta)),
-        ("classic", classic_gaussian(epsilon, delta)),
-    ]
-    if delta <= 0.25:
-        rivals.insert(1, ("tail", tail_gaussian(epsilon, delta)))
+    rivals = [("exact", exact_gaussian(epsilon, delta))]
+    if epsilon > 0:  # the two others divide by it
+        if delta <= 0.25:
+            rivals.append(("tail", tail_gaussian(epsilon, delta)))
+        rivals.append(("classic", classic_gaussian(epsilon, delta)))
     for name, rival in rivals:
         label = f"all others known (DP, {name})"
         add(label, rival.noise, f"{rival.delta:.3g}", rival.holds)
     name = "this attacker, bias estimated" if estimated else "this attacker"
-    add(name, found.scale, f"{found.delta:.3g}", True, "bold")
+    # of an estimated bias delta is known to be at most what was asked for, no more than that
+    most = "<= " if estimated else ""
+    add(name, found.scale, most + f"{found.delta:.3g}", True, "bold")
     enough = found.scale.counts == 0.0
-    # for an interval of biases delta without noise was computed at its ends alone
-    reached = f"{found.delta:.3g}" if enough else f"{step.noiseless:.3g}"
-    least = ">= " if estimated and not enough else ""
-    add("this attacker, no noise", Noise(0.0), least + reached, enough)
+    if enough:
+        reached = most + f"{found.delta:.3g}"
+    else:
+        # for an interval of biases delta without noise was computed at its ends alone
+        least = ">= " if estimated and step.noiseless < 1 else ""
+        reached = least + f"{step.noiseless:.3g}"
+    add("this attacker, no noise", Noise(0.0), reached, enough)
     print_parts(table)
-    facts = []
+    facts = [("CAUTION", NO_NOISE_NEEDED)] if enough else []
     if estimated:
         low, high = step.bias
         cost = f"epsilon {found.estimate.epsilon:g} and delta {delta - step.target:.3g}"

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import InfeasibleError
-from corrdp.metric.curves import check_level
-from corrdp.partial.deltas import GAUSSIAN, ONCE, NaturalNoise, attacker, independent
+from corrdp.partial.deltas import (
+    GAUSSIAN,
+    NO_NOISE_NEEDED,
+    ONCE,
+    NaturalNoise,
+    attacker,
+    independent,
+)
 from corrdp.partial.gaussians import exact_gaussian
 from corrdp.partial.knowledge import (
     MOST_RECORDS,
     Knowledge,
     Noise,
+    check_amount,
     check_bias,
     check_delta,
     check_knowledge,
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PRECISION = 1e-10  # of the variance
+UNIT = "standard deviation of the noise on the count"
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,6 +91,8 @@ class NoiseScale:
             f"  plain DP     needs {self.plain}, whatever the attacker knows",
             f"  certificate  {self.certificate.name}: {self.certificate.reference}",
         ]
+        if not self.scale.counts:
+            lines.append(f"  CAUTION      {NO_NOISE_NEEDED}")
         return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,6 +100,7 @@ class NoiseScale:
         body = {
             **vars(self),
             "scale": self.scale.counts,
+            "unit": UNIT,
             "plain": self.plain.counts,
             "knowledge": self.knowledge.to_dict(),
             "certificate": self.certificate.to_dict(),
@@ -163,7 +174,7 @@ def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float)
     >>> noise_scale(1, 1e-3, Knowledge(1000, known=500), .5).scale
     Noise(counts=0.0)
     """
-    level, goal = check_level("epsilon", epsilon), check_delta(delta)
+    level, goal = check_amount("epsilon", epsilon), check_delta(delta)
     known, p = check_knowledge(knowledge), check_bias(bias)
     found = least_noise(level, goal, NaturalNoise(known.unknown, p, level))
     reference = "root of a falling delta, zero-noise exit (docs/theorems.md#missing-noise)"
@@ -212,8 +223,10 @@ def least_noise(epsilon: float, delta: float, natural: NaturalNoise) -> Least:
         return math.log(asked[beta] / delta)
 
     if off(0.0) > 0:
-        # a little more than plain DP needs, so that the square root is not less
-        enough = exact_gaussian(epsilon, delta).noise.counts ** 2 * (1 + 1e-15)
+        # what plain DP needs is enough by theorem, however delta rounds in its neighbourhood
+        plain = exact_gaussian(epsilon, delta)
+        asked[plain.noise.counts] = min(plain.delta, natural.delta(plain.noise.counts))
+        enough = plain.noise.counts**2
         guess = enough - natural.unknown * natural.bias * (1 - natural.bias)
         low, high = 0.0, enough
         if 0 < guess < enough:
@@ -308,12 +321,13 @@ def noiseless_records(epsilon: float, delta: float, bias: float) -> Noiseless:
     >>> noiseless_records(.5, 1e-6, .25).unknown
     418
     """
-    level, goal, p = check_level("epsilon", epsilon), check_delta(delta), check_bias(bias)
+    level, goal, p = check_amount("epsilon", epsilon), check_delta(delta), check_bias(bias)
 
     def reached(unknown: int) -> float:
         return NaturalNoise(unknown, p, level).delta(0.0)
 
-    few, many = -1, max(1, int(exact_gaussian(level, goal).noise.counts ** 2 / (p * (1 - p))))
+    thumb = exact_gaussian(level, goal).noise.counts ** 2 / (p * (1 - p))
+    few, many = -1, max(1, int(min(thumb, 1e300)))  # infinite for the least biases
     while many > MOST_RECORDS or reached(many) > goal:
         if many > MOST_RECORDS:
             raise InfeasibleError(

@@ -65,7 +65,7 @@ def noise_over(
         scale, noiseless = cover.least(plain)
         reached = goal
     assumed = (
-        "the records are independent of each other, all with one bias between "
+        "the records are independent of each other, each a one with the same probability, between "
         f"{low:.6g} and {high:.6g}",
         attacker(known),
         ONCE,

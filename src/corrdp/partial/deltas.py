@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import Any
 
 from corrdp.encoding import SCHEMA, check_header, encode
-from corrdp.errors import RefusedError
-from corrdp.metric.curves import check_level
+from corrdp.errors import InputError, RefusedError
 from corrdp.metric.gdp import delta_for
 from corrdp.partial.knowledge import (
+    MOST_RECORDS,
     Knowledge,
     Noise,
+    check_amount,
     check_bias,
     check_knowledge,
     check_noise,
@@ -26,8 +27,16 @@ ONCE = (
     "one count is released, once: two counts whose difference concerns few records have no natural "
     "noise left"
 )
+NO_NOISE_NEEDED = (
+    "no noise at all rests on the assumptions alone: records with different probabilities of being "
+    "counted hide less than their mean says, and dependent ones may hide nothing. Give the "
+    "probability of the least variable group and count all other records as known, or add noise"
+)
 GAUSSIAN = "the noise is continuous Gaussian noise, drawn without floating-point side channels"
 _MOST_CLASSES = 20_000
+# expected ones (or zeros) among the unknown records; below, even e^300 times as many are none
+_NOTHING = 1e-200
+_DROWNED = 1e50  # noise beyond which natural noise, at most 5e4, changes no digit
 
 
 def attacker(knowledge: Knowledge) -> str:
@@ -40,7 +49,10 @@ def attacker(knowledge: Knowledge) -> str:
 
 def independent(bias: str) -> str:
     """What is taken for granted about the records, in words."""
-    return f"the records are independent of each other, each a one with probability {bias}"
+    return (
+        f"the records are independent of each other, each a one with the same probability {bias}: "
+        "a mean over records of different probabilities is not enough"
+    )
 
 
 class NaturalNoise:
@@ -50,6 +62,9 @@ class NaturalNoise:
     """
 
     def __init__(self, unknown: int, bias: float, epsilon: float) -> None:
+        if unknown * min(bias, 1.0 - bias) < _NOTHING:
+            # fewer unknown records never help the user: plain DP is a bound, here a sharp one
+            unknown, bias = 0, 0.5
         self.unknown, self.bias = unknown, bias
         self.asked, self.epsilon = epsilon, min(epsilon, LARGEST_EPSILON)
 
@@ -67,6 +82,8 @@ class NaturalNoise:
         """Target 1 against 0, and 0 against 1; rounded up, O(sqrt(unknown))."""
         # added noise alone already gives this much: more noise never hurts
         plain = delta_for(1 / beta, self.asked) if beta > NO_NOISE else 1.0
+        if beta > _DROWNED:
+            return plain, plain
         one, zero = self._pairs
         first = one.hockey_stick(beta)
         same = self.bias == 0.5
@@ -87,7 +104,9 @@ class PartialDelta:
         delta for the worst values of the known records (APK-DP): the attacker may have planted
         them.
     passive : float
-        delta on average over them (PPK-DP): the attacker only looked.
+        Mean over them of the delta that holds given what was seen (PPK-DP): the attacker only
+        looked. Not the delta of what was seen and the output together, which is larger where
+        the target moves the law of the known records.
     if_one, if_zero : float
         The two directions of ``active``: the target is 1 and not 0, and the other way round.
     kind : str
@@ -161,7 +180,7 @@ def partial_delta(
     Returns
     -------
     PartialDelta
-        Rounded up: never below the exact value, and above it by about 1e-12 (relative; 1e-9 at
+        Rounded up: never below the exact value, and above it by about 1e-12 (relative; 1e-8 at
         worst, where delta is far below the tail it is a difference of).
 
     Notes
@@ -182,7 +201,7 @@ def partial_delta(
     >>> round(found.active, 6), round(found.passive, 6)
     (0.059928, 0.015658)
     """
-    level, known = check_level("epsilon", epsilon), check_knowledge(knowledge)
+    level, known = check_amount("epsilon", epsilon), check_knowledge(knowledge)
     beta = check_noise(noise).counts
     if isinstance(bias, Mixture):
         return _of_mixture(level, known, bias, beta)
@@ -203,6 +222,11 @@ def _of_mixture(
             f"a mixture takes one computation for each of the {knowledge.known + 1} things that "
             f"the attacker can have seen, and at most {_MOST_CLASSES} are done; ask for fewer "
             "known records"
+        )
+    if beta > _DROWNED:
+        raise InputError(
+            f"noise {beta:g} on a count of at most {MOST_RECORDS:.0e} drowns it; ask for at most "
+            f"{_DROWNED:g}"
         )
     level = min(epsilon, LARGEST_EPSILON)
     found = [

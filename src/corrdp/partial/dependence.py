@@ -12,6 +12,7 @@ from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Approximate, Pure
 from corrdp.models.base import Model
 from corrdp.models.independent import Independent
+from corrdp.partial.knowledge import check_amount
 from corrdp.results import Certificate
 
 
@@ -72,7 +73,7 @@ def dp_promise(guarantee: float | Pure | Approximate, model: Model) -> PartialPr
     if not isinstance(model, Model):
         raise InputError(f"model must be a model of dependence, got {model!r}")
     if not isinstance(guarantee, Pure | Approximate):
-        guarantee = Pure(guarantee)
+        guarantee = Pure(check_amount("guarantee", guarantee))
     epsilon = guarantee.largest if isinstance(guarantee, Pure) else guarantee.epsilon
     delta = 0.0 if isinstance(guarantee, Pure) else guarantee.delta
     if isinstance(model, Independent):

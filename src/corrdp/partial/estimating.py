@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.discrete import smallest_step, tail
-from corrdp.partial.calibrating import NoiseScale
+from corrdp.partial.calibrating import UNIT, NoiseScale
 from corrdp.partial.chernoff import bias_interval
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import GAUSSIAN, ONCE, attacker
@@ -24,9 +24,13 @@ from corrdp.partial.knowledge import (
     Noise,
     check_delta,
     check_knowledge,
+    check_number,
     check_whole,
 )
 from corrdp.results import Certificate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SHARE = (
     0.1  # of delta, for the sampling of the records and once more for the noise of the estimate
@@ -59,10 +63,11 @@ class NoisyCount:
     scale: float = field(default=0.0)
 
     def __post_init__(self) -> None:
-        if isinstance(self.value, bool) or int(self.value) != self.value:
+        number = check_number("value", self.value)
+        if isinstance(self.value, bool) or not number.is_integer():
             raise InputError(f"value is a noisy count, a whole number, got {self.value!r}")
         check_whole("n", self.n, 1)
-        level = check_positive("epsilon", self.epsilon)
+        level = check_positive("epsilon", check_number("epsilon", self.epsilon))
         scale = check_positive("scale", self.scale or 1 / level)
         if scale < (1 - 1e-12) / level:
             raise InputError(
@@ -160,14 +165,18 @@ class EstimatedScale:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
+        # the step knows of its own part of epsilon alone, where plain DP needs more
+        step = self.step.to_dict()
+        step["plain after the estimate"] = step.pop("plain")
         body = {
             "scale": self.scale.counts,
+            "unit": UNIT,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "plain": self.plain.counts,
             "worthwhile": self.worthwhile,
             "estimate": vars(self.estimate),
-            "step": self.step.to_dict(),
+            "step": step,
             "certificate": self.certificate.to_dict(),
         }
         return {"corrdp": SCHEMA, "result": "estimated noise scale", **encode(body)}
@@ -176,14 +185,21 @@ class EstimatedScale:
     def from_dict(cls, data: dict[str, Any]) -> EstimatedScale:
         """Inverse of :meth:`to_dict`."""
         check_header(data, "estimated noise scale")
+        step = data["step"]
         return cls(
-            NoiseScale.from_dict(data["step"]),
+            NoiseScale.from_dict({**step, "plain": step["plain after the estimate"]}),
             NoisyCount(**data["estimate"]),
             float(data["epsilon"]),
             float(data["delta"]),
             Noise(data["plain"]),
             Certificate.from_dict(data["certificate"]),
         )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the noise against the number of unknown records; returns the axes."""
+        from corrdp.report.ignorance import draw_ignorance
+
+        return draw_ignorance(self, ax)
 
 
 def estimated_noise_scale(
@@ -229,7 +245,8 @@ def estimated_noise_scale(
     >>> [round(end, 3) for end in found.step.bias], found.worthwhile
     ([0.283, 0.527], True)
     """
-    level, goal = check_positive("epsilon", epsilon), check_delta(delta)
+    level = check_positive("epsilon", check_number("epsilon", epsilon))
+    goal = check_delta(delta)
     known = check_knowledge(knowledge)
     if not isinstance(estimate, NoisyCount):
         raise InputError(f"estimate must be a NoisyCount, got {estimate!r}")
@@ -253,7 +270,8 @@ def estimated_noise_scale(
         "estimated bias",
         f"private interval for the bias, then noise for all of it ({_WHERE})",
         (
-            "the records are independent of each other, all with one bias, which need not be known",
+            "the records are independent of each other, each a one with the same probability, "
+            "which need not be known",
             attacker(known),
             "the attacker did not plant records: planted ones would spoil the estimate",
             f"the noisy count was released as well and cost epsilon {estimate.epsilon:g}; it is "

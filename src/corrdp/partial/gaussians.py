@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
-from corrdp.metric.curves import check_level, check_times
+from corrdp.metric.curves import check_times
 from corrdp.metric.gdp import delta_for, mu_for
-from corrdp.partial.knowledge import Noise, check_delta
+from corrdp.partial.knowledge import Noise, check_amount, check_delta, check_number
+
+_LEAST_MU = 1e-100  # the square of the noise is still a number
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,16 @@ def exact_gaussian(epsilon: float, delta: float, *, releases: int = 1) -> Baseli
     >>> round(exact_gaussian(.1, 1e-6).noise.counts, 6)
     36.30469
     """
-    level, goal = check_level("epsilon", epsilon), check_delta(delta)
+    level, goal = check_amount("epsilon", epsilon), check_delta(delta)
     root = math.sqrt(check_times(releases))
-    sigma = root / mu_for(level, goal)
+    mu = mu_for(level, goal)
+    if mu < _LEAST_MU:
+        raise InputError(
+            f"epsilon {level:g} and delta {goal:g} need Gaussian noise of more than "
+            f"{1 / _LEAST_MU:g} on a count, or more than can be computed; ask for a larger epsilon "
+            "or delta"
+        )
+    sigma = root / mu
     while delta_for(root / sigma, level) > goal:
         sigma = math.nextafter(sigma, math.inf)
     return _judged("exact", sigma, level, goal, root)
@@ -91,7 +100,7 @@ def tail_gaussian(epsilon: float, delta: float, *, releases: int = 1) -> Baselin
     """
     from scipy.special import erfcinv
 
-    level, goal = check_positive("epsilon", epsilon), check_delta(delta)
+    level, goal = check_positive("epsilon", check_number("epsilon", epsilon)), check_delta(delta)
     if goal > 0.25:
         raise InputError(f"the tail formula needs delta <= 1/4, got {goal:g}; use exact_gaussian")
     root, k = math.sqrt(check_times(releases)), float(erfcinv(2 * goal))
@@ -124,7 +133,7 @@ def classic_gaussian(epsilon: float, delta: float, *, constant: float = 1.25) ->
     >>> classic_gaussian(10, 1e-5).holds
     False
     """
-    level, goal = check_positive("epsilon", epsilon), check_delta(delta)
+    level, goal = check_positive("epsilon", check_number("epsilon", epsilon)), check_delta(delta)
     sigma = math.sqrt(2 * math.log(check_positive("constant", constant) / goal)) / level
     return _judged("classic", sigma, level, goal, 1.0)
 

@@ -117,12 +117,18 @@ class Noise:
     counts: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", check_level("noise", self.counts))
+        object.__setattr__(self, "counts", check_amount("noise", self.counts))
 
     @classmethod
     def on_share(cls, deviation: float, n: int) -> Noise:
         """Noise that was added to a share of ``n`` records instead of to their count."""
-        return cls(check_level("noise", deviation) * check_whole("n", n, 1))
+        share, records = check_amount("noise", deviation), check_whole("n", n, 1)
+        if share > 1:
+            raise InputError(
+                f"noise {share:g} on a share, which lies between 0 and 1, looks like noise on a "
+                f"count: Noise({share:g}). If it is meant, say Noise({share * records:g})"
+            )
+        return cls(share * records)
 
     def of_share(self, n: int) -> float:
         """The same noise on the share of ``n`` records."""
@@ -149,7 +155,7 @@ def check_noise(noise: Any) -> Noise:
 
 def check_bias(bias: Any) -> float:
     """A probability strictly between 0 and 1, with the reason why the ends are refused."""
-    number = _number("bias", bias)
+    number = check_number("bias", bias)
     if number in (0.0, 1.0):
         raise InputError(
             f"bias {number:g} leaves nothing to chance: an attacker knows the records that he has "
@@ -157,16 +163,17 @@ def check_bias(bias: Any) -> float:
             "is; use exact_gaussian(epsilon, delta)"
         )
     if not 0 < number < 1:
+        percent = f", and {number:g} percent is {number / 100:g}" if 1 < number < 100 else ""
         raise InputError(
             f"bias is the share of ones, strictly between 0 and 1, got {number:g}; divide a count "
-            "by the number of records"
+            f"by the number of records{percent}"
         )
     return number
 
 
 def check_delta(delta: Any) -> float:
     """A delta strictly between 0 and 1."""
-    number = _number("delta", delta)
+    number = check_number("delta", delta)
     if not 0 < number < 1:
         raise InputError(
             f"delta must lie strictly between 0 and 1, got {number:g}: with Gaussian noise, and "
@@ -175,8 +182,16 @@ def check_delta(delta: Any) -> float:
     return number
 
 
-def _number(name: str, value: Any) -> float:
+def check_amount(name: str, value: Any) -> float:
+    """A finite number of at least 0."""
+    return check_level(name, check_number(name, value))
+
+
+def check_number(name: str, value: Any) -> float:
+    """``value`` as a float; text is refused, even if it reads like a number."""
     try:
+        if isinstance(value, str | bytes):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError):
         raise InputError(f"{name} must be a number, got {value!r}") from None

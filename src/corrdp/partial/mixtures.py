@@ -14,6 +14,8 @@ from corrdp.partial.knowledge import Knowledge, check_bias
 from corrdp.partial.lattice import LatticePair, odds_pair
 from corrdp.partial.weights import log_binomial
 
+LEAST_BIAS = 1e-100
+
 
 @dataclass(frozen=True)
 class Mixture:
@@ -43,6 +45,11 @@ class Mixture:
             raise InputError(f"{len(biases)} biases have {len(weights)} weights: give one each")
         if not all(w > 0 for w in weights) or abs(math.fsum(weights) - 1) > 1e-9:
             raise InputError(f"weights must be above 0 and add up to 1, got {weights}")
+        if min(biases) < LEAST_BIAS:
+            raise InputError(
+                f"bias {min(biases):g} in a mixture is below {LEAST_BIAS:g}, too small to compute "
+                "with: such records are never ones"
+            )
         object.__setattr__(self, "biases", biases)
         object.__setattr__(self, "weights", weights)
 

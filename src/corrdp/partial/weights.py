@@ -1,7 +1,7 @@
 r"""Binomial probabilities to the last few digits, however many trials there are.
 
 .. math:: \ln w_k = s(N) - s(k) - s(N-k) - D(k, d) - D(N-k, -d)
-          + \tfrac12 \ln\frac{N}{2\pi k(N-k)}, \qquad D(x, d) = -x\ln(1 - d/x) - d
+          + \tfrac12 \ln\frac{N}{2\pi k(N-k)}, \qquad D(x, d) = x\ln\frac{x}{x-d} - d
 
 where
 
@@ -63,8 +63,8 @@ def log_binomial(trials: int, p: float, *, whole: bool = False) -> tuple[int, np
             _stirling_error(np.array([float(max(trials, 1))]))
             - _stirling_error(inner)
             - _stirling_error(rest)
-            - _deviance(inner, off)
-            - _deviance(rest, -off)
+            - _deviance(inner, off, centre)
+            - _deviance(rest, -off, float(trials - mean))
             + 0.5 * np.log(trials / (2 * math.pi * inner * rest))
         )
     low = [trials * math.log1p(-p)] if first == 0 else []
@@ -72,8 +72,8 @@ def log_binomial(trials: int, p: float, *, whole: bool = False) -> tuple[int, np
     return first, np.concatenate([low, logs, high])
 
 
-def _deviance(x: np.ndarray, off: np.ndarray) -> np.ndarray:
-    """x ln(x/m) + m - x for m = x - off, x > 0 and m > 0."""
+def _deviance(x: np.ndarray, off: np.ndarray, mean: float) -> np.ndarray:
+    """x ln(x/m) + m - x for the mean m = x - off, x > 0 and m > 0."""
     v = off / (2 * x - off)
     square = v * v
     series = np.zeros_like(v)
@@ -81,7 +81,9 @@ def _deviance(x: np.ndarray, off: np.ndarray) -> np.ndarray:
         series = (series + 1.0 / power) * square
     near = off * v + 2 * x * v * series
     with np.errstate(divide="ignore", invalid="ignore"):
-        far = -x * np.log1p(-off / x) - off
+        # far above the mean m itself is used: of a small one x - off keeps few digits or none
+        ratio = np.where(off > x / 2, np.log(x / mean), -np.log1p(-off / x))
+    far = x * ratio - off
     return np.where(np.abs(v) < 0.1, near, far)
 
 
