@@ -35,6 +35,7 @@ def by_name(audit: Audit) -> dict[str, Any]:
     return {test.name: test for test in reversed(audit.tests)}
 
 
+@pytest.mark.slow
 def test_learned_attacks_accuse_no_correct_mechanism() -> None:
     accused = 0
     for seed in range(400):

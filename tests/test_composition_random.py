@@ -102,7 +102,7 @@ CASES = [
     (TupleDomain(3, ("a", "b")), "bounded"),
     (StreamDomain(2, 3), "event"),
     (StreamDomain(2, 3), "w-event(2)"),
-    (StreamDomain(2, 3), "w-event(3)"),
+    pytest.param(StreamDomain(2, 3), "w-event(3)", marks=pytest.mark.slow),
     (StreamDomain(2, 3), "l-trajectory(2)"),
     (StreamDomain(2, 3), "user"),
     (GraphDomain(4), "edge"),

@@ -36,7 +36,9 @@ def test_interval_vectors():
     assert box.lower[0, 1] == pytest.approx(1 - box.upper[0, 0])
 
 
-@pytest.mark.parametrize("kernel", [P, THREE], ids=["two", "three"])
+@pytest.mark.parametrize(
+    "kernel", [P, pytest.param(THREE, marks=pytest.mark.slow)], ids=["two", "three"]
+)
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_coverage(kernel, level):
     rng = np.random.default_rng(3)

@@ -30,8 +30,18 @@ def commands(page: Path) -> list[str]:
     return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 
+# many commands on many points
+SLOW = {"trajectories.md"}
+
+
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if commands(page)], ids=lambda page: page.name
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page.name in SLOW else [])
+        for page in PAGES
+        if commands(page)
+    ],
+    ids=lambda page: page.name,
 )
 def test_commands(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -130,7 +130,7 @@ def test_every_mechanism_equals_the_linear_program(chain, eps):
     np.testing.assert_allclose(bound.per_record, truth, rtol=1e-6, atol=1e-7)
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(chains(states=(3, 3), lengths=(2, 4)), st.floats(0.1, 2))
 def test_three_ary_response(chain, eps):
     mechanism = cdp.GRR(3, eps)

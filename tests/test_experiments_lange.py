@@ -105,7 +105,13 @@ def row(item: str, **equal: object) -> dict:
 # -- all of them ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("item", EVERY)
+# those that simulate or integrate for long
+LONG = ("9", "10", "17")
+
+
+@pytest.mark.parametrize(
+    "item", [pytest.param(k, marks=pytest.mark.slow) if k in LONG else k for k in EVERY]
+)
 def test_verdicts_are_those_of_the_specification(item: str):
     found = result(item)
     assert {finding.claim: finding.outcome for finding in found.findings} == VERDICTS[item]

@@ -86,9 +86,9 @@ def result_of(name: str) -> Result:
 
 
 def named(names) -> list:
-    """The second set of pictures takes as long as the first, and says the same."""
+    """The two sets of pictures are trained on, which takes longer than all others."""
     slow = pytest.mark.slow
-    return [pytest.param(n, marks=slow) if n == "figure_5_5" else n for n in names]
+    return [pytest.param(n, marks=slow) if n in ("figure_5_4", "figure_5_5") else n for n in names]
 
 
 # -- every item ---------------------------------------------------------------------------------
@@ -224,6 +224,7 @@ def test_black_box_bounds(epsilon, mixed, sharp, oue, blunt) -> None:
     assert row["theorem_5_2"] == pytest.approx(blunt, abs=6e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "sigma", "blunt", "sharp", "success"),
     [(4, 10.812, 0.31172, 0.26288, 0.41083), (10, 4.999, 0.59745, 0.59649, 0.80236)],
@@ -586,6 +587,7 @@ def test_numbers_of_the_errata(key: str, numbers) -> None:
         assert number in found
 
 
+@pytest.mark.slow
 def test_gradients_say_what_ran_instead() -> None:
     found = result_of("figure_5_4").finding("data").found
     assert "digits" in found

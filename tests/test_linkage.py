@@ -268,6 +268,7 @@ def crohn():
 
 
 @needs_data
+@pytest.mark.slow
 def test_crohn_trios(crohn):
     assert len(crohn.ids) == 387
     assert len(crohn.snps) == 103

@@ -45,6 +45,7 @@ def same(one: str, two: str) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_every_promise_of_an_installed_neighbour_is_kept(sections):
     broken = [row.cells() for section in sections for row in section.rows if not row.agrees]
     assert broken == []

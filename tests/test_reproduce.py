@@ -166,12 +166,11 @@ def _quilts(chain: MarkovChain, epsilon: float) -> float:
     return max(scores)
 
 
-@pytest.mark.parametrize("key", [erratum.key for erratum in errata()])
-def test_errata_are_refuted_and_corrected(key):
-    (erratum,) = [e for e in errata() if e.key == key]
-    found = erratum.check()
-    assert found.refutes, found.numbers
-    assert found.corrected, found.numbers
+def test_errata_have_keys_of_their_own():
+    """That each is refuted and corrected is tested beside its source."""
+    keys = [erratum.key for erratum in errata()]
+    assert len(set(keys)) == len(keys)
+    assert {key[:3] for key in keys} == {"000", "001", "002", "003", "004"}
 
 
 def test_the_errata_page_is_the_one_generated():
