@@ -36,7 +36,7 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -m slow
+	CORRDP_EXPLORE=1 $(BIN)/python -m pytest -n 2 -m slow
 
 test-spark: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,spark]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,14 @@ from hypothesis import strategies as st
 from corrdp.models.chains.markov import MarkovChain
 
 # compiled functions make the first example slow, and these machines are noisy
-settings.register_profile("corrdp", deadline=None, max_examples=40, print_blob=True)
+# the quick tests draw the same examples every time; make test-slow goes looking for new ones
+settings.register_profile(
+    "corrdp",
+    deadline=None,
+    max_examples=40,
+    print_blob=True,
+    derandomize="CORRDP_EXPLORE" not in os.environ,
+)
 settings.load_profile("corrdp")
 
 ACTIVITY_COUNTS = np.array([[9713, 1295], [1295, 2955]])

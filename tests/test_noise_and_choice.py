@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -64,6 +64,7 @@ def test_l2_sensitivity_of_a_histogram_by_listing() -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda q: q.kind)
+@example(epsilon=1.625, delta=0.8999999999999999)
 @given(epsilon=st.floats(0, 50), delta=st.floats(1e-12, 0.9))
 def test_least_noise_for_epsilon_and_delta(query: Query, epsilon: float, delta: float) -> None:
     noisy = Gaussian.for_epsilon(query, epsilon, delta)

@@ -104,8 +104,10 @@ class Gaussian:
         """
         most = mu_for(epsilon, delta)
         sigma = math.sqrt(_squared_sensitivity(query)) / most
-        while _mu(query, sigma) > most:
-            sigma = math.nextafter(sigma, math.inf)
+        more = math.ulp(1.0)
+        # delta as computed wavers in its last digit: less mu is not always less of it
+        while (mu := _mu(query, sigma)) > most or delta_for(mu, epsilon) > delta:
+            sigma, more = sigma * (1.0 + more), 2.0 * more
         return cls(query, sigma)
 
     @property
