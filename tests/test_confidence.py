@@ -39,7 +39,7 @@ def test_interval_vectors():
 @pytest.mark.parametrize(
     "kernel", [P, pytest.param(THREE, marks=pytest.mark.slow)], ids=["two", "three"]
 )
-@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("level", [pytest.param(0.8, marks=pytest.mark.slow), 0.95])
 def test_coverage(kernel, level):
     rng = np.random.default_rng(3)
     chain = cdp.MarkovChain(kernel, 150)
