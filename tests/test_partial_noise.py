@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import corrdp.partial.deltas as deltas
 from corrdp.errors import GuaranteeError, InfeasibleError, InputError
+from corrdp.experiments.knowledge.bisection import printed_search
 from corrdp.guarantees import Approximate
 from corrdp.metric.gdp import delta_for
 from corrdp.models.groups import Groups
@@ -146,42 +147,6 @@ def test_the_literal_definition_asks_for_more():
     assert float(noise_scale(0.5, goal, knowledge, 0.4)) < 3.83601067
 
 
-def printed(ppk, delta, error, steps):
-    """Algorithm 1 as printed (it ends only where noise is needed); noise, width, calls."""
-    calls = []
-
-    def asked(beta):
-        calls.append(beta)
-        return ppk(beta)
-
-    low = high = 0.0
-    start = 1.0
-    while asked(start) < delta:
-        high, start = start, start / 2
-    while asked(start) > delta:
-        low, start = start, 2 * start
-        high = start
-    last_high, last_low = high, low
-    while low + error <= high:
-        middle = (low + high) / 2
-        reached = asked(middle)
-        if reached < delta:
-            high = middle - steps
-            if asked(high) < delta:
-                last_high = high
-        elif reached > delta:
-            low = middle + steps
-            if asked(low) > delta:
-                last_low = low
-        else:
-            return middle, 0.0
-        steps /= 2
-    middle = (last_low + last_high) / 2
-    if asked(middle) > delta:
-        middle = last_high
-    return middle, last_high - last_low
-
-
 @pytest.mark.parametrize(
     ("knowledge", "bias", "epsilon", "delta", "steps", "expected"),
     [
@@ -193,12 +158,13 @@ def printed(ppk, delta, error, steps):
     ],
 )
 def test_the_printed_search_gives_no_less(knowledge, bias, epsilon, delta, steps, expected):
-    noise, _ = printed(
+    noise = printed_search(
         lambda beta: partial_delta(epsilon, knowledge, bias, Noise(beta)).active,
         delta,
         1e-4,
         steps,
-    )
+    ).scale
+    assert noise is not None
     assert noise == pytest.approx(expected, abs=6e-7)
     assert float(noise_scale(epsilon, delta, knowledge, bias)) <= noise
 

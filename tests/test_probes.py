@@ -21,7 +21,8 @@ from corrdp.attacks.filtering import follow, steady_state
 from corrdp.attacks.home_work import usual_places
 from corrdp.attacks.linking import PlacedPoints, match_chances
 from corrdp.attacks.next_place import blind_next, likeliest_next, moves_made
-from corrdp.attacks.singling import binomial_interval, known_points, unicity
+from corrdp.attacks.scoring import counted_interval
+from corrdp.attacks.singling import known_points, unicity
 from corrdp.cli.app import app
 from corrdp.errors import DataError, InputError
 from corrdp.trajectories.cells import Grid, discretise
@@ -101,9 +102,9 @@ def test_many_trajectories_with_common_points():
 
 
 def test_exact_binomial_interval():
-    assert binomial_interval(60, 1000) == pytest.approx((0.046095, 0.076560), abs=1e-6)
-    assert binomial_interval(0, 5)[0] == 0
-    assert binomial_interval(5, 5)[1] == 1
+    assert counted_interval(60, 1000) == pytest.approx((0.046095, 0.076560), abs=1e-6)
+    assert counted_interval(0, 5)[0] == 0
+    assert counted_interval(5, 5)[1] == 1
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def _around(value: float) -> list[float]:
     return [float(f"{s}e{decade + d}") for d in (-1, 0, 1) for s in _STEPS]
 
 
-def check_publishable(model: Any, epsilon: float, target: float, leakage: float) -> None:
+def check_told_levels(model: Any, epsilon: float, target: float, leakage: float) -> None:
     """Refuse levels that spell out a model learned from the data.
 
     The leakage of a chosen epsilon, and the epsilon of a chosen target, are functions of the

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.attacks.base import AttackResult
-from corrdp.attacks.scoring import LEVEL
+from corrdp.attacks.scoring import counted_interval
 from corrdp.errors import InputError
 from corrdp.mechanisms.response import state_numbers
 from corrdp.reconstruction.exact import best_guesses, channel_of, check_channel
@@ -74,7 +74,7 @@ class RecordAttack(ABC):
             return AttackResult(name, guesses)
         hits = self.threat.success[self._records(truth, n), guesses]
         right = int(hits.sum())
-        return AttackResult(name, guesses, right / n, _binomial_interval(right, n), n)
+        return AttackResult(name, guesses, right / n, counted_interval(right, n), n)
 
     def measure(self, outputs: Any, truth: Any) -> Measured:
         r"""Advantage of this attack, estimated from outputs of records drawn from the prior.
@@ -214,13 +214,3 @@ class Optimal(RecordAttack):
         with np.errstate(divide="ignore"):
             logs = np.log(law)[:, state_numbers("outputs", reports, law.shape[1])]
         return likeliest_gain(logs, self.threat)
-
-
-def _binomial_interval(right: int, n: int) -> tuple[float, float]:
-    """Clopper-Pearson: attacks on one record at a time succeed independently."""
-    from scipy.special import betaincinv
-
-    tail = (1 - LEVEL) / 2
-    low = float(betaincinv(right, n - right + 1, tail)) if right else 0.0
-    high = float(betaincinv(right + 1, n - right, 1 - tail)) if right < n else 1.0
-    return low, high

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from corrdp.binomial import binomial_interval
 from corrdp.models.chains.markov import MarkovChain
 
 LEVEL = 0.95
@@ -72,7 +73,7 @@ def success_interval(hits: np.ndarray, kept: float) -> tuple[float, float]:
     >>> [round(end, 3) for end in success_interval(hits, .5)]
     [0.789, 0.811]
     """
-    from scipy.special import betaincinv, stdtrit
+    from scipy.special import stdtrit
 
     n, tail = len(hits), (1 - LEVEL) / 2
     batches = min(_MOST_BATCHES, math.floor(n * (1 - kept) / _BATCH_MEMORY))
@@ -89,6 +90,15 @@ def success_interval(hits: np.ndarray, kept: float) -> tuple[float, float]:
         fewer = (stdtrit(n - 1, tail) / stdtrit(batches - 1, tail)) ** 2
         trials = min(float(n), rate * (1 - rate) / variance * fewer)
     right, wrong = rate * trials, (1 - rate) * trials
-    low = float(betaincinv(right, wrong + 1, tail)) if right > 0 else 0.0
-    high = float(betaincinv(right + 1, wrong, 1 - tail)) if wrong > 0 else 1.0
-    return low, high
+    return binomial_interval(right, wrong, 1 - LEVEL)
+
+
+def counted_interval(right: int, n: int) -> tuple[float, float]:
+    """Exact interval at 95 % of a success rate whose n trials are independent.
+
+    Examples
+    --------
+    >>> [round(end, 6) for end in counted_interval(60, 1000)]
+    [0.046095, 0.07656]
+    """
+    return binomial_interval(right, n - right, 1 - LEVEL)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.attacks.scoring import LEVEL
+from corrdp.attacks.scoring import LEVEL, counted_interval
 from corrdp.errors import DataError, InputError
 
 ALL_PAIRS = 50_000  # as many pairs are looked at one by one; of more a sample is drawn
@@ -103,7 +103,7 @@ def unicity(
     rate = float(hits.mean())
     if all_of_them:
         return Unicity(rate, p, "exact", (rate, rate), len(who))
-    return Unicity(rate, p, "estimate", binomial_interval(int(hits.sum()), len(hits)), len(who))
+    return Unicity(rate, p, "estimate", counted_interval(int(hits.sum()), len(hits)), len(who))
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,21 +227,6 @@ def known_points(
         taken = (chosen[:, :column] == drawn[:, None]).any(axis=1)
         chosen[:, column] = np.where(taken, last, drawn)
     return who, chosen + starts[who][:, None], False
-
-
-def binomial_interval(right: int, n: int) -> tuple[float, float]:
-    """Exact (Clopper-Pearson) interval of a success rate at 95 %.
-
-    Examples
-    --------
-    >>> [round(end, 6) for end in binomial_interval(60, 1000)]
-    [0.046095, 0.07656]
-    """
-    from corrdp.models.chains.region import clopper_pearson
-
-    hits, misses = np.array([float(right)]), np.array([float(n - right)])
-    low, high = clopper_pearson(hits, hits, misses, misses, 1 - LEVEL)
-    return float(low[0]), float(high[0])
 
 
 def chunks(sizes: np.ndarray, most: int) -> list[slice]:

@@ -14,6 +14,7 @@ from corrdp.auditing.adversaries import adversaries
 from corrdp.auditing.drawing import attack_outputs, attack_reports
 from corrdp.auditing.judging import audit_samples
 from corrdp.auditing.results import Audit
+from corrdp.auditing.running import name_of
 from corrdp.auditing.samples import Samples
 from corrdp.bounds.dispatch import leakage
 from corrdp.errors import CorrdpError, InputError, NotApplicableError
@@ -129,7 +130,7 @@ def audit_model(
         found,
         verdict=verdict,
         runs_needed=None,
-        mechanism=f"{_name(mechanism)} on {model.describe()}",
+        mechanism=f"{name_of(mechanism)} on {model.describe()}",
         attack=f"{best}; {how}",
         runs=spent,
         seconds=time.perf_counter() - began,
@@ -173,11 +174,6 @@ def _level(claim: Any) -> float:
     if isinstance(claim, int | float) and not isinstance(claim, bool) and claim > 0:
         return float(claim)
     raise InputError(f"on dependent records the claim is a BDP level, a number > 0; got {claim!r}")
-
-
-def _name(mechanism: Any) -> str:
-    named = getattr(mechanism, "__qualname__", None)
-    return repr(mechanism) if named is None else f"{mechanism.__module__}:{named}"
 
 
 def _proved(mechanism: Any, model: Model) -> Leakage | None:

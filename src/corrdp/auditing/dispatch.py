@@ -15,7 +15,7 @@ from corrdp.auditing.outputs import Reader, within
 from corrdp.auditing.protocols import audit_protocol
 from corrdp.auditing.reports import reader
 from corrdp.auditing.results import Audit
-from corrdp.auditing.running import check_jobs, check_time, collect
+from corrdp.auditing.running import check_jobs, check_time, collect, name_of
 from corrdp.auditing.samples import Samples, fingerprint
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate, Pure
@@ -168,7 +168,7 @@ def audit(
         claim,
         confidence=confidence,
         rng=generator,
-        mechanism=_name(mechanism),
+        mechanism=name_of(mechanism),
     )
     if isinstance(mechanism, Samples):
         found = replace(found, assumptions=(_ONCE, *found.assumptions))
@@ -214,12 +214,3 @@ def _read_recorded(samples: Samples, read: Reader | None) -> Samples:
         return samples
     values = [samples.inputs[number] for number in samples.which.tolist()]
     return Samples(samples.inputs, samples.which, read(values, samples.outputs))
-
-
-def _name(mechanism: Any) -> str:
-    if isinstance(mechanism, Samples):
-        return "recorded outputs"
-    if isinstance(mechanism, Command):
-        return f"the command {mechanism.text!r}"
-    named = getattr(mechanism, "__qualname__", None)
-    return f"{mechanism.__module__}:{named}" if named else repr(mechanism)

@@ -331,3 +331,13 @@ def _lies(which: np.ndarray, outputs: np.ndarray) -> bool:
     usual = dict(zip(inputs.tolist(), rows[first], strict=True))
     differ = sum(row != usual[number] for number, row in zip(which.tolist(), rows, strict=True))
     return differ >= _LIES
+
+
+def name_of(mechanism: Any) -> str:
+    """What is audited, in words."""
+    if isinstance(mechanism, Samples):
+        return "recorded outputs"
+    if isinstance(mechanism, Command):
+        return f"the command {mechanism.text!r}"
+    named = getattr(mechanism, "__qualname__", None)
+    return f"{mechanism.__module__}:{named}" if named else repr(mechanism)

@@ -20,6 +20,16 @@ EXAMPLE = """Example: corrdp trajectories inspect points.csv --grid 1km --step 5
 Columns are uid, datetime, lat and lng unless named otherwise.
 """
 _DEGREE_METRES = 111_195.08
+Box = Annotated[
+    str | None,
+    typer.Option(help="Public box of the grid: SOUTH,WEST,NORTH,EAST in degrees."),
+]
+Clip = Annotated[
+    bool, typer.Option("--clip", help="Points outside the box count in its nearest cell.")
+]
+Places = Annotated[
+    str | None, typer.Option(help="With --label: the public list of places, comma-separated.")
+]
 User = Annotated[str, typer.Option(help="Column of the user.")]
 Time = Annotated[str, typer.Option(help="Column of the time: date and time, or seconds.")]
 Lat = Annotated[str, typer.Option(help="Column of the latitude in degrees.")]

@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corrdp.cli.moves_inspect import CellSide, KeepFirst, Label, Lat, Lng, Split, Step, Time, User
+from corrdp.cli.moves_inspect import (
+    Box,
+    CellSide,
+    Clip,
+    KeepFirst,
+    Label,
+    Lat,
+    Lng,
+    Places,
+    Split,
+    Step,
+    Time,
+    User,
+)
 from corrdp.cli.options import Json, Missing, Report, check_outputs
 from corrdp.errors import InputError
 
@@ -26,16 +39,10 @@ def probe(
     release: Annotated[
         Path, typer.Option(help="What [bold]corrdp trajectories release[/bold] wrote.")
     ],
-    box: Annotated[
-        str | None, typer.Option(help="Box of the grid: SOUTH,WEST,NORTH,EAST in degrees.")
-    ] = None,
+    box: Box = None,
     grid: CellSide = None,
-    clip: Annotated[
-        bool, typer.Option("--clip", help="Points outside the box count in its nearest cell.")
-    ] = False,
-    places: Annotated[
-        str | None, typer.Option(help="With --label: the public list of places, comma-separated.")
-    ] = None,
+    clip: Clip = False,
+    places: Places = None,
     merge_stays: Annotated[
         bool, typer.Option("--merge-stays", help="Points in a row in one place count once.")
     ] = False,

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corrdp.cli.moves_inspect import (
+    Box,
     CellSide,
+    Clip,
     KeepFirst,
     Label,
     Lat,
     Lng,
+    Places,
     Split,
     Time,
     User,
@@ -85,17 +88,10 @@ def release(
     threshold: Annotated[
         int | None, typer.Option(help="prefix, ngrams: least noisy count that is kept.")
     ] = None,
-    box: Annotated[
-        str | None,
-        typer.Option(help="Public box of the grid: SOUTH,WEST,NORTH,EAST in degrees."),
-    ] = None,
+    box: Box = None,
     grid: CellSide = None,
-    clip: Annotated[
-        bool, typer.Option("--clip", help="Points outside the box count in its nearest cell.")
-    ] = False,
-    places: Annotated[
-        str | None, typer.Option(help="With --label: the public list of places, comma-separated.")
-    ] = None,
+    clip: Clip = False,
+    places: Places = None,
     merge_stays: Annotated[
         bool,
         typer.Option(

@@ -25,7 +25,8 @@ from corrdp.experiments.base import (
     silent,
 )
 from corrdp.experiments.quilt import quilt_scale
-from corrdp.experiments.recordings import NoDataError, data_file, heart_rate
+from corrdp.experiments.recordings import NoDataError, heart_rate
+from corrdp.experiments.utility.datasets import activity, electricity, family_iq, heights
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.queries import Count, Sum
@@ -35,13 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TARGETS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
-# the printed two-state matrices of 731 days of electricity, by their threshold in kWh
-ELECTRICITY = {
-    "electricity 70": [[0.445, 0.555], [0.149, 0.851]],
-    "electricity 80": [[0.818, 0.182], [0.371, 0.629]],
-    "electricity 90": [[0.894, 0.106], [0.478, 0.522]],
-}
-DAYS = 731
 COLUMNS = (
     "data", "target", "general", "lange", "zhao", "quilt", "contraction", "transfer", "regression",
 )  # fmt: skip
@@ -124,19 +118,11 @@ def relative_noise(
 
 def _data_sets(data: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     makers: dict[str, Callable[[], Any]] = {
-        "activity": lambda: MarkovChain.fit(
-            data_file("activity.csv", data), state="steps > 0", order_by=["date", "interval"]
-        ),
+        "activity": lambda: activity(data)[0].chain,
         "heart rate high": lambda: heart_rate("high", data).chain,
         "heart rate low": lambda: heart_rate("low", data).chain,
-        "Galton": lambda: GaussianRecords.fit(
-            data_file("galton.csv", data),
-            columns=["father", "mother", "height"],
-            secret_range=(0, 100),
-        ),
-        "FamilyIQ": lambda: GaussianRecords.fit(
-            data_file("kidiq.csv", data), columns=["kid_score", "mom_iq"], secret_range=(40, 160)
-        ),
+        "Galton": lambda: heights(data).model,
+        "FamilyIQ": lambda: family_iq(data).model,
     }
     found: dict[str, Any] = {}
     notes = [
@@ -150,7 +136,7 @@ def _data_sets(data: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
             found[name] = make()
         except NoDataError as error:
             notes.append(f"{name} was left out: {error}")
-    found |= {name: MarkovChain(kernel, DAYS) for name, kernel in ELECTRICITY.items()}
+    found |= {records.name: records.chain for records in electricity()}
     return found, tuple(notes)
 
 

@@ -137,10 +137,9 @@ def observed_accuracy(errors: Any, alpha: float, confidence: float = 0.95) -> Ac
         raise InputError("errors must be one number >= 0 for each run, at least one")
     if not 0 < confidence < 1:
         raise InputError(f"confidence lies strictly between 0 and 1, got {confidence!r}")
-    from corrdp.models.chains.region import clopper_pearson
+    from corrdp.binomial import binomial_interval
 
     level = check_alpha(alpha)
     failures, runs = int((off >= level).sum()), off.size
-    counts = np.array([failures, runs - failures], dtype=float)
-    low, high = clopper_pearson(counts[:1], counts[:1], counts[1:], counts[1:], 1 - confidence)
-    return Accuracy(level, failures, runs, float(confidence), float(low[0]), float(high[0]))
+    low, high = binomial_interval(failures, runs - failures, 1 - confidence)
+    return Accuracy(level, failures, runs, float(confidence), low, high)

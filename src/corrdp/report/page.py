@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from corrdp.errors import InputError
-from corrdp.levels import check_publishable
+from corrdp.levels import check_told_levels
 from corrdp.report.figures import draw_noise
 from corrdp.report.html import figure, listing, paragraph, table
 from corrdp.report.sections import bounds_section, model_section, records_section
@@ -73,7 +73,7 @@ def render_report(
     if calibration.leakage.digest and calibration.leakage.digest != model.digest:
         raise InputError("this result was made with another model: its digest differs")
     if public:
-        check_publishable(model, calibration.epsilon, calibration.target, calibration.leakage.value)
+        check_told_levels(model, calibration.epsilon, calibration.target, calibration.leakage.value)
     story = _Story(release, calibration, model, _all_bounds(calibration), public)
     title = in_words(calibration.query)
     parts = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp.errors import InputError
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,12 +58,5 @@ def draw_path(found: Inspection, ax: Axes | None = None, user: int | None = None
     ax.set_ylim(bottom=0)
     ax.set_xlabel(f"recorded steps of user {streams.user_names[who]}", fontsize=9)
     ax.set_ylabel("leakage of a step, at most", fontsize=9)
-    ax.legend(
-        frameon=False,
-        fontsize=8,
-        labelcolor=INK,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-        ncols=2,
-    )
+    legend_above(ax, 2)
     return ax

@@ -9,7 +9,7 @@ from corrdp import __version__
 from corrdp.attacks.scoring import LEVEL
 from corrdp.report.html import figure, listing, paragraph, table
 from corrdp.report.sheet import page
-from corrdp.report.style import ACCENT, INK, MUTED, RULE, WARM, axes_or_new
+from corrdp.report.style import ACCENT, MUTED, RULE, WARM, axes_or_new, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,14 +49,7 @@ def draw_probes(found: Probes, ax: Axes | None = None) -> Axes:
     ax.invert_yaxis()
     ax.set_xlim(-0.02, 1.02)
     ax.set_xlabel("share of right guesses", fontsize=9)
-    ax.legend(
-        frameon=False,
-        fontsize=8,
-        labelcolor=INK,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-        ncols=3,
-    )
+    legend_above(ax, 3)
     return ax
 
 

@@ -56,3 +56,15 @@ def axes_or_new(ax: Axes | None, height: float) -> Axes:
     ax.xaxis.label.set_color(INK)
     ax.yaxis.label.set_color(INK)
     return ax
+
+
+def legend_above(ax: Axes, columns: int) -> None:
+    """A legend over the axes, where it hides nothing."""
+    ax.legend(
+        frameon=False,
+        fontsize=8,
+        labelcolor=INK,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=columns,
+    )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from corrdp.levels import check_publishable
+from corrdp.levels import check_told_levels
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.results import Release
 
@@ -166,7 +166,7 @@ def public_assumptions(model: Any, texts: Iterable[str]) -> list[str]:
 
 def public_release(release: Release, model: Any) -> Release:
     """A release that can be handed out: no fitted numbers, no digest, levels that are coarse."""
-    check_publishable(model, release.epsilon, release.target, release.leakage)
+    check_told_levels(model, release.epsilon, release.target, release.leakage)
     said = tuple(public_assumptions(model, release.assumptions))
     proof = replace(
         release.certificate,

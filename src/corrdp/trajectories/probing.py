@@ -10,8 +10,8 @@ from corrdp.attacks.copies import lone_walks
 from corrdp.attacks.home_work import HOURS, usual_places
 from corrdp.attacks.linking import Distance, PlacedPoints, match_chances
 from corrdp.attacks.next_place import NOWHERE, MovesMade, blind_next, likeliest_next, moves_made
-from corrdp.attacks.scoring import success_interval
-from corrdp.attacks.singling import binomial_interval, known_points
+from corrdp.attacks.scoring import counted_interval, success_interval
+from corrdp.attacks.singling import known_points
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.trajectories.cells import CellSequences
@@ -298,7 +298,7 @@ def _unicity(
     interval = (rate, rate)
     if not complete:
         hits = int((rng.random(len(chances)) < chances).sum())  # one guess each, ties by lot
-        rate, interval = hits / len(chances), binomial_interval(hits, len(chances))
+        rate, interval = hits / len(chances), counted_interval(hits, len(chances))
     return Probe(
         "unicity",
         rate,
@@ -344,7 +344,7 @@ def _usual(case: _Points, when: str, width: float, utc_offset: float) -> Probe |
     return Probe(
         when,
         float(hits.mean()),
-        binomial_interval(right, len(hits)),
+        counted_interval(right, len(hits)),
         1 / case.cells.size,
         1.0,
         len(hits),

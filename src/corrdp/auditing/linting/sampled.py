@@ -184,11 +184,10 @@ def _reach(level: Level, distance: int, probability: float) -> float:
 
 def _limits(hits: list[int], runs: int, miss: float) -> tuple[float, float]:
     """Lower limit of the first probability and upper limit of the second, each missed by miss."""
-    from corrdp.models.chains.region import clopper_pearson
+    from corrdp.binomial import binomial_interval
 
-    counts = np.array(hits, dtype=float)
-    lower, upper = clopper_pearson(counts, counts, runs - counts, runs - counts, 2 * miss)
-    return float(lower[0]), float(upper[1])
+    (lower, _), (_, upper) = (binomial_interval(hit, runs - hit, 2 * miss) for hit in hits)
+    return lower, upper
 
 
 def _frozen(value: Any) -> Any:

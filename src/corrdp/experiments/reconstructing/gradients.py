@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.experiments.base import Finding, Progress, Published, Result, Size, Table, judge
-from corrdp.experiments.reconstructing.dissertation import centred_rad, lines, uniform
+from corrdp.experiments.base import (
+    Experiment,
+    Finding,
+    Progress,
+    Published,
+    Result,
+    Size,
+    Table,
+    check_run,
+    judge,
+    silent,
+    values,
+)
+from corrdp.experiments.reconstructing.dissertation import CHAPTER, centred_rad, lines, uniform
 from corrdp.experiments.reconstructing.training import RATE, RULES, Lesson, attacked, mean_of
 from corrdp.guarantees import GDP
 from corrdp.metric.gdp import mu_for
@@ -35,6 +48,55 @@ _COLUMNS = (
     "epsilon", "sigma", "known", "rad", "error", "success", "published_rad", "published_error",
     "published_success", "rad_bound", "success_bound", "corrected_bound", "distance", "correct",
 )  # fmt: skip
+
+
+def attacks_on(
+    number: str,
+    line: int,
+    pictures: str,
+    title: str,
+    load: Callable[[], tuple[np.ndarray, np.ndarray]],
+    instead: str,
+) -> Experiment:
+    """Figure 5.4 or 5.5: the same trainings and attacks on one set of pictures or the other.
+
+    Parameters
+    ----------
+    number : str
+        Of the figure.
+    line : int
+        Of the figure, in the stored text.
+    pictures : str
+        Those of the source.
+    title : str
+    load : callable
+        Gives the pictures used instead, and their labels.
+    instead : str
+        What they are, in words.
+    """
+    name, figure = f"004-figure-{number}", f"figure {number}"
+
+    def published() -> dict[str, Published]:
+        return constants(pictures, f"{figure}, line {line}")
+
+    def computed(
+        *,
+        rng: np.random.Generator,
+        size: Size = "quick",
+        data: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Result:
+        """Train on small pictures in place of the source's; attack with what each attacker knows.
+
+        ``rad`` and ``success`` are of the attack of largest advantage, ``published_..`` of the
+        source's rule; ``rad_bound`` and ``success_bound`` as the source has them. The pictures
+        come with scikit-learn; without it there is a NoDataError.
+        """
+        check_run(rng, size)
+        given, told = values(published()), progress or silent
+        return played(name, given, load, instead, rng=rng, size=size, told=told)
+
+    return Experiment(name, title, f"{CHAPTER}, {figure}", published, computed, drawn)
 
 
 def constants(name: str, figure: str) -> dict[str, Published]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,20 @@ import numpy as np
 
 from corrdp.auditing.estimators import success_epsilon, two_inputs_epsilon
 from corrdp.auditing.intervals import lower_limit
-from corrdp.experiments.base import Finding, Published, Result, Size, Table, judge
+from corrdp.experiments.base import (
+    Experiment,
+    Finding,
+    Progress,
+    Published,
+    Result,
+    Size,
+    Table,
+    check_run,
+    judge,
+    silent,
+    values,
+)
+from corrdp.experiments.reconstructing.dissertation import CHAPTER
 from corrdp.mechanisms.local.base import LocalProtocol
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.subset import SS
@@ -89,6 +103,46 @@ def ceiling(runs: int = RUNS) -> float:
     12.0252
     """
     return two_inputs_epsilon(runs, 0, runs)
+
+
+def audits(number: str, place: str, line: int) -> Experiment:
+    """Figure 5.8 or 5.9: the same audits over the places of one city or the other.
+
+    Parameters
+    ----------
+    number : str
+        Of the figure.
+    place : str
+        A key of ``PLACES``.
+    line : int
+        Of the figure, in the stored text.
+    """
+    name, figure = f"004-figure-{number}", f"figure {number}"
+
+    def published() -> dict[str, Published]:
+        return constants(place, f"{figure}, line {line}")
+
+    def computed(
+        *,
+        rng: np.random.Generator,
+        size: Size = "quick",
+        data: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Result:
+        """Epsilon by the mechanism's own law and by the two-input auditor, five audits each.
+
+        ``estimate`` inverts the advantage of the protocol audited, ``two_inputs`` is the published
+        auditor, ``sound`` a lower limit (99 %) that holds for any mechanism; ``expected`` is the
+        standard deviation of one estimate, worked out. Only the number of places matters.
+        """
+        check_run(rng, size)
+        given = values(published())
+        table = table_of(given["m"], size, rng)
+        (progress or silent)(1, 1)
+        return Result(name, size, table, findings(table, given), given)
+
+    title = f"Audits of local protocols over the places of {place.capitalize()}"
+    return Experiment(name, title, f"{CHAPTER}, {figure}", published, computed, draw_audits)
 
 
 def constants(place: str, figure: str) -> dict[str, Published]:

@@ -12,49 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from corrdp.binomial import clopper_pearson
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:
     from corrdp.models.chains.chain import Chain
-
-
-def clopper_pearson(
-    low: np.ndarray, high: np.ndarray, rest_low: np.ndarray, rest_high: np.ndarray, alpha: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Exact binomial interval of level 1 - alpha, for counts known up to a range.
-
-    Parameters
-    ----------
-    low, high : arrays
-        Smallest and largest possible number of successes (equal when the count is exact).
-    rest_low, rest_high : arrays
-        The same for the failures.
-    alpha : float
-
-    Returns
-    -------
-    lower, upper : arrays
-        0 where no success is certain, 1 where no failure is.
-
-    References
-    ----------
-    Clopper and Pearson, Biometrika 26 (1934), 404-413. The lower end rises with successes and
-    falls with failures, so the worst counts of the range give the ends.
-
-    Examples
-    --------
-    >>> one = np.array([5.0])
-    >>> [round(float(v[0]), 4) for v in clopper_pearson(one, one, one, one, .05)]
-    [0.1871, 0.8129]
-    """
-    from scipy.special import betaincinv
-
-    with np.errstate(invalid="ignore"):
-        lower = np.where(low > 0, betaincinv(np.maximum(low, 1), rest_high + 1, alpha / 2), 0.0)
-        upper = np.where(
-            rest_low > 0, betaincinv(high + 1, np.maximum(rest_low, 1), 1 - alpha / 2), 1.0
-        )
-    return lower, upper
 
 
 @dataclass(frozen=True, eq=False)
