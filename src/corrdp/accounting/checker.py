@@ -16,15 +16,10 @@ from statistics import NormalDist
 from typing import Any
 
 from corrdp.accounting.checker_curves import total_variation
-from corrdp.accounting.checker_distances import (
-    Unknown,
-    candidates,
-    distance_of,
-    frozen,
-    name_of,
-)
+from corrdp.accounting.checker_distances import candidates, distance_of, kind_of, unit_of
 from corrdp.accounting.checker_listed import Listed, must_be_listed
-from corrdp.accounting.checker_plan import number, plan_problems
+from corrdp.accounting.checker_plan import number, read_plan
+from corrdp.accounting.checker_units import Unit, Unknown, Wrong, frozen, read_unit
 from corrdp.accounting.checker_verdicts import UNITS, check_verdicts, total_problems
 from corrdp.errors import InputError
 
@@ -39,7 +34,7 @@ class ProofCheck:
     Parameters
     ----------
     checked : int
-        How many totals were re-checked.
+        How many totals were re-checked, each for every pair of neighbours.
     problems : tuple of str
         What is wrong with the plan, its totals or its verdicts.
     skipped : tuple of str
@@ -112,7 +107,7 @@ def check_proof(proof: dict[str, Any]) -> ProofCheck:
     >>> check_proof(proof).problems[-1]
     "totals[0] (bounded): neighbours ('a',) and ('b',) lose 1, more than 0.5"
     """
-    if not isinstance(proof, dict) or proof.get("result") != "proof":
+    if not isinstance(proof, dict) or (proof.get("corrdp"), proof.get("result")) != (1, "proof"):
         raise InputError(
             'not a corrdp proof: expected {"corrdp": 1, "result": "proof", ...}, as made by '
             "composition.proof()"
@@ -121,41 +116,37 @@ def check_proof(proof: dict[str, Any]) -> ProofCheck:
         return _check(proof)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
         raise InputError(f"the proof is damaged: {type(error).__name__} {error}") from None
+    except Wrong as reason:
+        return ProofCheck(0, (str(reason),))
     except RecursionError:
         raise InputError("the proof is damaged: it is nested too deeply") from None
 
 
 def _check(proof: dict[str, Any]) -> ProofCheck:
-    plan = proof["plan"]
-    problems = plan_problems(plan)
+    plan, problems = read_plan(proof["plan"])
     if problems:  # what is added up over such a plan means nothing
         return ProofCheck(0, tuple(problems))
     problems += total_problems(plan, proof["totals"])
-    skipped, proved, checked = [], [], 0
-    known: dict[tuple[str, str], float | None] = {}  # None where it is not proved
+    skipped, proved = [], []
+    known: dict[tuple[Unit, str], float | None] = {}  # None where it is not proved
     for k, total in enumerate(proof["totals"]):
-        where = f"totals[{k}] ({total['target']})"
-        key = str(total["target"]), total["notion"]
-        known[key] = None
-        if not number(total["value"], infinite=True):
+        target, notion = read_unit(total["target"]), total["notion"]
+        where = f"totals[{k}] ({target})"
+        known[target, notion] = None
+        if not number(total["value"], infinite=True) or target not in plan["targets"]:
             continue  # said among the problems
-        curves = total["notion"] == "tradeoff"
-        steps = [r for r in plan["releases"] if curves or r["notion"] == total["notion"]]
+        curves = notion == "tradeoff"
+        steps = [r for r in plan["releases"] if curves or r["notion"] == notion]
         try:
-            wrong, complete = _re_add(plan["domain"], total, steps)
+            problems += [f"{where}: {p}" for p in _re_add(plan["domain"], target, total, steps)]
         except Unknown as reason:
             skipped.append(f"{where}: {reason}")
             continue
-        checked += 1
-        problems += [f"{where}: {p}" for p in wrong]
-        if not complete:
-            skipped.append(f"{where}: too many neighbours; the witness alone was checked")
-            continue
-        known[key] = float(total["value"])
-        proved.append(f"{total['target']}: {UNITS[total['notion']]} {known[key]:.6g}")
+        known[target, notion] = float(total["value"])
+        proved.append(f"{target}: {UNITS[notion]} {known[target, notion]:.6g}")
     told = check_verdicts(plan, proof.get("verdicts", []), known, partial(_implied_mu, plan))
     return ProofCheck(
-        checked,
+        len(proved),
         (*problems, *told.problems),
         (*skipped, *told.skipped),
         (*proved, *told.proved),
@@ -177,7 +168,7 @@ def _assumed(releases: list[Any]) -> Iterator[str]:
 class _Measured:
     """Losses of some releases between two data sets, and the neighbours of a target."""
 
-    def __init__(self, domain: Any, target: Any, steps: list[Any]):
+    def __init__(self, domain: Any, target: Unit, steps: list[Any]):
         self.domain, self.target, self.steps = domain, target, steps
         self.listed = Listed(domain, steps, target) if must_be_listed(domain, target) else None
 
@@ -186,7 +177,10 @@ class _Measured:
         away = [
             self.listed.distance(k, one, two)
             if self.listed
-            else max(distance_of(self.domain, s, self.target, one, two) for s in candidates(step))
+            else max(
+                distance_of(self.domain, s, unit_of(s, self.target), one, two)
+                for s in candidates(step)
+            )
             for k, step in enumerate(self.steps)
         ]
         return tuple(_times(_level(s), d) for s, d in zip(self.steps, away, strict=True))
@@ -198,8 +192,8 @@ class _Measured:
         return _neighbours(self.domain, self.target)
 
 
-def _re_add(domain: Any, total: Any, steps: list[Any]) -> tuple[list[str], bool]:
-    value, notion, target = float(total["value"]), total["notion"], total["target"]
+def _re_add(domain: Any, target: Unit, total: Any, steps: list[Any]) -> list[str]:
+    value, notion = float(total["value"]), total["notion"]
     measured = _Measured(domain, target, steps)
     known: dict[tuple[float, ...], float] = {}
 
@@ -213,8 +207,7 @@ def _re_add(domain: Any, total: Any, steps: list[Any]) -> tuple[list[str], bool]
 
     problems = []
     if total["witness"] is not None:
-        pairs = _pairs_of(domain, target, total["witness"])
-        attained = max(together(measured.each(a, b)) for a, b in pairs)
+        attained = together(measured.each(*_pair_of(domain, target, total["witness"])))
         if not _same(attained, value):
             problems.append(f"the witness loses {attained:g}, not {value:g}")
         parts = {name: float(x) for name, x in total["losses"]}
@@ -226,23 +219,25 @@ def _re_add(domain: Any, total: Any, steps: list[Any]) -> tuple[list[str], bool]
     # a whole release that is 0-DP and depends on the data does not exist
     nothing = [s for s in steps if s["mode"] == "common" and _says_zero(s)]
     moved = _Measured(domain, target, [{**s, "eps": 1.0} for s in nothing])
-    work = 0
+    pairs = 0
     for one, two in measured.neighbours():
-        work += len(steps) + len(nothing)
-        if work > _WORK:
-            return problems, False
+        pairs += 1
+        if pairs * (len(steps) + len(nothing)) > _WORK:
+            raise Unknown("too many neighbours; the witness alone was looked at")
         for step, loss in zip(nothing, moved.each(one, two), strict=True):
             if loss > 0:
-                problems.append(
+                return [
+                    *problems,
                     f"release {step['id']!r} is said to cost 0 as a whole, and reads what differs "
-                    f"between {one!r} and {two!r}"
-                )
-                return problems, True
+                    f"between {one!r} and {two!r}",
+                ]
         lost = together(measured.each(one, two))
-        if lost > value * (1 + _CLOSE):
+        if not lost <= value * (1 + _CLOSE):
             problems.append(f"neighbours {one!r} and {two!r} lose {lost:g}, more than {value:g}")
             break
-    return problems, True
+    if not pairs:
+        problems.append("no two data sets are neighbours, so that nothing is proved")
+    return problems
 
 
 def _says_zero(step: Any) -> bool:
@@ -251,10 +246,10 @@ def _says_zero(step: Any) -> bool:
     return step["notion"] == "pure" and none
 
 
-def _implied_mu(plan: Any, target: Any) -> float | None:
+def _implied_mu(plan: Any, target: Unit) -> float | None:
     """The mu of pure and Gaussian releases together; None where it cannot be re-checked."""
     releases = plan["releases"]
-    choice = any("any" in r["map"] for r in releases if r["map"] != "identity")
+    choice = any(kind_of(r["map"]) == "any" for r in releases)
     if any(r["notion"] == "tradeoff" for r in releases) or (
         choice and any(r["notion"] == "gaussian" for r in releases)
     ):
@@ -284,6 +279,8 @@ def _mu(epsilon: float) -> float:
 
 
 def _times(level: float, distance: float) -> float:
+    if not distance >= 0:
+        raise ArithmeticError(f"a distance of {distance!r}")
     return math.inf if distance == math.inf else level * distance
 
 
@@ -302,32 +299,35 @@ def _level(step: Any) -> float:
     return level
 
 
-def _neighbours(domain: Any, target: Any) -> Iterator[tuple[Any, Any]]:
+def _neighbours(domain: Any, target: Unit) -> Iterator[tuple[Any, Any]]:
     """Two data sets for every way in which neighbours differ."""
-    kind, (name, width) = domain["type"], name_of(target)
-    atoms = [frozen(a) for a in domain.get("atoms", (0, 1))]
-    if kind == "multiset" and name == "unbounded":
+    kind, name = domain["type"], target.name
+    atoms = [frozen(a) for a in domain.get("atoms", ())]
+    if (kind, name) == ("multiset", "unbounded"):
         yield from (((), (x,)) for x in atoms)
-    elif kind == "multiset" and name == "bounded":
+    elif (kind, name) == ("multiset", "bounded"):
         yield from (((x,), (y,)) for x, y in itertools.combinations(atoms, 2))
-    elif kind == "tuple" and (name == "bounded" or domain["length"] == 1):
-        base = [atoms[0]] * domain["length"]
+    elif kind == "tuple" and name in ("bounded", "local", "free-lunch"):  # the last two: length 1
         for i in range(domain["length"]):
             for x, y in itertools.combinations(atoms, 2):
-                yield tuple([*base[:i], x, *base[i + 1 :]]), tuple([*base[:i], y, *base[i + 1 :]])
-    elif kind == "graph" and name == "edge":
+                yield _records(domain, i, x), _records(domain, i, y)
+    elif (kind, name) == ("graph", "edge"):
         every = frozenset(itertools.combinations(range(domain["vertices"]), 2))
         yield from ((every, every - {e}) for e in sorted(every))
-    elif kind == "stream" and (name != "event" or isinstance(target, str)):
-        for cells in _cells(domain, name, width):
+    elif kind == "stream":
+        for cells in _cells(domain, target):
             yield _streams(domain, cells)
     else:
-        raise Unknown(f"no list of {name} neighbours on a {kind} domain")
+        raise Unknown(f"no list of {target} neighbours on a {kind} domain")
 
 
-def _cells(domain: Any, name: str, width: int) -> Iterator[list[tuple[int, int]]]:
-    users, steps = domain["users"], domain["steps"]
-    span = {"event": 1, "user": steps}.get(name, min(width, steps))
+def _cells(domain: Any, target: Unit) -> Iterator[list[tuple[int, int]]]:
+    """The cells in which streams differ as far as neighbours can."""
+    users, steps, name = domain["users"], domain["steps"], target.name
+    spans = {"event": 1, "user": steps, "w-event": target.size, "l-trajectory": target.size}
+    if name not in spans:
+        raise Unknown(f"no list of {target} neighbours on a stream domain")
+    span = min(spans[name], steps)
     if name == "l-trajectory" and not domain.get("periodic", True):
         yield from ([(0, t) for t in c] for c in itertools.combinations(range(steps), span))
         return
@@ -336,12 +336,18 @@ def _cells(domain: Any, name: str, width: int) -> Iterator[list[tuple[int, int]]
         if name != "w-event":
             yield [(0, t) for t in columns]
         elif users >= span:
-            yield [(k, t) for k, t in enumerate(columns)]
+            yield list(enumerate(columns))
         elif users**span <= 4096:
             for who in itertools.product(range(users), repeat=span):
                 yield list(zip(who, columns, strict=True))
         else:
             raise Unknown("too many ways to spread a window over users")
+
+
+def _records(domain: Any, i: int, x: Any) -> tuple[Any, ...]:
+    """A tuple of the first atom, but for one record."""
+    base = [frozen(domain["atoms"][0])] * domain["length"]
+    return tuple([*base[:i], x, *base[i + 1 :]])
 
 
 def _streams(domain: Any, cells: Iterable[tuple[int, int]]) -> tuple[Any, Any]:
@@ -352,21 +358,21 @@ def _streams(domain: Any, cells: Iterable[tuple[int, int]]) -> tuple[Any, Any]:
     return frozen(one), frozen(two)
 
 
-def _pairs_of(domain: Any, target: Any, witness: Any) -> list[tuple[Any, Any]]:
+def _pair_of(domain: Any, target: Unit, witness: Any) -> tuple[Any, Any]:
+    """The two data sets that a witness stands for."""
     kind, where = witness[0], frozen(witness[1])
     if kind == "add":
-        return [((), (where[0],))]
+        return (), (where[0],)
     if kind == "replace":
-        return [((where[0],), (where[1],))]
+        return (where[0],), (where[1],)
     if kind == "record":
         i, x, y = where
-        base = [frozen(domain["atoms"])[0]] * domain["length"]
-        return [(tuple([*base[:i], x, *base[i + 1 :]]), tuple([*base[:i], y, *base[i + 1 :]]))]
+        return _records(domain, i, x), _records(domain, i, y)
     if kind == "edge":
         every = frozenset(itertools.combinations(range(domain["vertices"]), 2))
-        return [(every, every - {where})]
+        return every, every - {where}
     if kind == "cells":
-        return [_streams(domain, where)]
-    if not must_be_listed(domain, target):
-        raise Unknown(f"no list of {name_of(target)[0]} neighbours on a {domain['type']} domain")
-    return [(where[0], where[1])]
+        return _streams(domain, where)
+    if kind == "pair" and must_be_listed(domain, target):
+        return where[0], where[1]
+    raise Unknown(f"no list of {target} neighbours on a {domain['type']} domain")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from corrdp.accounting.checker_distances import Unknown
+from corrdp.accounting.checker_units import Unknown
 
 Pairs = list[tuple[float, float]]
 _OUTPUTS = 200_000
@@ -21,7 +21,7 @@ def total_variation(steps: Sequence[Any], losses: Sequence[float]) -> float:
     """How well two neighbours can be told apart, given the loss of each release between them."""
     if math.inf in losses:
         return 1.0
-    read = [(step, loss) for step, loss in zip(steps, losses, strict=True) if loss > 0]
+    read = [(step, loss) for step, loss in zip(steps, losses, strict=True) if loss != 0]
     if all(step["notion"] == "gaussian" for step, _ in read):
         return math.erf(math.hypot(*(loss for _, loss in read)) / math.sqrt(8.0))
     joint: Pairs = [(1.0, 1.0)]

@@ -8,36 +8,42 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from corrdp.accounting.checker_distances import Unknown, between, candidates, frozen, name_of, read
+from corrdp.accounting.checker_distances import between, candidates, kind_of, read, unit_of
+from corrdp.accounting.checker_units import Unit, Unknown, Wrong, frozen, shape_of
 
 _LISTED = 600
 
 
-def must_be_listed(domain: Any, target: Any) -> bool:
+def must_be_listed(domain: Any, target: Unit) -> bool:
     """Whether neighbours have to be looked for among all data sets."""
     kind = domain["type"]
     if kind in ("explicit", "users"):
         return True
-    alone = kind == "tuple" and domain["length"] == 1
-    return kind in ("tuple", "multiset") and name_of(target)[0] == "free-lunch" and not alone
+    alone = kind == "tuple" and domain["length"] == 1 and target.name == "free-lunch"
+    return kind in ("tuple", "multiset") and target.name in ("free-lunch", "relation") and not alone
 
 
 def data_sets(domain: Any) -> list[Any]:
     """Every data set of the domain."""
-    kind = domain["type"]
+    kind, atoms = domain["type"], [frozen(a) for a in domain.get("atoms", ())]
+    if max(domain.get("length", 0), domain.get("users", 0)) > _LISTED:
+        raise Unknown(f"more than {_LISTED} data sets")
     if kind == "explicit":
-        return [frozen(x) for x in domain["items"]]
-    atoms = [frozen(a) for a in domain["atoms"]]
+        return _few(map(frozen, domain["items"]))
     if kind == "tuple":
-        found: Iterator[Any] = itertools.product(atoms, repeat=domain["length"])
-    elif kind == "multiset":
-        found = _multisets(atoms, domain.get("size"), domain.get("largest"))
-    else:
-        one = list(_multisets(atoms, domain.get("points"), domain.get("largest")))
-        found = itertools.product(one, repeat=domain["users"])
+        return _few(itertools.product(atoms, repeat=domain["length"]))
+    if kind == "multiset":
+        return _few(_multisets(atoms, domain.get("size"), domain.get("largest")))
+    if kind == "users":
+        one = _few(_multisets(atoms, domain.get("points"), domain.get("largest")))
+        return _few(itertools.product(one, repeat=domain["users"]))
+    raise Unknown(f"no list of the data sets of a {kind} domain")
+
+
+def _few(found: Iterable[Any]) -> list[Any]:
     few = list(itertools.islice(found, _LISTED + 1))
     if len(few) > _LISTED:
         raise Unknown(f"more than {_LISTED} data sets")
@@ -53,30 +59,28 @@ def _multisets(atoms: list[Any], size: int | None, largest: int | None) -> Itera
     )
 
 
-def listed_neighbours(domain: Any, target: Any, a: Any, b: Any) -> bool:
+def listed_neighbours(domain: Any, unit: Unit, a: Any, b: Any) -> bool:
     """Whether two data sets of a listed domain are neighbours."""
-    if isinstance(target, dict) and target["type"] == "element":
-        return _one_cluster(target, a, b)
-    name = name_of(target)[0]
-    if name == "relation":
-        pairs = [frozen(p) for p in target["pairs"]]
-        return (a, b) in pairs or (b, a) in pairs
+    shape, name = shape_of(domain), unit.name
     if name in ("free-lunch", "local"):
         return bool(a != b)
-    if domain["type"] == "users":
+    if name == "relation":
+        return (a, b) in unit.listed or (b, a) in unit.listed
+    if shape == "users":
         moved = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
         if name == "user":
             return len(moved) == 1
         if name == "trajectory":
             return len(moved) == 1 and _replaced(*moved[0])
-        raise Unknown(f"{name} on users")
-    if "tuple" in (domain["type"], domain.get("of")):
-        return (
-            name == "bounded"
-            and len(a) == len(b)
-            and sum(x != y for x, y in zip(a, b, strict=True)) == 1
-        )
-    return _apart(a, b) == 1 if name == "unbounded" else _replaced(a, b)
+        if name == "element":
+            return len(moved) == 1 and _one_cluster(unit, *moved[0])
+    if (shape, name) == ("tuple", "bounded"):
+        return len(a) == len(b) and sum(x != y for x, y in zip(a, b, strict=True)) == 1
+    if (shape, name) == ("multiset", "bounded"):
+        return _replaced(a, b)
+    if (shape, name) == ("multiset", "unbounded"):
+        return _apart(a, b) == 1
+    raise Unknown(f"no list of {unit} neighbours on a {shape} domain")
 
 
 def _apart(a: Any, b: Any) -> int:
@@ -87,59 +91,58 @@ def _replaced(a: Any, b: Any) -> bool:
     return len(a) == len(b) and _apart(a, b) == 2
 
 
-def _one_cluster(target: Any, a: Any, b: Any) -> bool:
-    moved = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
-    if len(moved) != 1:
-        return False
-    # points of one user that came or went, by the cluster that they lie in
-    gone, come = (Counter(moved[0][0]), Counter(moved[0][1]))
+def _one_cluster(unit: Unit, a: Any, b: Any) -> bool:
+    """Whether the points of a user that came or went lie in one cluster."""
+    gone, come = Counter(a), Counter(b)
     points = (gone - come) + (come - gone)
-    return sum(any(x in frozen(c) for x in points) for c in target["clusters"]) == 1
+    return sum(any(x in cluster for x in points) for cluster in unit.listed) == 1
 
 
 class Listed:
     """Distances of every release between every two data sets of a domain."""
 
-    def __init__(self, domain: Any, steps: list[Any], target: Any):
+    def __init__(self, domain: Any, steps: list[Any], target: Unit):
         self.domain, self.items = domain, data_sets(domain)
         self.place = {item: k for k, item in enumerate(self.items)}
-        self.near: dict[str, list[list[int]]] = {}
+        self.near: dict[Unit, list[list[int]]] = {}
         self.tables = [
-            [self._table(one, step.get("metric", "l1" if "rate" in step else target))
-             for one in candidates(step)]
-            for step in steps
-        ]  # fmt: skip
+            [self._table(one, unit_of(step, target)) for one in candidates(step)] for step in steps
+        ]
 
     def distance(self, step: int, one: Any, two: Any) -> float:
         """Distance of two data sets for one release: the largest over what it may read."""
         i, j = self.place[one], self.place[two]
         return max(table[i][j] for table in self.tables[step])
 
-    def neighbours(self, target: Any) -> Iterator[tuple[Any, Any]]:
+    def neighbours(self, target: Unit) -> Iterator[tuple[Any, Any]]:
         """Every pair of neighbours."""
         for i, others in enumerate(self._near(target)):
             yield from ((self.items[j], self.items[i]) for j in others if j < i)
 
-    def _near(self, unit: Any) -> list[list[int]]:
-        key = repr(unit)
-        if key not in self.near:
+    def _near(self, unit: Unit) -> list[list[int]]:
+        if unit not in self.near:
+            for item in itertools.chain(*unit.listed) if unit.name == "relation" else ():
+                if item not in self.place:
+                    raise Wrong(f"the relation names {item!r}, which is no data set of the domain")
             found: list[list[int]] = [[] for _ in self.items]
             for (i, a), (j, b) in itertools.combinations(enumerate(self.items), 2):
                 if listed_neighbours(self.domain, unit, a, b):
                     found[i].append(j)
                     found[j].append(i)
-            self.near[key] = found
-        return self.near[key]
+            self.near[unit] = found
+        return self.near[unit]
 
     def _table(self, step: Any, unit: Any) -> list[list[float]]:
-        n = range(len(self.items))
-        if isinstance(step["map"], dict) and "table" in step["map"]:
+        if isinstance(step.get("eps"), list):
+            raise Unknown("one epsilon per record where several records may differ")
+        n, kind = range(len(self.items)), kind_of(step["map"])
+        if kind == "table":
             labels = [frozen(x) for x in step["map"]["table"]]
         else:
             labels = [read(step, item) for item in self.items]
-        if isinstance(unit, dict) and "table" in unit:
+        if isinstance(unit, dict):
             return self._given(step, unit, labels)
-        if step["mode"] == "pre" and step["map"] != "identity":
+        if step["mode"] == "pre" and kind != "identity":
             return [[between(step, unit, labels[i], labels[j]) for j in n] for i in n]
         if step["mode"] == "pre":
             labels = list(n)
@@ -151,12 +154,12 @@ class Listed:
         if "labels" in unit:
             place = [frozen(unit["labels"]).index(x) for x in labels]
             return [[given[i][j] for j in place] for i in place]
-        if step["mode"] == "pre" and step["map"] == "identity":
+        if step["mode"] == "pre":
             return given
         free = [[0.0 if labels[i] == labels[j] else given[i][j] for j in n] for i in n]
         return _relaxed(free)
 
-    def _paths(self, unit: Any, labels: list[Any]) -> list[list[float]]:
+    def _paths(self, unit: Unit, labels: list[Any]) -> list[list[float]]:
         """Fewest neighbours on the way, where data sets of one label are one place."""
         number = {label: k for k, label in enumerate(dict.fromkeys(labels))}
         where = [number[label] for label in labels]

@@ -10,8 +10,19 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from corrdp.accounting.checker_distances import frozen
+from corrdp.accounting.checker_distances import candidates, kind_of
+from corrdp.accounting.checker_units import (
+    Unit,
+    Wrong,
+    frozen,
+    plain,
+    read_unit,
+    shape_of,
+    unit_problem,
+    whole,
+)
 
+_PLAN = ("domain", "targets", "releases", "claims")
 _DOMAINS: dict[str, tuple[set[str], set[str]]] = {  # keys that it needs, keys that it may have
     "multiset": ({"atoms"}, {"size", "largest"}),
     "tuple": ({"length", "atoms"}, set()),
@@ -46,29 +57,32 @@ def number(value: Any, *, infinite: bool = False) -> bool:
     """Whether a value is a number >= 0; infinity is written "inf"."""
     if infinite and value in ("inf", math.inf):
         return True
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return plain and math.isfinite(value) and value >= 0
+    return _real(value) and value >= 0
 
 
-def whole(value: Any, least: int = 0) -> bool:
-    """Whether a value is a whole number from ``least`` on."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+def read_plan(plan: Any) -> tuple[Any, list[str]]:
+    """The plan with one form of every name, and what is wrong with it, place by place.
 
-
-def plan_problems(plan: Any) -> list[str]:
-    """What is wrong with a plan, place by place; none for one that the theorems cover."""
+    There is nothing wrong with a plan that the theorems cover; with any other, what is added up
+    means nothing.
+    """
     if not isinstance(plan, dict):
-        return ["plan: it is no object"]
-    found = [
-        f"plan: unknown key {k!r}" for k in set(plan) - {"domain", "targets", "releases", "claims"}
-    ]
-    for key in ("targets", "releases"):
-        if not isinstance(plan.get(key), list):
-            return [*found, f"plan: {key} must be a list"]
+        return plan, ["plan: it is no object"]
+    found = [f"plan: unknown key {k!r}" for k in set(plan) - set(_PLAN)]
+    for key in ("targets", "releases", "claims"):
+        if not isinstance(plan.get(key, [] if key == "claims" else None), list):
+            found.append(f"plan: {key} must be a list")
     found += [f"domain: {p}" for p in _domain(plan.get("domain"))]
     if found:
-        return found
-    if not plan["targets"]:
+        return plan, found
+    domain, targets, releases = plan["domain"], [], []
+    for k, target in enumerate(plan["targets"]):
+        try:
+            targets.append(read_unit(target))
+            found += [f"targets[{k}]: {p}" for p in [unit_problem(targets[-1], domain)] if p]
+        except Wrong as reason:
+            found.append(f"targets[{k}]: {reason}")
+    if not targets:
         found.append("plan: no target is named")
     seen: set[str] = set()
     curves = any(isinstance(r, dict) and r.get("notion") == "tradeoff" for r in plan["releases"])
@@ -81,14 +95,40 @@ def plan_problems(plan: Any) -> list[str]:
         if name in seen:
             found.append(f"{where}: another release has that id")
         seen.add(name)
-        found += [f"{where}: {p}" for p in _release(release, plan["domain"], curves)]
-    for k, claim in enumerate(plan.get("claims", ())):
-        keys = set(claim) if isinstance(claim, dict) else set()
-        if keys not in ({"target", "eps"}, {"target", "mu"}):
-            found.append(f"claims[{k}]: a claim has target and eps (or mu)")
-        elif not number(claim.get("eps", claim.get("mu")), infinite=True):
-            found.append(f"claims[{k}]: its level is no number >= 0")
-    return found
+        try:
+            releases.append(_canonical(release))
+        except Wrong as reason:
+            found.append(f"{where}: {reason}")
+            continue
+        found += [f"{where}: {p}" for p in _release(releases[-1], domain, curves)]
+    claims = plan.get("claims", [])
+    found += [f"claims[{k}]: {p}" for k, claim in enumerate(claims) for p in _claim(claim, domain)]
+    return {"domain": domain, "targets": targets, "releases": releases, "claims": claims}, found
+
+
+def _canonical(release: Any) -> Any:
+    """A release whose metric, if it states one, has its one form."""
+    unit = release.get("metric")
+    if unit is None:
+        return {key: value for key, value in release.items() if key != "metric"}
+    if unit in ("l1", "l2") or (isinstance(unit, dict) and "table" in unit):
+        return release
+    return {**release, "metric": read_unit(unit)}
+
+
+def _claim(claim: Any, domain: Any) -> Iterator[str]:
+    keys = set(claim) if isinstance(claim, dict) else set()
+    if keys not in ({"target", "eps"}, {"target", "mu"}):
+        yield "a claim has target and eps (or mu)"
+        return
+    if not number(claim.get("eps", claim.get("mu")), infinite=True):
+        yield "its level is no number >= 0"
+    try:
+        problem = unit_problem(read_unit(claim["target"]), domain)
+    except Wrong as reason:
+        problem = str(reason)
+    if problem:
+        yield problem
 
 
 def _domain(domain: Any) -> Iterator[str]:
@@ -103,13 +143,29 @@ def _domain(domain: Any) -> Iterator[str]:
         yield f"a {domain['type']} domain needs {key}"
     for key in sorted(keys & {"atoms", "items"}):
         values = domain[key]
-        if not isinstance(values, list) or not values:
-            yield f"{key} must be a list"
+        if not isinstance(values, list) or not values or not plain(values):
+            yield f"{key} must be a list of plain values"
         elif len(set(map(frozen, values))) < len(values):
             yield f"{key} are not distinct"
     for key in sorted(keys & {"size", "largest", "length", "vertices", "users", "steps", "points"}):
-        if not whole(domain[key]):
-            yield f"{key} must be a whole number"
+        if not whole(domain[key], 2 if key == "vertices" else 1):
+            yield f"{key} must be a whole number, 1 or more (vertices: 2 or more)"
+    if {"size", "largest"} <= keys or {"points", "largest"} <= keys:
+        yield "one number of records and a largest one do not go together"
+    if not isinstance(domain.get("periodic", True), bool):
+        yield "periodic must be true or false"
+    if "items" in keys:
+        yield from _items(domain)
+
+
+def _items(domain: Any) -> Iterator[str]:
+    shape, items = shape_of(domain), domain["items"]
+    if shape not in ("point", "multiset", "tuple"):
+        yield "of must be point, multiset or tuple"
+    elif shape != "point" and not all(isinstance(item, list) for item in items):
+        yield f"items must be lists of records, since each is a {shape}"
+    elif shape == "multiset" and any(sorted(item, key=repr) != item for item in items):
+        yield "the records of each multiset must be sorted, so that none is listed twice"
 
 
 def _release(release: Any, domain: Any, curves: bool) -> Iterator[str]:
@@ -127,12 +183,12 @@ def _release(release: Any, domain: Any, curves: bool) -> Iterator[str]:
     for key in sorted(set(release) - _RELEASE - given):
         yield f"unknown key {key!r}"
     yield from _levels(release, given, domain)
-    kinds = list(_map(release.get("map"), domain))
-    bad = [text for kind, text in kinds if kind is None]
+    bad = list(_map(release.get("map"), domain))
     yield from bad
     yield from _flags(release, curves)
     if not bad:
-        yield from _unit(release, domain, [kind for kind, _ in kinds])
+        for one in candidates(release):
+            yield from _unit(one, domain)
     yield from _preprocessing(release)
 
 
@@ -149,6 +205,8 @@ def _levels(release: Any, given: set[str], domain: Any) -> Iterator[str]:
             yield "one epsilon per record is for pure releases in mode common"
         if not all(map(number, release["eps"])) or len(release["eps"]) != records:
             yield f"{len(release['eps'])} epsilons, which are not one level for each record"
+        if domain["type"] == "stream" and release.get("metric", Unit("event")) != Unit("event"):
+            yield "one epsilon per record is about single records: metric event, or none"
     if "p" in given:
         laws = [release["p"], release["q"]]
         fine = all(isinstance(law, list) and law and all(map(number, law)) for law in laws)
@@ -158,57 +216,80 @@ def _levels(release: Any, given: set[str], domain: Any) -> Iterator[str]:
             yield "p and q must add up to 1"
 
 
-def _map(map_: Any, domain: Any) -> Iterator[tuple[str | None, str]]:
-    """The kinds of map that a release may read; no kind and a problem where one is wrong."""
+def _map(map_: Any, domain: Any) -> Iterator[str]:
+    """What is wrong with the map that a release reads, or with those that it chooses from."""
     if map_ == "identity":
-        yield "identity", ""
         return
     keys = set(map_) if isinstance(map_, dict) else set()
-    head = keys - {"records"} or keys
-    kind = next(iter(head), "")
-    if len(head) != 1 or kind not in _MAPS or domain["type"] not in _MAPS[kind]:
-        yield None, f"unknown map {map_!r} for a {domain['type']} domain"
-        return
-    if kind == "any":
-        if not isinstance(map_["any"], list) or not map_["any"]:
-            yield None, "any must be a list of maps"
-            return
+    kind = kind_of(map_) if keys else ""
+    extra = keys - {kind, *(["records"] if domain["type"] == "tuple" else [])}
+    if extra or domain["type"] not in _MAPS.get(kind, ()):
+        yield f"unknown map {map_!r} for a {domain['type']} domain"
+    elif kind != "any":
+        yield from _reads(kind, map_, domain)
+    elif not isinstance(map_["any"], list) or not map_["any"] or len(keys) > 1:
+        yield "any must be a list of maps"
+    else:
         for one in map_["any"]:
             if isinstance(one, dict) and "any" in one:
-                yield None, "a choice of choices"
+                yield "a choice of choices"
             else:
                 yield from _map(one, domain)
-        return
-    yield from ((None, text) for text in _reads(kind, map_, domain))
-    yield kind, ""
 
 
 def _reads(kind: str, map_: Any, domain: Any) -> Iterator[str]:
     given = map_[kind]
-    if kind in ("count", "select", "groupby", "sum") and "atoms" in domain:
-        if kind == "groupby":
-            named = list(itertools.chain(*given))
-        else:
-            named = [pair[0] for pair in given] if kind == "sum" else list(given)
-        atoms = {frozen(a) for a in domain["atoms"]}
-        strange = [a for a in named if frozen(a) not in atoms]
-        if strange:
-            yield f"{strange[0]!r} is no atom of the domain"
-        if kind in ("groupby", "sum") and len({frozen(a) for a in named}) < len(named):
-            yield f"an atom is named twice in {kind}"
+    if kind in ("count", "select", "groupby", "sum"):
+        yield from _named(kind, given, domain)
     if "records" in map_ or kind == "columns":
         listed = map_.get("records", given)
+        size = domain.get("length", domain.get("steps"))
         if isinstance(listed, dict):
-            listed = range(listed["start"], listed["stop"])
-        size = domain.get("length", domain.get("steps", math.inf))
-        if not all(whole(i) and i < size for i in listed):
-            yield "it names records that do not exist"
+            ends = listed.get("start"), listed.get("stop")
+            fine = set(listed) == {"start", "stop"} and all(map(whole, ends))
+            fine = fine and ends[0] < ends[1] <= size
+        else:
+            # in order and each once: what is read twice would count twice
+            fine = isinstance(listed, list) and all(whole(i) and i < size for i in listed)
+            fine = fine and all(i < j for i, j in itertools.pairwise(listed))
+            fine = fine and (bool(listed) or kind != "records")
+        if not fine:
+            yield "it names records that do not exist, or not in order"
     if kind == "degree" and not (whole(given) and given < domain["vertices"]):
         yield "degree of a vertex that does not exist"
     if kind == "cliques" and not whole(given, 2):
         yield "cliques have two vertices or more"
-    if kind == "table" and len(given) != len(domain["items"]):
+    if kind == "table" and not (
+        isinstance(given, list) and plain(given) and len(given) == len(domain["items"])
+    ):
         yield "the table has not one label for each data set"
+
+
+def _named(kind: str, given: Any, domain: Any) -> Iterator[str]:
+    """The atoms that a map names: each once, each one of the domain, numbers finite."""
+    parts = given if isinstance(given, list) else [None]
+    if kind in ("groupby", "sum") and not all(isinstance(part, list) for part in parts):
+        yield f"{kind} must be a list of lists"
+        return
+    if kind == "sum":
+        if not all(len(pair) == 2 and _real(pair[1]) for pair in parts):
+            yield "sum must be a list of pairs of an atom and a finite number"
+            return
+        parts = [pair[0] for pair in parts]
+    named = list(itertools.chain(*parts)) if kind == "groupby" else parts
+    if not isinstance(given, list) or not plain(named):
+        yield f"{kind} must be a list of atoms"
+        return
+    atoms, named = {frozen(a) for a in domain["atoms"]}, [frozen(a) for a in named]
+    strange = [a for a in named if a not in atoms]
+    if strange:
+        yield f"{strange[0]!r} is no atom of the domain"
+    if len(set(named)) < len(named):
+        yield f"an atom is named twice in {kind}"
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _flags(release: Any, curves: bool) -> Iterator[str]:
@@ -229,32 +310,67 @@ def _flags(release: Any, curves: bool) -> Iterator[str]:
         yield "a map chosen from earlier outputs reads them"
 
 
-def _unit(release: Any, domain: Any, kinds: list[Any]) -> Iterator[str]:
+def _unit(release: Any, domain: Any) -> Iterator[str]:
     """Whether the metric of the guarantee has a meaning for what the mechanism is given."""
     unit = release.get("metric", "l1" if "rate" in release else None)
-    numbers, pre = [kind in _NUMBERS for kind in kinds], release["mode"] == "pre"
+    kind, pre = kind_of(release["map"]), release["mode"] == "pre"
     if "rate" in release and unit != "l1":
         yield "a rate is per unit of l1"
     if unit in ("l1", "l2"):
-        if not pre or not all(numbers):
+        if not pre or kind not in _NUMBERS:
             yield f"{unit} is for the numbers that a mechanism is given, in mode pre"
         if (unit, release["notion"]) in (("l1", "gaussian"), ("l2", "pure")):
             yield f"a {release['notion']} guarantee is not measured in {unit}"
-    elif isinstance(unit, dict) and "table" in unit:
-        rows = unit["table"]
-        n = range(len(rows))
-        if any(len(row) != len(rows) for row in rows) or not all(
-            number(x, infinite=True) for row in rows for x in row
-        ):
-            yield "its table of distances is not square, or holds no distances"
-        elif any(rows[i][j] != rows[j][i] for i in n for j in n) or any(rows[i][i] for i in n):
-            yield "its table of distances is not symmetric with 0 on the diagonal"
-        elif "labels" not in unit and len(rows) != len(domain.get("items", rows)):
-            yield "its table of distances has not one row for each data set"
-    elif pre and any(numbers) and unit not in ("free-lunch", {"type": "free-lunch"}):
-        yield "in mode pre numbers are measured in l1, l2 or free-lunch"
-    elif unit == "unbounded" and domain["type"] == "multiset" and "size" in domain:
-        yield "no record can be added or removed here: at unbounded it promises nothing"
+    elif isinstance(unit, dict):
+        yield from _table(unit, domain, release["map"]["table"] if pre and kind == "table" else None)
+    elif pre and kind in _NUMBERS:
+        if unit is None or unit.name != "free-lunch":
+            yield "in mode pre numbers are measured in l1, l2 or free-lunch"
+    elif pre and kind == "table":
+        if unit is not None and unit.name not in ("free-lunch", "local"):
+            yield "in mode pre labels are measured in free-lunch or by a table"
+    elif unit is not None:
+        # the records that are selected may be any number
+        given = {"type": "multiset"} if pre and kind == "select" else domain
+        problem = unit_problem(unit, given)
+        if problem:
+            yield problem
+
+
+def _table(unit: Any, domain: Any, labels: Any) -> Iterator[str]:
+    """A table of distances: of the labels that a mechanism is given, or else of the data sets."""
+    rows = unit["table"]
+    if set(unit) - {"table", "labels", "of"} or domain["type"] != "explicit":
+        yield "a table of distances (table, labels, of) needs an explicit domain"
+        return
+    if "of" in unit:
+        try:
+            read_unit(unit["of"])
+        except Wrong as reason:
+            yield str(reason)
+    named = unit.get("labels")
+    if (labels is None) != (named is None):
+        yield "a table has labels in mode pre on a table map, and there alone"
+        return
+    wanted = domain["items"] if named is None else named
+    if not isinstance(wanted, list) or not plain(wanted):
+        yield "labels must be a list of plain values"
+        return
+    if len(set(map(frozen, wanted))) < len(wanted) or not {*map(frozen, labels or ())} <= {
+        *map(frozen, wanted)
+    }:
+        yield "each label of the map has one row of the table"
+        return
+    n = range(len(wanted))
+    square = isinstance(rows, list) and all(isinstance(row, list) for row in rows)
+    if not square or [len(row) for row in rows] != [len(n)] * len(n):
+        yield "its table of distances has not one row and column for each data set or label"
+    elif not all(number(x, infinite=True) for row in rows for x in row):
+        yield "its table of distances holds what is no distance"
+    elif any(float(rows[i][j]) != float(rows[j][i]) for i in n for j in n) or any(
+        float(rows[i][i]) for i in n
+    ):
+        yield "its table of distances is not symmetric with 0 on the diagonal"
 
 
 def _preprocessing(release: Any) -> Iterator[str]:

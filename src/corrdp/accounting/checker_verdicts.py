@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corrdp.accounting.checker_plan import number
+from corrdp.accounting.checker_units import Unit, read_unit
 
 UNITS = {"pure": "epsilon", "gaussian": "mu", "tradeoff": "total variation"}
 _CLOSE = 1e-9
@@ -23,8 +24,8 @@ def notions_of(releases: list[Any]) -> list[str]:
 
 def total_problems(plan: Any, totals: Any) -> list[str]:
     """Totals that are missing, that nobody asked for, or that are no numbers."""
-    wanted = [(str(t), n) for t in plan["targets"] for n in notions_of(plan["releases"])]
-    given = [(str(total["target"]), total["notion"]) for total in totals]
+    wanted = [(t, n) for t in plan["targets"] for n in notions_of(plan["releases"])]
+    given = [(read_unit(total["target"]), total["notion"]) for total in totals]
     found = [f"no {n} total is given at {t}" for t, n in wanted if (t, n) not in given]
     for k, (key, total) in enumerate(zip(given, totals, strict=True)):
         where = f"totals[{k}] ({key[0]})"
@@ -54,8 +55,8 @@ class Told:
 def check_verdicts(
     plan: Any,
     verdicts: Any,
-    known: Mapping[tuple[str, str], float | None],
-    implied_mu: Callable[[Any], float | None],
+    known: Mapping[tuple[Unit, str], float | None],
+    implied_mu: Callable[[Unit], float | None],
 ) -> Told:
     """Decide every claim again, from the totals that were re-checked.
 
@@ -73,7 +74,7 @@ def check_verdicts(
         told.problems.append("the verdicts are not about the claims of the plan")
     for k, verdict in enumerate(verdicts):
         claim, holds = verdict["claim"], verdict["holds"]
-        target, notion = str(claim["target"]), "pure" if "eps" in claim else "gaussian"
+        target, notion = read_unit(claim["target"]), "pure" if "eps" in claim else "gaussian"
         level = float(claim.get("eps", claim.get("mu")))
         where, text = f"verdicts[{k}]", f"claim {UNITS[notion]} {level:.17g} at {target}"
         if holds is not True and holds is not False:
@@ -86,12 +87,13 @@ def check_verdicts(
             continue
         value = _level(notion, target, kinds, known)
         if value == float("inf") and notion == "gaussian":
-            value = implied_mu(claim["target"])
+            value = implied_mu(target)
         if value is None:
             told.skipped.append(f"{where}: {text}, since its total was not re-checked")
             continue
         true = value <= level * (1 + _CLOSE) + 1e-15
-        if true != holds and abs(value - level) > _CLOSE * level:  # a tie may fall either way
+        tie = abs(value - level) <= _CLOSE * level  # it may fall either way
+        if true != holds and not tie:
             word = "said to hold" if holds else "said to be rejected"
             told.problems.append(f"{where}: {level:.12g} is {word}, and the total is {value:.12g}")
         else:
@@ -101,7 +103,7 @@ def check_verdicts(
 
 
 def _level(
-    notion: str, target: str, kinds: list[str], known: Mapping[tuple[str, str], float | None]
+    notion: str, target: Unit, kinds: list[str], known: Mapping[tuple[Unit, str], float | None]
 ) -> float | None:
     """The total in the unit of a claim; inf where releases of another notion say something too."""
     values = {kind: known[target, kind] for kind in kinds}
