@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corrdp.accounting.checker import check_proof
 from corrdp.accounting.composition import account, losses_of
-from corrdp.accounting.listed import listed_losses
+from corrdp.accounting.listed import distances, listed_losses
 from corrdp.accounting.maps import (
     Cliques,
     Columns,
@@ -87,7 +89,7 @@ def steps_on(draw, domain, target):
             )
         elif kind == 2 and domain.type == "multiset":
             unit = draw(st.sampled_from([*units, None]))
-            steps.append(Step(str(k), level, draw(st.sampled_from(numbers)), "common", unit))
+            steps.append(Step(str(k), level, draw(st.sampled_from([*numbers, sums])), "common", unit))
         elif kind == 3:
             steps.append(Step(str(k), level, Identity(), draw(st.sampled_from(["pre", "common"]))))
         else:
@@ -95,6 +97,7 @@ def steps_on(draw, domain, target):
     return steps
 
 
+LETTERS3 = MultisetDomain(("a", "b", "c"))
 CASES = [
     (MultisetDomain(("a", "b", "c"), largest=3), "unbounded"),
     (MultisetDomain(("a", "b", "c"), largest=3), "bounded"),
@@ -105,6 +108,8 @@ CASES = [
     pytest.param(StreamDomain(2, 3), "w-event(3)", marks=pytest.mark.slow),
     (StreamDomain(2, 3), "l-trajectory(2)"),
     (StreamDomain(2, 3), "user"),
+    (StreamDomain(1, 3, (0, 1), periodic=False), "event"),
+    (StreamDomain(1, 3, (0, 1), periodic=False), "user"),
     (GraphDomain(4), "edge"),
 ]
 
@@ -123,16 +128,57 @@ def test_symbolic_is_exhaustive(domain, target, data):
         for s in steps
         if isinstance(s.map, Columns)
     )
+    # of numbers of both signs, none 0, the shorter way is not looked for
+    signed = [s for s in steps if isinstance(s.map, Sum) and s.mode == "common"]
+    exact = contiguous and all(_has_zero(s.map) for s in signed)
     for use in (False, True):
         one = quick.worst(range(len(steps)), gaussian=use)[1]
         two = every.worst(range(len(steps)), gaussian=use)[1]
         total = [math.hypot(*x) if use else math.fsum(x) for x in (one, two)]
-        if contiguous:
+        if exact:
             assert total[0] == pytest.approx(total[1]), steps
         else:  # closing gaps between columns may shorten some paths
             assert total[0] >= total[1] - 1e-12
-    if contiguous:
+    if exact:
         assert quick.each == pytest.approx(every.each)
+
+
+def _has_zero(map_):
+    numbers = [v for _, v in map_.values]
+    return min(numbers) >= 0 or max(numbers) <= 0 or 0 in numbers
+
+
+SUMS = [
+    # values of a, b, c; metric; target; price when data sets have any size
+    ((1, 2, 3), "unbounded", "bounded", 1),  # b for a moves the sum as one a more does
+    ((1, 2, 5), "unbounded", "bounded", 2),  # 4 and 3 are no numbers of one record
+    ((0, 1, 1), "unbounded", "bounded", 1),
+    ((0, 1, 4), "unbounded", "bounded", 2),  # 3 is none, 1 and 4 are
+    ((0, 2, 5), "bounded", "unbounded", 1),  # a was there instead
+    ((1, 2, 5), "bounded", "unbounded", math.inf),  # nothing can be there instead in an empty set
+    ((0.1, 0.2, 0.3), "unbounded", "bounded", 1),  # as written, not as rounded
+    ((1e16, 1, 1e16 + 2), "unbounded", "bounded", 2),
+]
+
+
+@pytest.mark.parametrize(("values", "metric", "target", "price"), SUMS)
+def test_a_sum_is_priced_by_what_it_sees(values, metric, target, price):
+    """In mode common a release reads the sum alone: the least way to move it counts."""
+    given = Sum(list(zip("abc", values, strict=True)))
+    step = Step("s", 1.0, given, "common", metric)
+    assert account(Plan(LETTERS3, [step]), target).loss == price
+    proof = account(Plan(LETTERS3, [step]), target).proof()
+    assert check_proof(json.loads(json.dumps(proof))).holds
+    # longer data sets to go through than those that are compared
+    large = MultisetDomain(LETTERS3.atoms, largest=5)
+    away, items = distances(large, step, as_granularity(target)), large.databases()
+    pairs = [
+        away[i, j]
+        for i, a in enumerate(items)
+        for j, b in enumerate(items)
+        if max(len(a), len(b)) <= 3 and as_granularity(target).related(large, a, b)
+    ]
+    assert max(pairs) == price
 
 
 def geometric(counts: list[int], epsilon: float, top: int = 12) -> np.ndarray:

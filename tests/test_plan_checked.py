@@ -194,3 +194,126 @@ def test_implied_levels_are_checked_again():
         wrong = copy.deepcopy(pure)
         wrong["verdicts"][k]["holds"] = not wrong["verdicts"][k]["holds"]
         assert not check_proof(wrong).holds
+
+
+def forged(plan, **total) -> dict:
+    """A proof that says that a plan costs nothing."""
+    zero = {"notion": "pure", "value": 0, "witness": None, "losses": [], "sequential": 0} | total
+    return {
+        "corrdp": 1,
+        "result": "proof",
+        "plan": {"targets": [zero["target"]], **plan},
+        "totals": [zero],
+        "verdicts": [],
+    }
+
+
+def plan_on(domain, **release) -> dict:
+    one = {"id": "x", "notion": "pure", "eps": 1.0, "map": "identity", "mode": "common"}
+    return {"domain": domain, "releases": [one | release]}
+
+
+WALKS = {"type": "stream", "users": 2, "steps": 3}
+WORDS = {"type": "multiset", "atoms": ["a", "b"], "largest": 2}
+BITS = {"type": "tuple", "length": 3, "atoms": [0, 1]}
+PEOPLE = {"type": "users", "users": 2, "atoms": ["a", "b"], "largest": 1}
+NAMED = {"type": "explicit", "items": ["u", "v", "w"]}
+FORGED = [
+    (plan_on(WALKS), {"type": "w-event", "w": 3}),
+    (plan_on(WALKS), {"type": "l-trajectory", "l": 2}),
+    (plan_on(WALKS), {"type": "event"}),
+    (plan_on(WALKS), "free-lunch"),
+    (plan_on(WALKS), "User"),
+    (plan_on(WALKS), "w-event(0)"),
+    (plan_on(WALKS), "w-event"),
+    (plan_on(WALKS), " event"),
+    (plan_on(WALKS), {"type": "event", "change": "presence"}),
+    (plan_on(WORDS), "Bounded"),
+    (plan_on(WORDS), {"type": "bounded"}),
+    (plan_on(WORDS), "user"),
+    (plan_on(BITS), "unbounded"),
+    (plan_on(PEOPLE), {"type": "element", "clusters": [["y"], ["z"]]}),
+    (plan_on(PEOPLE), {"type": "element", "clusters": [["a"]]}),
+    (plan_on(PEOPLE), {"type": "trajectory", "x": 1}),
+    (plan_on(NAMED), {"type": "relation", "pairs": [["y", "z"]]}),
+    (plan_on(NAMED), {"type": "relation", "pairs": []}),
+    (plan_on(NAMED), {"type": "relation", "pairs": [["u", "u"]]}),
+    (plan_on(NAMED), "bounded"),
+    (plan_on({**NAMED, "of": "Tuple"}), "bounded"),
+    (plan_on(WORDS, metric="Bounded"), "bounded"),
+    (plan_on(WORDS, map={"sum": [["a", float("nan")]]}, mode="pre", metric="l1"), "bounded"),
+    (plan_on(WORDS, map={"sum": [["a", "1"]]}, mode="pre", metric="l1"), "bounded"),
+    (plan_on(WORDS, map={"count": "ab"}), "bounded"),
+    (plan_on(WORDS, metric="w-event(2)"), "bounded"),
+    (plan_on({**WORDS, "atoms": [float("nan"), "a"]}), "bounded"),
+    (plan_on({**WORDS, "size": 2}), "bounded"),
+]
+
+
+@pytest.mark.parametrize(("plan", "target"), FORGED, ids=lambda v: json.dumps(v)[:80])
+def test_nothing_is_proved_to_cost_nothing(plan, target):
+    """Targets, metrics and numbers that once fell through to a default."""
+    try:
+        found = check_proof(forged(plan, target=target))
+    except CorrdpError:
+        return
+    assert not found.holds
+    assert not found.to_dict()["proved"]
+
+
+def test_objects_and_text_are_one_notion_of_neighbours():
+    plan = PLAN | {
+        "domain": WALKS,
+        "targets": [{"type": "w-event", "w": 3}],
+        "releases": [{"id": "x", "eps": 1.0, "metric": {"type": "event"}}],
+        "claims": [],
+    }
+    proof = proof_of(plan)
+    assert proof["totals"][0]["value"] == 3
+    proof["plan"]["targets"] = plan["targets"]
+    assert check_proof(proof).holds  # the total is at w-event(3)
+    proof["totals"][0]["target"] = {"type": "w-event", "w": 3}
+    proof["plan"]["releases"][0]["metric"] = {"type": "event", "change": "value"}
+    assert check_proof(proof).proved == ("w-event(3): epsilon 3",)
+    proof["totals"][0]["value"] = 2.5
+    assert any("lose 3, more than 2.5" in p for p in check_proof(proof).problems)
+
+
+def test_one_epsilon_per_record_is_not_about_whole_data_sets():
+    """Epsilons 1, 3 and 6 are 10 for data sets that differ everywhere."""
+    proof = forged(plan_on(BITS, eps=[1, 3, 6]), target="free-lunch", value=1)
+    proof["totals"][0] |= {"witness": ["pair", [[0, 0, 0], [0, 0, 1]]], "losses": [["x", 1]]}
+    found = check_proof(proof)
+    assert not found.holds
+    assert not found.proved
+
+
+def test_a_metric_without_a_size_ends():
+    found = check_proof(forged(plan_on(WALKS, metric="w-event"), target="event"))
+    assert "'w-event' is no notion of neighbours" in found.problems[0]
+
+
+def test_a_witness_alone_proves_nothing(monkeypatch):
+    monkeypatch.setattr("corrdp.accounting.checker._WORK", 3)
+    found = check_proof(proof_of(PLAN))
+    assert not found.holds
+    assert "NOT CHECKED" in repr(found)
+    assert any("too many neighbours" in text for text in found.skipped)
+
+
+def test_points_of_a_user_that_come_and_go():
+    """Where cells may be empty, no guarantee about moved points covers a whole user."""
+    plan = PLAN | {
+        "domain": WALKS | {"periodic": False},
+        "targets": ["user"],
+        "releases": [{"id": "x", "eps": 1.0, "metric": "event"}],
+        "claims": [],
+    }
+    proof = proof_of(plan)
+    assert proof["totals"][0]["value"] == "inf"
+    assert check_proof(proof).holds
+    proof["totals"][0] |= {"value": 3.0, "losses": [["x", 3.0]]}
+    assert not check_proof(proof).holds
+    plan["releases"][0]["metric"] = "user"
+    assert account(plan).loss == 1.0
+    assert check_proof(proof_of(plan)).holds

@@ -42,14 +42,17 @@ def unit_name(step: Step, target: Granularity) -> str:
 
 
 class _Cells:
-    """One release seen from the atoms."""
+    """One release seen from the atoms; ``full`` says that data sets have a largest size."""
 
-    def __init__(self, step: Step, target: Granularity, index: dict[Any, int]):
+    def __init__(
+        self, step: Step, target: Granularity, index: dict[Any, int], *, full: bool = False
+    ):
         self.unit, self.mode = unit_name(step, target), step.mode
         self.blind = isinstance(step.map, Identity | Records)
         self.values: np.ndarray | None = None
         if isinstance(step.map, Sum):
-            self.values = step.map.numbers(index)
+            self.values, self.units = step.map.numbers(index), step.map.units(index)
+            self.full = full
             # what a sum tells about the atoms is their value
             self.cell = np.unique(self.values, return_inverse=True)[1].astype(np.int32)
             self.cell[self.values == 0] = -1
@@ -80,9 +83,9 @@ class _Cells:
             return np.abs(self.values)
         if self.unit != "bounded":
             return inside
-        # bounded neighbours have one size; a mechanism that does not see some atom does not see
-        # whether a record of it was there instead
-        reachable = self.mode == "common" and not inside.all() and self.values is None
+        # bounded neighbours have one size; a mechanism that does not see some atom (a sum: one
+        # that counts as 0) does not see whether a record of it was there instead
+        reachable = self.mode == "common" and not inside.all()
         return inside if reachable else times(1.0, np.where(self.inside, np.inf, 0.0))
 
     def replaced(self, x: Any, y: Any) -> np.ndarray:
@@ -92,7 +95,7 @@ class _Cells:
         if self.values is not None:
             if self.unit in ("l1", "l2"):
                 return np.abs(self.values[x] - self.values[y])
-            return np.where(differ, 2.0 if self.unit == "unbounded" else 1.0, 0.0)
+            return np.where(differ, 1.0 + self._two_records(x, y), 0.0)
         if self.unit in ("l1", "unbounded"):
             return np.where(differ, inside, 0.0)
         if self.unit == "l2":
@@ -101,11 +104,27 @@ class _Cells:
             return np.where(differ, np.where(inside == 2, 1.0, np.inf), 0.0)
         return differ.astype(float)
 
+    def _two_records(self, x: Any, y: Any) -> np.ndarray | float:
+        """Whether a replaced record moves a sum as no single record that comes or goes can.
+
+        A sum sees its value alone: where v_y - v_x is, up to its sign, the number of some atom,
+        one record more does the same. A full data set has no room for it, unless x or y counts as
+        0 and can go unseen first.
+        """
+        if self.unit != "unbounded":
+            return 0.0
+        one, two = self.units[x], self.units[y]
+        alone = np.isin(np.abs(one - two), np.abs(self.units))
+        if self.full:
+            alone &= (one == 0) | (two == 0)
+        return np.where(alone, 0.0, 1.0)
+
 
 def multiset_losses(domain: MultisetDomain, target: Granularity, steps: Sequence[Step]) -> Losses:
     """Losses on multisets under unbounded or bounded granularity."""
     index = {atom: k for k, atom in enumerate(domain.atoms)}
-    seen = [_Cells(step, target, index) for step in steps]
+    full = domain.largest is not None
+    seen = [_Cells(step, target, index, full=full) for step in steps]
     levels = [float(step.level) for step in steps]
     if isinstance(target, Unbounded):
         columns = [times(v, cells.added()) for v, cells in zip(levels, seen, strict=True)]

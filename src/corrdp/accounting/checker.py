@@ -316,7 +316,7 @@ def _neighbours(domain: Any, target: Unit) -> Iterator[tuple[Any, Any]]:
         yield from ((every, every - {e}) for e in sorted(every))
     elif kind == "stream":
         for cells in _cells(domain, target):
-            yield _streams(domain, cells)
+            yield _streams(domain, target, cells)
     else:
         raise Unknown(f"no list of {target} neighbours on a {kind} domain")
 
@@ -350,11 +350,13 @@ def _records(domain: Any, i: int, x: Any) -> tuple[Any, ...]:
     return tuple([*base[:i], x, *base[i + 1 :]])
 
 
-def _streams(domain: Any, cells: Iterable[tuple[int, int]]) -> tuple[Any, Any]:
+def _streams(domain: Any, target: Unit, cells: Iterable[tuple[int, int]]) -> tuple[Any, Any]:
     one = [[0] * domain["steps"] for _ in range(domain["users"])]
-    two = [list(row) for row in one]
+    two: list[list[int | None]] = [list(row) for row in one]
+    # everything of a user may also be missing, which is as far as neighbours can differ
+    other = None if target.name == "user" and not domain.get("periodic", True) else 1
     for u, t in cells:
-        two[u][t] = 1
+        two[u][t] = other
     return frozen(one), frozen(two)
 
 
@@ -372,7 +374,7 @@ def _pair_of(domain: Any, target: Unit, witness: Any) -> tuple[Any, Any]:
         every = frozenset(itertools.combinations(range(domain["vertices"]), 2))
         return every, every - {where}
     if kind == "cells":
-        return _streams(domain, where)
+        return _streams(domain, target, where)
     if kind == "pair" and must_be_listed(domain, target):
         return where[0], where[1]
     raise Unknown(f"no list of {target} neighbours on a {domain['type']} domain")

@@ -157,14 +157,17 @@ def _stream_distance(step: Any, unit: Any, one: Any, two: Any) -> float:
         columns = step["map"]["columns"]
     place = {t: k if step["mode"] == "pre" else t for k, t in enumerate(columns)}
     cells = [(u, place[t]) for u, row in enumerate(one) for t in columns if row[t] != two[u][t]]
-    if isinstance(step.get("eps"), list):
+    vector = isinstance(step.get("eps"), list)
+    if unit.name == "user" and not vector:
+        return float(len({u for u, _ in cells}))
+    if unit.name == "free-lunch" and not vector:
+        return float(bool(cells))
+    if any((one[u][t] is None) != (two[u][t] is None) for u in range(len(one)) for t in columns):
+        return math.inf  # the others are about points that move, not about those that come and go
+    if vector:
         return float(sum(step["eps"][t] for _, t in cells))
     if unit.name == "event":
         return float(len(cells))
-    if unit.name == "user":
-        return float(len({u for u, _ in cells}))
-    if unit.name == "free-lunch":
-        return float(bool(cells))
     if unit.name == "w-event":
         return float(_windows([t for _, t in cells], unit.size))
     if unit.name == "l-trajectory":

@@ -162,9 +162,9 @@ def _items(domain: Any) -> Iterator[str]:
     shape, items = shape_of(domain), domain["items"]
     if shape not in ("point", "multiset", "tuple"):
         yield "of must be point, multiset or tuple"
-    elif shape != "point" and not all(isinstance(item, list) for item in items):
+    elif shape != "point" and not all(isinstance(item, list | str) for item in items):
         yield f"items must be lists of records, since each is a {shape}"
-    elif shape == "multiset" and any(sorted(item, key=repr) != item for item in items):
+    elif shape == "multiset" and any(sorted(item, key=repr) != list(item) for item in items):
         yield "the records of each multiset must be sorted, so that none is listed twice"
 
 

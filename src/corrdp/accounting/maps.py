@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +26,12 @@ def _atoms(name: str, given: Any) -> tuple[Hashable, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InputError(f"map {name}: expected a list, got {given!r}")
     return tuple(frozen(atom) for atom in given)
+
+
+def _each_once(name: str, atoms: Sequence[Hashable]) -> None:
+    twice = [atom for atom, k in Counter(atoms).items() if k > 1]
+    if twice:
+        raise InputError(f"map {name}: {twice[0]!r} is named twice; name each atom once")
 
 
 def _records(given: Any) -> tuple[int, ...] | range | None:
@@ -159,6 +167,7 @@ class Count(AtomMap):
     def __post_init__(self) -> None:
         object.__setattr__(self, "atoms", _atoms(self.name, self.atoms))
         object.__setattr__(self, "records", _records(self.records))
+        _each_once(self.name, self.atoms)
 
     def _groups(self) -> Sequence[Sequence[Hashable]]:
         return (self.atoms,)
@@ -202,6 +211,7 @@ class Select(AtomMap):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "atoms", _atoms(self.name, self.atoms))
+        _each_once(self.name, self.atoms)
 
     def _groups(self) -> Sequence[Sequence[Hashable]]:
         return tuple((atom,) for atom in self.atoms)
@@ -229,6 +239,7 @@ class Sum(AtomMap):
             raise InputError("map sum: values must be finite numbers")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "records", _records(self.records))
+        _each_once(self.name, [atom for atom, _ in values])
 
     def _groups(self) -> Sequence[Sequence[Hashable]]:
         return tuple((atom,) for atom, v in self.values if v)
@@ -240,9 +251,18 @@ class Sum(AtomMap):
             found[index[atom]] = v
         return found
 
+    def units(self, index: dict[Hashable, int]) -> np.ndarray:
+        """The number of each atom in whole units of one decimal, so that none are rounded."""
+        written = {atom: Fraction(repr(v)) for atom, v in self.values}
+        unit = math.lcm(*(f.denominator for f in written.values()))
+        whole = [int(written.get(atom, 0) * unit) for atom in index]
+        small = max(map(abs, whole), default=0) < 2**61
+        return np.array(whole, dtype=np.int64 if small else object)
+
     def apply(self, domain: Domain, data: Any) -> Any:
-        values = dict(self.values)
-        return (float(sum(values.get(x, 0.0) for x in self._read(data))),)
+        # without rounding: two data sets of one sum are one data set to the release
+        values = {atom: Fraction(repr(v)) for atom, v in self.values}
+        return (sum((values.get(x, Fraction(0)) for x in self._read(data)), Fraction(0)),)
 
     def to_json(self) -> Any:
         return self._with_records({"sum": [[atom, v] for atom, v in self.values]})

@@ -270,6 +270,11 @@ class Step:
             raise InputError("a distance table needs an explicit domain")
         rows = len(self.metric.distances)
         if self.mode == "common" or isinstance(self.map, Identity):
+            if self.metric.labels is not None:
+                raise InputError(
+                    "labels are for mode pre on a table map; here the rows are the data sets, in "
+                    "the order of the domain"
+                )
             if rows != domain.count():
                 raise InputError(f"{rows} rows for the {domain.count():g} data sets of the domain")
             return

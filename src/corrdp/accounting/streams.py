@@ -76,6 +76,9 @@ def stream_losses(
     for k, change in enumerate(changes):
         for t in {t for _, t in change.where}:
             touched.setdefault(t, []).append(k)
+    # where cells may be empty, all of a user may come and go, about which guarantees for points
+    # that move say nothing
+    comes = isinstance(target, User) and not domain.periodic
     matrix = np.zeros((len(changes), len(steps)))
     for column, step in enumerate(steps):
         unit = _unit(step, target)
@@ -84,7 +87,9 @@ def stream_losses(
         place = {t: k if step.mode == "pre" else t for k, t in enumerate(read)}
         for k in {k for t in read for k in touched.get(t, ())}:
             seen = [(u, place[t]) for u, t in changes[k].where if t in place]
-            if step.is_vector:
+            if comes and (step.is_vector or isinstance(unit, Event | WEvent | LTrajectory)):
+                matrix[k, column] = math.inf
+            elif step.is_vector:
                 matrix[k, column] = math.fsum(step.level[t] for _, t in seen)
             else:
                 matrix[k, column] = scaled(step.level, cell_distance(unit, seen))
