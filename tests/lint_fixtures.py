@@ -189,7 +189,9 @@ FIXTURES = [
         ),
         "mixing time 4.*w = 5",
         mechanism(
-            FIXED, claim={"granularity": "w-event(5)"}, data={"chain": [[0.9, 0.1], [0.1, 0.9]]}
+            noise(10, query=HISTOGRAM),
+            claim={"granularity": "w-event(5)"},
+            data={"chain": [[0.9, 0.1], [0.1, 0.9]]},
         ),
     ),
     (
@@ -202,7 +204,7 @@ FIXTURES = [
         ),
         r"5 changes here, which leaves epsilon 1\.",
         mechanism(
-            noise(10, query=HISTOGRAM),
+            noise(10, query=HISTOGRAM | {"rows": 1}),
             claim={"granularity": "user", "epsilon": 0.2, "proved_for": "trajectory"},
             data={"trajectories": 1},
         ),
@@ -230,6 +232,42 @@ FIXTURES = [
         mechanism(FIXED),
     ),
     ("L-23", "error", mechanism(tree(1)), "epsilon 3, claimed is epsilon 1", mechanism(tree(3))),
+    (
+        "L-23",
+        "error",
+        mechanism(TWICE, claim={"granularity": "user"}, data={"users": 9, "steps": 2160}),
+        r"epsilon 2160, claimed is epsilon 1 .* histogram by 4320 with its 2,160 rows",
+        mechanism(
+            noise(4320, query=HISTOGRAM),
+            claim={"granularity": "user"},
+            data={"users": 9, "steps": 2160},
+        ),
+    ),
+    (
+        "L-23",
+        "error",
+        mechanism(tree(1, 1), claim={"granularity": "user"}, data={"trajectories": 10}),
+        "epsilon 20, claimed is epsilon 1",
+        mechanism(
+            tree(20, 1),
+            claim={"granularity": "user", "proved_for": "user"},
+            data={"trajectories": 10},
+        ),
+    ),
+    (
+        "L-23",
+        "warning",
+        mechanism(TWICE, claim={"granularity": "user"}),
+        "not said how many rows .* State query.rows, or data.steps",
+        mechanism(noise(2, query=HISTOGRAM | {"rows": 1}), claim={"granularity": "user"}),
+    ),
+    (
+        "L-23",
+        "error",
+        mechanism(TWICE, claim={"granularity": "w-event(5)"}),
+        "epsilon 5, claimed is epsilon 1",
+        mechanism(noise(10, query=HISTOGRAM), claim={"granularity": "w-event(5)"}),
+    ),
     (
         "L-23",
         "error",

@@ -18,7 +18,7 @@ from corrdp.results.findings import Finding, Findings
 
 
 def lint_plan(plan: Plan | dict[str, Any]) -> Findings:
-    """Every finding of the rules L-10, L-11, L-12, L-15 and L-22.
+    """Every finding of the rules L-10, L-11, L-12, L-15, L-22 and L-23.
 
     Parameters
     ----------
@@ -185,10 +185,37 @@ def zero_times_infinity(plan: Plan) -> list[Finding]:
     return findings
 
 
+def claims_below_the_total(plan: Plan) -> list[Finding]:
+    """L-23: a claim below what the releases cost together, or one that has no account."""
+    from corrdp.accounting.composition import account
+    from corrdp.accounting.verdicts import apart
+
+    findings = []
+    for k, claim in enumerate(plan.claims):
+        try:
+            (verdict,) = account(replace(plan, targets=(claim.target,), claims=(claim,))).verdicts
+        except CorrdpError as error:
+            words = f"the claim cannot be checked: {error}"
+            findings.append(Finding("L-23", "warning", f"claims[{k}]", words))
+            continue
+        if verdict.holds or verdict.finding:
+            continue  # what another rule explains is said there
+        unit = "epsilon" if claim.notion == "pure" else "mu"
+        claimed, found = apart(claim.level, verdict.found, differ=True)
+        total = f"no finite {unit}" if math.isinf(verdict.found) else f"{unit} {found}"
+        words = (
+            f"claimed is {unit} {claimed} at {claim.target}, and together the releases have "
+            f"{total}. Claim that, or lower the budgets: corrdp account shows what each adds"
+        )
+        findings.append(Finding("L-23", "error", f"claims[{k}]", words))
+    return findings
+
+
 RULES = {
     "L-10": parallel_claims,
     "L-11": vacuous_spaces,
     "L-12": induced_metrics,
     "L-15": unpriced_preprocessing,
     "L-22": zero_times_infinity,
+    "L-23": claims_below_the_total,
 }

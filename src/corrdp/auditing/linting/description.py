@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from corrdp.auditing.linting.laws import Laws
 from corrdp.auditing.linting.level import Level
-from corrdp.auditing.linting.queries import Counted
-from corrdp.metric.granularities import Granularity
+from corrdp.auditing.linting.queries import Counted, rows_of
+from corrdp.metric.granularities import FreeLunch, Granularity, Trajectory, User
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,25 @@ class Description:
     def reaches(self, part: Part) -> bool:
         """Whether anything of a step gets out: it is released, or a step that reads it is."""
         return part.name in self._out
+
+    def rows(self, part: Part) -> int | None:
+        """Rows of one unit that a step counts at most; None if it is not said."""
+        if part.query is None:
+            return None
+        return rows_of(part.query, self.claim.granularity, self.data)
+
+    def counted(self, part: Part) -> Counted | None:
+        """What a step counts, of all rows of a unit; None if what a unit moves is not known.
+
+        Where it is not said how many rows a unit has, it has one at least, and what is computed
+        from that is too small.
+        """
+        if part.query is None:
+            return None
+        rows = self.rows(part)
+        if rows is None and isinstance(self.claim.granularity, User | Trajectory | FreeLunch):
+            rows = 1
+        return None if rows is None else replace(part.query, rows=rows)
 
     def spread(self, part: Part) -> float:
         """How far preprocessing spreads neighbours apart before a step sees them; 1 or more.

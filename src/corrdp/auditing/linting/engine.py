@@ -169,7 +169,7 @@ RULES: tuple[Rule, ...] = (
         "error",
         "noise scaled for another norm, another neighbour, or one level of many; budgets above the "
         "claim",
-        "description (noise, query, sensitivity, budgets, times)",
+        "plan (claims), description (noise, query, rows, sensitivity, budgets, times)",
         levels.mismatches,
     ),
     Rule(
@@ -206,7 +206,7 @@ def lint(mechanism: Description | Plan | dict[str, Any] | str | os.PathLike[str]
 
     Examples
     --------
-    >>> tree = {"name": "prefix tree", "proof": "whole",
+    >>> tree = {"name": "prefix tree", "proof": "whole", "data": {"trajectories": 1},
     ...         "claim": {"granularity": "user", "change": "add", "epsilon": 1},
     ...         "steps": [{"name": "counts", "kind": "noise", "reads": ["data"], "released": True,
     ...                    "query": {"type": "prefix-tree", "levels": 3},

@@ -9,31 +9,12 @@ import numpy as np
 
 from corrdp.auditing.linting.description import Description, Part
 from corrdp.auditing.linting.level import Level
-from corrdp.metric.granularities import (
-    Bounded,
-    Event,
-    FreeLunch,
-    Granularity,
-    Trajectory,
-    Unbounded,
-    User,
-)
+from corrdp.auditing.linting.queries import TREES, Counted
+from corrdp.metric.granularities import Trajectory, User
 from corrdp.results.findings import Finding, Severity
 
 _SLACK = 1 + 1e-9
-_WHOLE = (Bounded, Unbounded, FreeLunch, User, Trajectory)
 _NORM = {"laplace": "l1", "geometric": "l1", "gaussian": "l2"}
-
-
-def known(part: Part, granularity: Granularity) -> bool:
-    """Whether the sensitivity of a step can be recomputed at a granularity.
-
-    A tree counts whole trajectories: what one point of them moves is another number.
-    """
-    if part.query is None:
-        return False
-    whole = part.query.type not in ("prefix-tree", "ngram-tree")
-    return isinstance(granularity, (*_WHOLE, Event) if whole else _WHOLE)
 
 
 def noise_level(part: Part, mechanism: Description) -> float | None:
@@ -42,9 +23,9 @@ def noise_level(part: Part, mechanism: Description) -> float | None:
     .. math:: \varepsilon = t \sum_n \Delta_n / b_n, \qquad
               \mu = \sqrt{t \sum_n (\Delta_n / \sigma_n)^2}
 
-    where Delta_n is the l1 (l2) sensitivity of level n, b_n (sigma_n) the scale of its noise, and
-    t how often the step runs. One unit moves all levels at once, so that Laplace noise attains the
-    sum.
+    where Delta_n is the l1 (l2) sensitivity of level n, of all rows of a unit, b_n (sigma_n) the
+    scale of its noise, and t how often the step runs. One unit moves all levels at once, so that
+    Laplace noise attains the sum.
 
     References
     ----------
@@ -54,8 +35,9 @@ def noise_level(part: Part, mechanism: Description) -> float | None:
     if noise is None or noise.law not in _NORM:
         return None
     norm = _NORM[noise.law]
-    if part.query is not None and known(part, claim.granularity):
-        moved = part.query.per_level(claim.change, norm)
+    counted = mechanism.counted(part)
+    if counted is not None:
+        moved = counted.per_level(claim.change, norm)
     elif part.query is None and part.sensitivity is not None:
         stated = part.sensitivity.l1 if norm == "l1" else part.sensitivity.l2
         if stated is None and norm == "l2":
@@ -78,11 +60,28 @@ def mismatches(mechanism: Description) -> Iterator[Finding]:
         if part.kind != "noise" or not mechanism.raw(part) or not mechanism.reaches(part):
             continue
         where = mechanism.where(part)
+        yield from _unsaid(part, mechanism, where)
         yield from _stated(part, mechanism, where)
         found = noise_level(part, mechanism)
         if found is not None:
             yield from _noise(part, mechanism, where, found)
     yield from _sum(mechanism)
+
+
+def _unsaid(part: Part, mechanism: Description, where: str) -> Iterator[Finding]:
+    """A unit may have many rows, and each of them moves what is counted."""
+    if part.query is None or mechanism.rows(part) is not None:
+        return
+    unit = mechanism.claim.granularity
+    key = "data.trajectories" if part.query.type in TREES else "data.steps"
+    yield Finding(
+        "L-23",
+        "warning",
+        where,
+        f"it is not said how many rows one unit of {unit} granularity adds to the "
+        f"{part.query.type}, and each of them multiplies what the noise must hide. State "
+        f"query.rows" + (f", or {key}" if isinstance(unit, User | Trajectory) else ""),
+    )
 
 
 def _stated(part: Part, mechanism: Description, where: str) -> Iterator[Finding]:
@@ -108,17 +107,18 @@ def _stated(part: Part, mechanism: Description, where: str) -> Iterator[Finding]
             f"the sensitivity is for {_CHANGES[stated.change]}, the claim for "
             f"{_CHANGES[claim.change]}; between the two it may double. State it for the claim",
         )
-    if value is None or part.query is None or not known(part, claim.granularity):
+    counted = mechanism.counted(part)
+    if value is None or counted is None:
         return
     # of one level: that all levels move together shows in the level of the noise
-    least = max(part.query.per_level(claim.change, norm))
+    least = max(counted.per_level(claim.change, norm))
     if value * _SLACK < least:
         yield Finding(
             "L-23",
             "error",
             where,
             f"the {norm} sensitivity is stated as {value:g}; {_CHANGES[claim.change]} move a "
-            f"{part.query.type} by {least:g}. Scale the noise by that",
+            f"{counted.type} by {least:g}{_of_rows(counted)}. Scale the noise by that",
         )
 
 
@@ -155,15 +155,20 @@ def _noise(part: Part, mechanism: Description, where: str, found: float) -> Iter
 
 
 def _factor(part: Part, mechanism: Description) -> str:
-    query = part.query
+    query = mechanism.counted(part)
     if query is None:
         return ". Scale the noise for the whole query, in the norm of its law"
     if query.levels == 1:
-        return f". One unit moves a {query.type} by {query.whole(mechanism.claim.change):g}"
+        moved = query.whole(mechanism.claim.change)
+        return f". One unit moves a {query.type} by {moved:g}{_of_rows(query)}"
     return (
-        f". One unit moves all {query.levels} levels of the tree: give each level its share, and "
-        "scales that add up"
+        f". One unit moves all {query.levels} levels of the tree{_of_rows(query)}: give each level "
+        "its share, and scales that add up"
     )
+
+
+def _of_rows(query: Counted) -> str:
+    return f" with its {query.rows:,} rows" if (query.rows or 1) > 1 else ""
 
 
 def _against(level: Level, found: float, gaussian: bool) -> tuple[Severity, str] | None:

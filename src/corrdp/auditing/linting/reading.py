@@ -61,7 +61,9 @@ SCHEMA = {
     "noise itself is cut off",
     "steps[].query": 'what is counted, so that its sensitivity can be recomputed: {"type": '
     '"count"}, {"type": "histogram"}, {"type": "sum", "lower": 0, "upper": 9}, {"type": '
-    '"prefix-tree", "levels": 3}, {"type": "ngram-tree", "levels": 3, "longest": 5}',
+    '"prefix-tree", "levels": 3}, {"type": "ngram-tree", "levels": 3, "longest": 5}; each with '
+    '"rows": how many rows (trees: trajectories) of one unit it counts at most (default: 1 for a '
+    "record, w or l for windows, and what data says for a user or trajectory)",
     "steps[].sensitivity": 'as the authors state it: a number (l1), or {"l1": 1, "l2": 1, '
     '"change": "add"}',
     "steps[].score": "exponential: [lowest, highest] value of the score",
@@ -71,7 +73,7 @@ SCHEMA = {
     "steps[].area": "the part of the data it reads (default: everything)",
     "proof": "whole (of everything that is published), components (of its steps), none (default)",
     "data.trajectories": "how many trajectories a user has at most",
-    "data.users, data.steps": "size of a stream",
+    "data.users, data.steps": "size of a stream: how many users, and time steps (rows) of each",
     "data.together": "how many points move if one does",
     "data.autocorrelation": "of successive points, in [-1, 1]",
     "data.chain": "transition matrix of the places",

@@ -55,7 +55,7 @@ def observed_keys(mechanism: Description) -> Iterator[Finding]:
     level = mechanism.claim.level
     for part in _reaching(mechanism, "noise"):
         assert part.noise is not None
-        mass = _shown(part)
+        mass = _shown(part, mechanism)
         if level.delta and mass is None:
             yield Finding(
                 "L-01",
@@ -66,10 +66,11 @@ def observed_keys(mechanism: Description) -> Iterator[Finding]:
                 "Laplace scale and the threshold, or perturb every row of a public universe",
             )
         elif mass is None or mass > level.impossible(1):
-            yield Finding("L-01", "error", mechanism.where(part), _observed(part, level, mass))
+            yield Finding("L-01", "error", mechanism.where(part), _observed(part, mechanism, mass))
 
 
-def _observed(part: Part, level: Level, mass: float | None) -> str:
+def _observed(part: Part, mechanism: Description, mass: float | None) -> str:
+    level = mechanism.claim.level
     shows = "" if mass is None else f" with probability {mass:.6g}"
     allowed = level.impossible(1)
     words = (
@@ -82,15 +83,16 @@ def _observed(part: Part, level: Level, mass: float | None) -> str:
         return words
     if level.delta:
         scale = min(noise.scale)
-        least = release_threshold(scale, min(level.delta, 0.5), _contribution(part))
+        least = release_threshold(scale, min(level.delta, 0.5), _contribution(part, mechanism))
         return f"{words}; or publish noisy counts from {least:.6g} on only"
     return f"{words}; or publish large noisy counts only, and claim (epsilon, delta)"
 
 
-def _contribution(part: Part) -> int:
+def _contribution(part: Part, mechanism: Description) -> int:
     """Rows that one unit adds at most."""
-    if part.query is not None:
-        return max(1, math.ceil(part.query.whole("add")))
+    query = mechanism.counted(part) or part.query
+    if query is not None:
+        return max(1, math.ceil(query.whole("add")))
     stated = part.sensitivity
     if stated is None or stated.l1 is None or math.isinf(stated.l1):
         return 1
@@ -98,7 +100,7 @@ def _contribution(part: Part) -> int:
     return max(1, math.ceil(stated.l1 if stated.change == "add" else stated.l1 / 2))
 
 
-def _shown(part: Part) -> float | None:
+def _shown(part: Part, mechanism: Description) -> float | None:
     """Probability that a unit's own rows show at all; None if that is not known."""
     noise = part.noise
     assert noise is not None
@@ -106,7 +108,7 @@ def _shown(part: Part) -> float | None:
         return 1.0
     if noise.law != "laplace":
         return None
-    rows = _contribution(part)
+    rows = _contribution(part, mechanism)
     scale = max(noise.scale)  # the noisiest level shows the most
     alone = laplace_tail(part.threshold - rows, scale)
     each = laplace_tail(part.threshold - 1, scale)
@@ -188,7 +190,7 @@ def cut_noise(mechanism: Description) -> Iterator[Finding]:
                 f"leave outputs that a neighbour never gives. {_REPAIR}",
             )
             continue
-        mass = _beyond(part, noise, mechanism.claim.change)
+        mass = _beyond(part, noise, mechanism)
         if level.delta and mass is None:
             yield Finding(
                 "L-16",
@@ -213,11 +215,12 @@ def cut_noise(mechanism: Description) -> Iterator[Finding]:
 _REPAIR = "Draw noise on the whole line and clamp the noisy answer to a public range instead"
 
 
-def _beyond(part: Part, noise: Noise, change: str) -> float | None:
+def _beyond(part: Part, noise: Noise, mechanism: Description) -> float | None:
     """Least probability of outputs beyond the neighbour's, whether noise is cut or clipped."""
-    if noise.law != "laplace" or len(noise.scale) > 1 or part.query is None:
+    query = mechanism.counted(part) or part.query
+    if noise.law != "laplace" or len(noise.scale) > 1 or query is None:
         return None
-    shift = part.query.one_answer(change)
+    shift = query.one_answer(mechanism.claim.change)
     assert isinstance(noise.support, tuple)
     low, high = noise.support
     scale = noise.scale[0]
