@@ -149,6 +149,19 @@ def shortest(weights):
     return short
 
 
+_BRUTES: dict[str, Brute] = {}
+
+
+def brute_of(domain):
+    """One for each domain: most of what is asked about mutated plans is about the same one."""
+    key = json.dumps(domain, sort_keys=True)
+    if key not in _BRUTES:
+        if len(_BRUTES) > 500:
+            _BRUTES.clear()
+        _BRUTES[key] = Brute(domain)
+    return _BRUTES[key]
+
+
 class Brute:
     """All data sets of a domain, and the distances of every notion of neighbours."""
 
@@ -235,7 +248,7 @@ def _inside(brute, release, unit, labels):
     else:
         need(unit in ("free-lunch", "local", {"type": "free-lunch"}), f"{unit} of {map_}")
         return np.array([[float(a != b) for b in labels] for a in labels])
-    small = Brute(inner)
+    small = brute_of(inner)
     need(all(label in small.items for label in labels), "what is read is too large")
     place = [small.items.index(label) for label in labels]
     return small.metric(unit)[np.ix_(place, place)]
@@ -293,7 +306,7 @@ def _variation(releases, losses):
 
 def brute_total(plan, target, notion):
     """The largest loss over all pairs of neighbours; for curves, a lower bound of it."""
-    brute = Brute(plan["domain"])
+    brute = brute_of(plan["domain"])
     pairs = brute.pairs(target)
     need(pairs.any(), "nothing has a neighbour")
     chosen = [r for r in plan["releases"] if notion == "tradeoff" or r["notion"] == notion]

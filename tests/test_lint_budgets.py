@@ -66,3 +66,35 @@ def test_a_price_in_l2_is_paid():
     found = lint(mechanism(before, step("mechanism", reads=["clip"], epsilon=0.5)))
     assert [f.severity for f in found] == ["warning"]
     assert "2.5" in found[0].message
+
+
+def test_claims_of_a_plan_go_through_account():
+    days = [{"id": f"day {t}", "eps": 0.1, "map": {"column": t}, "metric": "event"}
+            for t in range(7)]  # fmt: skip
+    plan = {
+        "domain": {"type": "stream", "users": 1, "steps": 7},
+        "releases": days,
+        "claims": [{"target": "user", "eps": 0.1}, {"target": "event", "eps": 0.1}],
+    }
+    (found,) = lint(plan)
+    assert (found.rule, found.severity, found.where) == ("L-23", "error", "claims[0]")
+    assert "claimed is epsilon 0.1 at user, and together the releases have epsilon 0.7" in (
+        found.message
+    )
+    plan["claims"] = [{"target": "user", "eps": 0.7}]
+    assert len(lint(plan)) == 0
+    plan["claims"] = [{"target": "free-lunch", "eps": 0.7}]
+    plan["domain"]["users"] = 30
+    (found,) = lint(plan)
+    assert (found.rule, found.severity) == ("L-23", "warning")
+    assert "cannot be checked" in found.message
+
+
+def test_gaussian_noise_has_no_claim_of_epsilon():
+    plan = {
+        "domain": {"type": "multiset", "atoms": ["a", "b"]},
+        "releases": [{"id": "x", "notion": "gaussian", "mu": 1.0}],
+        "claims": [{"target": "unbounded", "eps": 9.0}],
+    }
+    (found,) = lint(plan)
+    assert "no finite epsilon" in found.message

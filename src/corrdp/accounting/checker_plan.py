@@ -152,6 +152,8 @@ def _domain(domain: Any) -> Iterator[str]:
             yield f"{key} must be a whole number, 1 or more (vertices: 2 or more)"
     if {"size", "largest"} <= keys or {"points", "largest"} <= keys:
         yield "one number of records and a largest one do not go together"
+    if domain["type"] == "stream" and None in domain.get("atoms", ()):
+        yield "atoms holds null, which stands for an empty cell"
     if not isinstance(domain.get("periodic", True), bool):
         yield "periodic must be true or false"
     if "items" in keys:

@@ -24,14 +24,21 @@ def lint(
         bool,
         typer.Option("--registry", help="Instead: the survey of 17 published mechanisms."),
     ] = False,
+    example: Annotated[
+        bool,
+        typer.Option("--example", help="Instead: print a complete description to start from."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Look for the published mistakes in a description, without running anything.
 
     Exit code 3 when a finding refutes the claim. No finding is no proof.
     """
-    if (file is None) != registry:
-        raise InputError("give a FILE, or --registry for the survey")
+    if (file is not None) + registry + example != 1:
+        raise InputError("give a FILE, --registry for the survey, or --example for a description")
+    if example:
+        _example()
+        return
     if file is None:
         _survey(json)
         return
@@ -42,6 +49,14 @@ def lint(
     print(as_json(found) if json else found)
     if not found.ok:
         raise typer.Exit(3)
+
+
+def _example() -> None:
+    import json
+
+    from corrdp.auditing.linting.example import EXAMPLE as DESCRIPTION
+
+    print(json.dumps(DESCRIPTION, indent=1))
 
 
 def _survey(json: bool) -> None:

@@ -1,4 +1,4 @@
-"""``corrdp account``: what do all releases of a plan cost together?"""
+"""``corrdp account``: what do all releases cost together, planned ones or those made?"""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ EXAMPLE = "Example: corrdp account plan.json --target bounded --proof proof.json
 
 
 def account(
-    file: Annotated[
-        Path, typer.Argument(metavar="PLAN", help="JSON of a plan; with --check, of a proof.")
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PLAN | RELEASES",
+            help="JSON of a plan (with --check, of a proof), or of one or more releases.",
+        ),
     ],
     target: Annotated[
         str | None,
         typer.Option(help="Granularity, such as bounded; all of the plan's otherwise."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help=f"What the plan leaks on dependent records. {MODEL_HELP}")
+        str | None, typer.Option(help=f"What leaks on dependent records. {MODEL_HELP}")
     ] = None,
     plan_length: Annotated[
         bool,
@@ -46,15 +50,25 @@ def account(
 ) -> None:
     """One honest total for all releases of a plan, and whether its claims hold.
 
+    Files of releases already made are totalled instead: their plain epsilons add up, their BDP
+    levels do not; --model converts the sum once.
+
     Exit code 3 when a claim of the plan, or a proof, does not hold; also when nothing of a proof
     could be re-checked, or it proves that a claim is rejected.
     """
     from corrdp.accounting.composition import account as compose
-    from corrdp.accounting.plan import load_plan
+    from corrdp.accounting.plan import load_plan, read_json
+    from corrdp.accounting.published import is_release
     from corrdp.cli.show import show_leakage
     from corrdp.report.writing import write_files
 
-    check_outputs(proof, inputs=(file,))
+    file = files[0]
+    check_outputs(proof, inputs=tuple(files))
+    if len(files) > 1 or (not check and is_release(read_json(file))):
+        if check or plan_length or target is not None or total is not None or proof is not None:
+            raise InputError("releases take --model and --json alone; the others are for one plan")
+        _total_releases(files, model, json)
+        return
     if check:
         if target is not None or model is not None or total is not None or proof is not None:
             raise InputError("--check takes a certificate alone; leave out the others")
@@ -88,6 +102,17 @@ def account(
             print(f"written: {proof}")
     if not all(verdict.holds for verdict in found.verdicts):
         raise typer.Exit(3)
+
+
+def _total_releases(files: list[Path], model: str | None, json: bool) -> None:
+    from corrdp.accounting.published import load_releases, total_releases
+    from corrdp.cli.show import show_leakage
+
+    releases = load_releases(files)
+    found = total_releases(releases, None if model is None else read_model(model))
+    print(_text(found.to_dict()) if json else found)
+    if found.leakage is not None and not json:
+        show_leakage(found.leakage)
 
 
 def _text(data: Any) -> str:

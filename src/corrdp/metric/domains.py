@@ -191,6 +191,8 @@ class StreamDomain(Domain):
         _whole("users", self.users)
         _whole("steps", self.steps)
         object.__setattr__(self, "atoms", _atoms(self.atoms))
+        if None in self.atoms:
+            raise InputError("atoms holds null, which stands for an empty cell: periodic: false")
         if not isinstance(self.periodic, bool):
             raise InputError(f"periodic must be true or false, got {self.periodic!r}")
 
