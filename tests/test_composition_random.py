@@ -89,7 +89,9 @@ def steps_on(draw, domain, target):
             )
         elif kind == 2 and domain.type == "multiset":
             unit = draw(st.sampled_from([*units, None]))
-            steps.append(Step(str(k), level, draw(st.sampled_from([*numbers, sums])), "common", unit))
+            steps.append(
+                Step(str(k), level, draw(st.sampled_from([*numbers, sums])), "common", unit)
+            )
         elif kind == 3:
             steps.append(Step(str(k), level, Identity(), draw(st.sampled_from(["pre", "common"]))))
         else:

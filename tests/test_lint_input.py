@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 
 import numpy as np
@@ -185,3 +186,18 @@ def test_bad_files(tmp_path, content, message):
     result = run(file)
     assert result.exit_code == 2
     assert len(result.output.strip().splitlines()) == 1
+
+
+def test_the_example_can_be_linted_and_broken(tmp_path):
+    """What --example prints is complete: it is read, and has no finding."""
+    path = tmp_path / "mechanism.json"
+    path.write_text(run("--example").stdout)
+    assert "no error, no warning" in run(path).output
+    data = json.loads(path.read_text())
+    data["data"]["trajectories"] = 4
+    path.write_text(json.dumps(data))
+    told = run(path)
+    assert told.exit_code == 3
+    assert "with its 4 rows" in told.output
+    for more in ([path, "--example"], ["--registry", "--example"], []):
+        assert run(*more).exit_code == 2

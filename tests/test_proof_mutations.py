@@ -88,7 +88,10 @@ def random_release(rng: random.Random, domain: dict, targets: list, k: int) -> d
         release |= {"notion": "pure", "eps": level}
         size = {"tuple": "length", "stream": "steps"}.get(kind)
         if size and rng.random() < 0.25:
-            release |= {"mode": "common", "eps": [rng.choice([0, 1, 2]) for _ in range(domain[size])]}
+            release |= {
+                "mode": "common",
+                "eps": [rng.choice([0, 1, 2]) for _ in range(domain[size])],
+            }
             return release
         if rng.random() < 0.1 and len(maps) > 2:
             release["map"] = {"any": rng.sample(maps, 2)}

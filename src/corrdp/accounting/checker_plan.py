@@ -247,9 +247,8 @@ def _reads(kind: str, map_: Any, domain: Any) -> Iterator[str]:
         listed = map_.get("records", given)
         size = domain.get("length", domain.get("steps"))
         if isinstance(listed, dict):
-            ends = listed.get("start"), listed.get("stop")
-            fine = set(listed) == {"start", "stop"} and all(map(whole, ends))
-            fine = fine and ends[0] < ends[1] <= size
+            fine = set(listed) == {"start", "stop"} and all(map(whole, listed.values()))
+            fine = fine and listed["start"] < listed["stop"] <= size
         else:
             # in order and each once: what is read twice would count twice
             fine = isinstance(listed, list) and all(whole(i) and i < size for i in listed)
@@ -269,7 +268,7 @@ def _reads(kind: str, map_: Any, domain: Any) -> Iterator[str]:
 
 def _named(kind: str, given: Any, domain: Any) -> Iterator[str]:
     """The atoms that a map names: each once, each one of the domain, numbers finite."""
-    parts = given if isinstance(given, list) else [None]
+    parts: list[Any] = given if isinstance(given, list) else [None]
     if kind in ("groupby", "sum") and not all(isinstance(part, list) for part in parts):
         yield f"{kind} must be a list of lists"
         return
@@ -324,7 +323,9 @@ def _unit(release: Any, domain: Any) -> Iterator[str]:
         if (unit, release["notion"]) in (("l1", "gaussian"), ("l2", "pure")):
             yield f"a {release['notion']} guarantee is not measured in {unit}"
     elif isinstance(unit, dict):
-        yield from _table(unit, domain, release["map"]["table"] if pre and kind == "table" else None)
+        yield from _table(
+            unit, domain, release["map"]["table"] if pre and kind == "table" else None
+        )
     elif pre and kind in _NUMBERS:
         if unit is None or unit.name != "free-lunch":
             yield "in mode pre numbers are measured in l1, l2 or free-lunch"

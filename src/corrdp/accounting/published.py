@@ -43,7 +43,9 @@ class Published:
     digest: str = ""
 
     def __str__(self) -> str:
-        return f"{self.epsilon:.6g}  {self.name} ({self.what}; alone at BDP level {self.target:.6g})"
+        return (
+            f"{self.epsilon:.6g}  {self.name} ({self.what}; alone at BDP level {self.target:.6g})"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +76,9 @@ class ReleasesTotal:
         alone = ", ".join(f"{r.target:.6g}" for r in self.releases)
         if self.leakage is None:
             return (
-                f"BDP levels ({alone}) do not add up: releases can leak more together than the sum of "
-                "what each leaks alone. Give the model (--model) to convert the summed epsilon once"
+                f"BDP levels ({alone}) do not add up: releases can leak more together than the sum "
+                "of what each leaks alone. Give the model (--model) to convert the summed epsilon "
+                "once"
             )
         return (
             f"BDP levels ({alone}) do not add up; the summed epsilon, converted once, leaks "
@@ -117,7 +120,8 @@ def load_releases(paths: Sequence[str | Path]) -> list[Published]:
     ----------
     paths : sequence of paths to JSON files
     """
-    found, seen = [], []
+    found: list[Published] = []
+    seen: list[Any] = []
     for path in paths:
         data = read_json(path)
         with at(str(path)):
@@ -152,8 +156,10 @@ def read_release(data: Any, name: str) -> Published:
         target, what = float(made.target), _asked(made)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise InputError(f"the release is damaged: {type(error).__name__} {error}") from None
-    for level, value in (("epsilon", epsilon), ("target", target)):
-        if not 0 <= value < math.inf:
+    given = {"epsilon": epsilon if series else data["epsilon"], "target": data["target"]}
+    for level, value in given.items():
+        plain = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (plain and 0 <= value < math.inf):
             raise InputError(f"{level} must be a finite number >= 0, got {value!r}")
     return Published(name, what, epsilon, target, str(made.digest))
 
@@ -236,6 +242,4 @@ def _converted(
     )
     if total == 0:
         raise InputError("the releases cost nothing together: there is nothing to convert")
-    return ReleasesTotal(
-        releases, total, leakage(model, total, **options), (*_ASSUMED, *said)
-    )
+    return ReleasesTotal(releases, total, leakage(model, total, **options), (*_ASSUMED, *said))

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from corrdp.auditing.linting.description import Description, Noise, Part
-from corrdp.auditing.linting.level import Level
 from corrdp.errors import InputError
 from corrdp.metric.curves import check_level
 from corrdp.results.findings import Finding
