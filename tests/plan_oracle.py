@@ -246,7 +246,8 @@ def _inside(brute, release, unit, labels):
     elif set(map_) == {"records"}:
         inner = {"type": "tuple", "length": len(labels[0]), "atoms": domain["atoms"]}
     else:
-        need(unit in ("free-lunch", "local", {"type": "free-lunch"}), f"{unit} of {map_}")
+        name = unit if isinstance(unit, str) else unit["type"]
+        need(name in ("free-lunch", "local"), f"{unit} of {map_}")
         return np.array([[float(a != b) for b in labels] for a in labels])
     small = brute_of(inner)
     need(all(label in small.items for label in labels), "what is read is too large")
