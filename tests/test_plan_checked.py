@@ -238,6 +238,8 @@ FORGED = [
     (plan_on(NAMED), {"type": "relation", "pairs": [["y", "z"]]}),
     (plan_on(NAMED), {"type": "relation", "pairs": []}),
     (plan_on(NAMED), {"type": "relation", "pairs": [["u", "u"]]}),
+    (plan_on(BITS), {"type": "relation", "pairs": [[[0, 0], [1, 1]]]}),
+    (plan_on(WORDS), {"type": "relation", "pairs": [[["b", "a"], ["a"]]]}),
     (plan_on(NAMED), "bounded"),
     (plan_on({**NAMED, "of": "Tuple"}), "bounded"),
     (plan_on(WORDS, metric="Bounded"), "bounded"),
@@ -299,6 +301,23 @@ def test_a_witness_alone_proves_nothing(monkeypatch):
     assert not found.holds
     assert "NOT CHECKED" in repr(found)
     assert any("too many neighbours" in text for text in found.skipped)
+
+
+HUGE = [
+    (plan_on({"type": "tuple", "length": 10**12, "atoms": [0, 1]}), "bounded"),
+    (plan_on({"type": "stream", "users": 10**6, "steps": 10**6}), "event"),
+    (plan_on({"type": "graph", "vertices": 10**5}), "edge"),
+    (plan_on({"type": "graph", "vertices": 60}, map={"cliques": 30}), "edge"),
+    (plan_on({"type": "users", "users": 10**9, "atoms": [0, 1], "largest": 1}), "user"),
+    (plan_on({"type": "tuple", "length": 10**9, "atoms": [0, 1]}), "free-lunch"),
+    (plan_on(WALKS, metric="w-event(999999999)"), "w-event(999999999)"),
+]
+
+
+@pytest.mark.parametrize(("plan", "target"), HUGE, ids=lambda v: json.dumps(v)[:80])
+def test_what_is_too_large_is_not_checked(plan, target):
+    found = check_proof(forged(plan, target=target))
+    assert not found.holds
 
 
 def test_points_of_a_user_that_come_and_go():

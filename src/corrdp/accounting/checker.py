@@ -24,6 +24,7 @@ from corrdp.accounting.checker_verdicts import UNITS, check_verdicts, total_prob
 from corrdp.errors import InputError
 
 _WORK = 20_000_000  # losses of one release for one pair
+_CELLS = 200_000_000  # records, cells, edges and cliques that are written out
 _CLOSE = 1e-9
 
 
@@ -170,7 +171,14 @@ class _Measured:
 
     def __init__(self, domain: Any, target: Unit, steps: list[Any]):
         self.domain, self.target, self.steps = domain, target, steps
+        self.weight = _weight(domain, steps)
+        self.too_much(1)
         self.listed = Listed(domain, steps, target) if must_be_listed(domain, target) else None
+
+    def too_much(self, pairs: int) -> None:
+        """Stop before so many pairs of neighbours take for ever."""
+        if pairs * len(self.steps) > _WORK or pairs * self.weight > _CELLS:
+            raise Unknown("too many neighbours, or too large data sets, to look at each")
 
     def each(self, one: Any, two: Any) -> tuple[float, ...]:
         """The loss of each release."""
@@ -222,8 +230,7 @@ def _re_add(domain: Any, target: Unit, total: Any, steps: list[Any]) -> list[str
     pairs = 0
     for one, two in measured.neighbours():
         pairs += 1
-        if pairs * (len(steps) + len(nothing)) > _WORK:
-            raise Unknown("too many neighbours; the witness alone was looked at")
+        measured.too_much(pairs)
         for step, loss in zip(nothing, moved.each(one, two), strict=True):
             if loss > 0:
                 return [
@@ -255,11 +262,9 @@ def _implied_mu(plan: Any, target: Unit) -> float | None:
     ):
         return math.inf
     try:
-        measured, worst, work = _Measured(plan["domain"], target, releases), 0.0, 0
-        for one, two in measured.neighbours():
-            work += len(releases)
-            if work > _WORK:
-                return None
+        measured, worst = _Measured(plan["domain"], target, releases), 0.0
+        for pairs, (one, two) in enumerate(measured.neighbours()):
+            measured.too_much(pairs)
             each = measured.each(one, two)
             pure = [x for x, r in zip(each, releases, strict=True) if r["notion"] == "pure"]
             noisy = [x for x, r in zip(each, releases, strict=True) if r["notion"] != "pure"]
@@ -286,6 +291,20 @@ def _times(level: float, distance: float) -> float:
 
 def _same(x: float, y: float) -> bool:
     return x == y or math.isclose(x, y, rel_tol=_CLOSE)
+
+
+def _weight(domain: Any, steps: list[Any]) -> int:
+    """How much has to be written out for one pair of neighbours."""
+    if domain["type"] == "tuple":
+        return int(domain["length"])
+    if domain["type"] == "stream":
+        return int(domain["users"] * domain["steps"])
+    if domain["type"] == "graph":
+        n = domain["vertices"]
+        maps = [one["map"] for step in steps for one in candidates(step)]
+        sizes = [min(m["cliques"], n) for m in maps if kind_of(m) == "cliques"]
+        return math.comb(n, 2) + sum(math.comb(n, k) * math.comb(k, 2) for k in sizes)
+    return 1
 
 
 def _level(step: Any) -> float:

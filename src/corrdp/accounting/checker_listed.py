@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from corrdp.accounting.checker_distances import between, candidates, kind_of, read, unit_of
-from corrdp.accounting.checker_units import Unit, Unknown, Wrong, frozen, shape_of
+from corrdp.accounting.checker_units import Unit, Unknown, frozen, shape_of
 
 _LISTED = 600
 
@@ -121,9 +121,6 @@ class Listed:
 
     def _near(self, unit: Unit) -> list[list[int]]:
         if unit not in self.near:
-            for item in itertools.chain(*unit.listed) if unit.name == "relation" else ():
-                if item not in self.place:
-                    raise Wrong(f"the relation names {item!r}, which is no data set of the domain")
             found: list[list[int]] = [[] for _ in self.items]
             for (i, a), (j, b) in itertools.combinations(enumerate(self.items), 2):
                 if listed_neighbours(self.domain, unit, a, b):

@@ -117,6 +117,24 @@ def unit_problem(unit: Unit, domain: Any) -> str | None:
         points = [x for cluster in unit.listed for x in cluster]
         if sorted(map(repr, points)) != sorted(repr(frozen(a)) for a in domain["atoms"]):
             return "clusters must hold every atom of the domain once, and nothing else"
-    if unit.name == "relation" and any(len(p) != 2 or p[0] == p[1] for p in unit.listed):
-        return "a relation lists pairs of two data sets"
+    if unit.name == "relation":
+        if any(len(pair) != 2 or pair[0] == pair[1] for pair in unit.listed):
+            return "a relation lists pairs of two data sets"
+        strange = [x for pair in unit.listed for x in pair if not _is_data_set(x, domain)]
+        if strange:
+            return f"the relation names {strange[0]!r}, which is no data set of the domain"
     return None
+
+
+def _is_data_set(item: Any, domain: Any) -> bool:
+    if domain["type"] == "explicit":
+        return item in map(frozen, domain["items"])
+    atoms = [frozen(a) for a in domain.get("atoms", ())]
+    if not isinstance(item, tuple) or any(x not in atoms for x in item):
+        return False
+    if domain["type"] == "tuple":
+        return len(item) == domain["length"]
+    # the records of a multiset stand in the order of the atoms
+    places = [atoms.index(x) for x in item]
+    size = domain.get("size", len(item))
+    return places == sorted(places) and len(item) == size <= domain.get("largest", size)

@@ -22,16 +22,21 @@ def frozen(value: Any) -> Any:
     return tuple(frozen(v) for v in value) if isinstance(value, list | tuple) else value
 
 
-def _atoms(name: str, given: Any) -> tuple[Hashable, ...]:
+def _atoms(name: str, given: Any, *, once: bool = False) -> tuple[Hashable, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InputError(f"map {name}: expected a list, got {given!r}")
-    return tuple(frozen(atom) for atom in given)
+    atoms = tuple(frozen(atom) for atom in given)
+    if once:
+        _each_once(name, atoms)
+    return atoms
 
 
 def _each_once(name: str, atoms: Sequence[Hashable]) -> None:
     twice = [atom for atom, k in Counter(atoms).items() if k > 1]
     if twice:
-        raise InputError(f"map {name}: {twice[0]!r} is named twice; name each atom once")
+        raise InputError(
+            f"map {name}: {twice[0]!r} is named twice; what is in two cells is two maps"
+        )
 
 
 def _records(given: Any) -> tuple[int, ...] | range | None:
@@ -165,9 +170,8 @@ class Count(AtomMap):
     records: tuple[int, ...] | range | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "atoms", _atoms(self.name, self.atoms))
+        object.__setattr__(self, "atoms", _atoms(self.name, self.atoms, once=True))
         object.__setattr__(self, "records", _records(self.records))
-        _each_once(self.name, self.atoms)
 
     def _groups(self) -> Sequence[Sequence[Hashable]]:
         return (self.atoms,)
@@ -189,9 +193,7 @@ class GroupBy(AtomMap):
         groups = tuple(_atoms(self.name, group) for group in self.groups)
         object.__setattr__(self, "groups", groups)
         object.__setattr__(self, "records", _records(self.records))
-        twice = [a for a, k in Counter(a for g in self.groups for a in g).items() if k > 1]
-        if twice:
-            raise InputError(f"map groupby: {twice[0]!r} lies in two cells; use one count for each")
+        _each_once(self.name, [atom for group in groups for atom in group])
 
     def _groups(self) -> Sequence[Sequence[Hashable]]:
         return self.groups
@@ -210,8 +212,7 @@ class Select(AtomMap):
     records = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "atoms", _atoms(self.name, self.atoms))
-        _each_once(self.name, self.atoms)
+        object.__setattr__(self, "atoms", _atoms(self.name, self.atoms, once=True))
 
     def _groups(self) -> Sequence[Sequence[Hashable]]:
         return tuple((atom,) for atom in self.atoms)
@@ -251,18 +252,21 @@ class Sum(AtomMap):
             found[index[atom]] = v
         return found
 
+    @property
+    def _written(self) -> dict[Hashable, Fraction]:
+        return {atom: Fraction(repr(v)) for atom, v in self.values}
+
     def units(self, index: dict[Hashable, int]) -> np.ndarray:
         """The number of each atom in whole units of one decimal, so that none are rounded."""
-        written = {atom: Fraction(repr(v)) for atom, v in self.values}
+        written = self._written
         unit = math.lcm(*(f.denominator for f in written.values()))
         whole = [int(written.get(atom, 0) * unit) for atom in index]
-        small = max(map(abs, whole), default=0) < 2**61
-        return np.array(whole, dtype=np.int64 if small else object)
+        return np.array(whole, dtype=np.int64 if max(map(abs, whole)) < 2**61 else object)
 
     def apply(self, domain: Domain, data: Any) -> Any:
         # without rounding: two data sets of one sum are one data set to the release
-        values = {atom: Fraction(repr(v)) for atom, v in self.values}
-        return (sum((values.get(x, Fraction(0)) for x in self._read(data)), Fraction(0)),)
+        written, nothing = self._written, Fraction(0)
+        return (sum((written.get(x, nothing) for x in self._read(data)), nothing),)
 
     def to_json(self) -> Any:
         return self._with_records({"sum": [[atom, v] for atom, v in self.values]})
