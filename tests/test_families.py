@@ -247,6 +247,7 @@ def test_published_data():
     galton = cdp.GaussianRecords.fit(
         Path(str(DATA)) / "galton.csv",
         columns=["father", "mother", "height"],
+        siblings="independent",
         secret_range=(0, 100),
     )
     leak = cdp.leakage(galton, 1.0)

@@ -48,7 +48,12 @@ def families(rng: np.random.Generator, blocks: int) -> np.ndarray:
 def test_galton():
     """U-3: every adversary's factor, and the published bound refused by name."""
     path = Path(str(DATA)) / "galton.csv"
-    model = GaussianRecords.fit(path, columns=["father", "mother", "height"], secret_range=(60, 80))
+    model = GaussianRecords.fit(
+        path,
+        columns=["father", "mother", "height"],
+        siblings="independent",
+        secret_range=(60, 80),
+    )
     assert (model.length, len(model.shapes), model.largest_block) == (2694, 1, 3)
     (shape,) = model.shapes
     np.testing.assert_allclose(shape.deviations, [2.470, 2.307, 3.583], atol=5e-4)
@@ -79,7 +84,7 @@ def test_galton():
     assert "0.95" in text
     assert "Bonferroni" in text
     assert "normal" in text
-    assert any("share a person" in said for said in model.assumptions)
+    assert any("rows share parents" in said for said in model.assumptions)
     assert any("release of information" in said for said in model.assumptions)
 
 
@@ -433,7 +438,8 @@ def test_bad_arguments(tmp_path):
     for arguments, said in [
         ({}, "either columns"),
         ({"group": "a"}, "all of group="),
-        ({"columns": ["a"], "group": "a"}, "either columns"),
+        ({"columns": ["a"], "group": "a"}, "no value of a person"),
+        ({"columns": ["a"], "role": "b"}, "either columns"),
         ({"columns": ["a", "a"]}, "each role once"),
         ({"columns": []}, "each role once"),
         ({"columns": ["a", "z"]}, "no column 'z'"),

@@ -160,9 +160,16 @@ def _answer_table(model: Model, query: Query, table: Table, state: str | None) -
 
 def _answer_real(model: Model, query: Query, table: Table, state: str | None) -> list[int]:
     """A sum over the columns of a wide table, or over the values of a long one."""
+    from corrdp.models.gaussian.fit import GaussianFit
+    from corrdp.models.gaussian.siblings import Siblings
     from corrdp.tables.counting import grid_sum
 
     assert isinstance(query, Sum)
+    if isinstance(model.fitted, GaussianFit) and isinstance(model.fitted.siblings, Siblings):
+        values = model.fitted.family_values(table, query.column)
+        missing = np.isnan(values)
+        _check_missing(query, table, len(values), int(missing.sum()))
+        return query.on_grid(values[~missing].tolist())
     found = [
         grid_sum(table, text, query.lower, query.upper, query.base_grid)
         for text in expressions(model, query, state)

@@ -41,6 +41,8 @@ _AS_OPTIONS = {
     "account(plan, target)": "--target NAME",
     "composition.proof()": "corrdp account --proof",
     'adversary="none"': "--uninformed",
+    'siblings="independent"': "--siblings independent",
+    "group=...": "--group COLUMN",
     " (ledger.check())": "",
     " (check_proof)": "",
     " (model.with_length)": "",

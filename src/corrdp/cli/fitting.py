@@ -99,6 +99,7 @@ def families(
     value: str | None,
     role: str | None,
     secret_range: tuple[float, float] | None,
+    siblings: str | None,
     missing: list[str],
     output: Path | None,
     picture: Path | None,
@@ -108,8 +109,15 @@ def families(
     """Gaussian records from the rows of families."""
     from corrdp.models.gaussian.records import GaussianRecords
 
-    if columns is not None and (value or role or group):
-        raise InputError("--columns is for wide tables, --group --role --value for long ones")
+    if siblings not in (None, "independent"):
+        raise InputError(
+            f"--siblings {siblings}: only 'independent' can be said; otherwise --group"
+        )
+    if columns is not None and (value or role):
+        raise InputError(
+            "--columns (and --group for siblings) is for wide tables, --group --role --value for "
+            "long ones"
+        )
     if columns is None and not (value and role and group):
         raise InputError("a long table needs --group, --role and --value")
     with working(f"estimating covariances in {file}"):
@@ -120,6 +128,7 @@ def families(
             value=value,
             role=role,
             secret_range=secret_range,
+            siblings="independent" if siblings else None,
         )
     _finish(model, output, picture, json, show_families)
 

@@ -108,6 +108,15 @@ def fit(
             rich_help_panel=_FAMILIES,
         ),
     ] = None,
+    siblings: Annotated[
+        str | None,
+        typer.Option(
+            metavar="independent",
+            help="Wide tables: take rows that share parents for families of their own. The honest "
+            "way is --group with the family's column.",
+            rich_help_panel=_FAMILIES,
+        ),
+    ] = None,
     edges: Annotated[
         str | None,
         typer.Option(
@@ -169,6 +178,7 @@ def fit(
         "public": public or None,
         "secret_range": secret_range,
         "role": role,
+        "siblings": siblings,
         "id": identity,
         "snp": snp,
         "frequency": frequency,
@@ -190,8 +200,9 @@ def fit(
         interval = None if secret_range is None else pair("--secret-range", secret_range)
         names = None if columns is None else words(columns)
         fitting.families(
-            file, names, group, value, role, interval, texts, output, picture, engine, json
-        )
+            file, names, group, value, role, interval, siblings, texts, output, picture, engine,
+            json,
+        )  # fmt: skip
     elif kind == "networks":
         assert state is not None
         assert edges is not None
@@ -225,7 +236,7 @@ def _kind(state: Any, columns: Any, value: Any, edges: Any, linkage: bool) -> st
 _OWN = {
     "series": {"order", "markov_order", "private_epsilon", "states", "structural_zeros", "public",
                "group"},
-    "families": {"secret_range", "role", "group"},
+    "families": {"secret_range", "role", "group", "siblings"},
     "networks": {"id"},
     "pedigrees": {"snp", "frequency"},
 }  # fmt: skip

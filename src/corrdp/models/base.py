@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -92,14 +92,15 @@ class Model(ABC):
 
 
 def fit_fields(cls: type, data: Any) -> dict[str, Any]:
-    """The fields of a fit read from a file; an unknown or absent key is an error."""
-    names = {field.name for field in fields(cls)}
-    if not isinstance(data, dict) or set(data) != names:
-        given = set(data) if isinstance(data, dict) else set()
+    """The fields of a fit read from a file; an unknown key, or one without default, is an error."""
+    defaults = {field.name: field.default for field in fields(cls)}
+    given = set(data) if isinstance(data, dict) else set()
+    lacking = {name for name, default in defaults.items() if default is MISSING} - given
+    if not isinstance(data, dict) or lacking or not given <= set(defaults):
         raise ModelError(
-            f"fit has unknown keys {sorted(given - names)} and lacks {sorted(names - given)}"
+            f"fit has unknown keys {sorted(given - set(defaults))} and lacks {sorted(lacking)}"
         )
-    return dict(data)
+    return {**{name: defaults[name] for name in set(defaults) - given}, **data}
 
 
 def check_length(length: Any) -> int | None:

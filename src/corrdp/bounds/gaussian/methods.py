@@ -23,10 +23,12 @@ from corrdp.bounds.gaussian.costs import Costs, metric_bound, worst_costs
 from corrdp.bounds.gaussian.costs import check_range as check_range
 from corrdp.bounds.gaussian.factors import by_factor, lange_factor, sharp_factor
 from corrdp.bounds.gaussian.regression import coefficient_costs
+from corrdp.bounds.gaussian.siblings import uncertain_siblings
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.gaussian.shapes import DenseShape, Shape
+from corrdp.models.gaussian.siblings import Siblings
 from corrdp.queries import Sum
 from corrdp.results import Certificate, Witness
 
@@ -91,6 +93,8 @@ def uncertain_regression(
     * df = nu - |K| - 1, and t is the 1 - alpha/(2 N) quantile of Student's law with df degrees,
     * N = m (m - 1) 2^(m - 2) is the number of coefficients (Bonferroni), alpha = 1 - confidence.
 
+    Families whose siblings were joined have their own region: :func:`uncertain_siblings`.
+
     Parameters
     ----------
     model : GaussianRecords
@@ -121,6 +125,8 @@ def uncertain_regression(
     fit = model.fitted
     if fit is None:
         raise InputError("confidence needs a model that was fitted: GaussianRecords.fit(...)")
+    if isinstance(fit.siblings, Siblings):
+        return uncertain_siblings(model, guarantee, confidence, rounding=rounding)
     m, nu = len(fit.roles), fit.complete - 1
     if fit.covariance is None or nu < m:
         raise NotApplicableError(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,13 @@ from corrdp.models.gaussian.building import Blocks
 from corrdp.models.gaussian.normality import Normality, check_normality
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.gaussian.shapes import DenseShape
+from corrdp.models.gaussian.siblings import (
+    Families,
+    Siblings,
+    check_no_siblings,
+    join_families,
+    sibling_covariance,
+)
 from corrdp.models.gaussian.table import BlockTable, from_array, long_table, wide_table
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.source import Table
@@ -41,7 +48,7 @@ class GaussianFit:
     Attributes
     ----------
     rows, complete : int
-        Blocks with at least one value, and with all roles.
+        Blocks with at least one value, and with all roles (of the children, the first).
     missing : int
         Values that are missing, in blocks that lack a role.
     roles : tuple of str
@@ -50,14 +57,18 @@ class GaussianFit:
     columns : tuple of str
         What was read from a wide table; empty otherwise.
     group, value, role : str or None
-        What was read from a long table.
+        What was read from a long table; ``group`` also where the rows of a wide one are joined.
     missing_text : tuple of str
         Texts that stood for "not recorded"; a release reads the table the same way.
     shrinkage : float
         How far correlations were moved towards 0: none at 0, all the way at 1.
     covariance : (m, m) array or None
         Covariance of the complete blocks, without shrinkage; None when there are fewer than two.
+        Of joined siblings, that of the parents and the first child.
     normality : Normality
+    siblings : Siblings, "independent" or None
+        What is known of children of one family; that rows which share parents were called
+        families of their own; or that no two rows share any.
 
     Examples
     --------
@@ -81,16 +92,23 @@ class GaussianFit:
     shrinkage: float
     covariance: np.ndarray | None
     normality: Normality
+    siblings: Siblings | Literal["independent"] | None = None
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a user of the estimate takes for granted, in words."""
         said = [
             f"the covariance was estimated from {self.rows:,} blocks, {self.complete:,} of them "
-            "complete, taken as independent draws (rows that share a person are not)",
+            f"complete, taken as independent draws{self._joined}",
             "fitting on the private data is itself a release of information, which is not "
             "accounted for",
         ]
+        if isinstance(self.siblings, Siblings):
+            said.append(
+                f"children of one family have correlation {self.siblings.correlation:.4g}, "
+                "whichever two they are and however many there are, and a family's parents are "
+                "one record each, however many rows repeat them"
+            )
         if self.complete < self.rows:
             said.append(
                 "blocks of different make-up share the covariance of their roles, and which roles "
@@ -106,15 +124,25 @@ class GaussianFit:
         return tuple(said)
 
     @property
+    def _joined(self) -> str:
+        if self.siblings is None:
+            return " (rows that share a person are not)"
+        if isinstance(self.siblings, Siblings):
+            return ""
+        return ", although rows share parents: every row is called a family of its own"
+
+    @property
     def reading(self) -> tuple[str, ...]:
         """The columns (or expressions) of a table that hold the values; none for data in memory."""
         return self.columns or (() if self.value is None else (self.value,))
 
     def check_blocks(self, table: Table) -> None:
-        """Refuse a long table whose blocks the model does not know.
+        """Refuse a table whose blocks the model does not know.
 
         A block may lack roles: it then leaks no more than a whole one.
         """
+        if self.columns and self.siblings is None:
+            check_no_siblings(wide_table(table, self.columns).values, self.columns)
         if self.group is None or self.value is None or self.role is None:
             return
         found = long_table(table, self.group, self.value, self.role)
@@ -125,9 +153,43 @@ class GaussianFit:
                 f"roles are {', '.join(self.roles)}"
             )
 
+    def family_values(self, table: Table, column: str | None) -> np.ndarray:
+        """The records of families that were joined, NaN where missing; parents once.
+
+        Parameters
+        ----------
+        table : Table
+        column : str or None
+            One of the columns of the fit; None for all of them.
+        """
+        assert isinstance(self.siblings, Siblings)
+        assert self.group is not None
+        found = join_families(table, self.columns, self.group)
+        parents, most = found.parents.shape[1], len(self.roles) - len(self.columns) + 1
+        if found.names[-1] != self.siblings.column:
+            raise DataError(
+                f"in {table.path} it is {found.names[-1]!r} that differs between the rows of a "
+                f"family, in the fit it was {self.siblings.column!r}"
+            )
+        if found.children.shape[1] > most:
+            raise DataError(
+                f"a family of {table.path} has {found.children.shape[1]} children, the largest of "
+                f"the model has {most}; refit"
+            )
+        by_name = {name: found.parents[:, k] for k, name in enumerate(found.names[:-1])}
+        born = found.children[~np.isnan(found.children)]
+        by_name[self.siblings.column] = np.r_[born, np.full(found.missing, np.nan)]
+        assert len(by_name) == parents + 1
+        chosen = by_name.values() if column is None else [by_name[column]]
+        return np.concatenate([*chosen])
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, exact."""
         data = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.siblings is None:
+            del data["siblings"]  # absent, as in files from before there were any
+        elif isinstance(self.siblings, Siblings):
+            data["siblings"] = self.siblings.to_dict()
         for name in ("roles", "columns", "missing_text"):
             data[name] = list(data[name])
         data["shape_roles"] = [list(roles) for roles in self.shape_roles]
@@ -142,9 +204,13 @@ class GaussianFit:
         for name in ("roles", "columns", "missing_text"):
             kept[name] = tuple(kept[name])
         kept["shape_roles"] = tuple(tuple(roles) for roles in kept["shape_roles"])
+        if kept["siblings"] not in (None, "independent"):
+            kept["siblings"] = Siblings.from_dict(kept["siblings"])
         if kept["covariance"] is not None:
             kept["covariance"] = np.array(kept["covariance"], dtype=float)
-            if kept["covariance"].shape != (len(kept["roles"]),) * 2:
+            joined = isinstance(kept["siblings"], Siblings)
+            size = len(kept["columns"] if joined else kept["roles"])
+            if kept["covariance"].shape != (size, size):
                 raise ModelError("covariance of a fit must have one row and column for each role")
         kept["normality"] = Normality.from_dict(kept["normality"])
         return cls(**kept)
@@ -159,13 +225,16 @@ def fit_gaussian(
     role: str | None = None,
     missing: Iterable[str] | None = None,
     secret_range: Any = None,
+    siblings: Literal["independent"] | None = None,
     engine: str | None = None,
 ) -> GaussianRecords:
     """Estimate the covariance of blocks from a table.
 
     Wide tables hold a block in each row (``columns`` are its roles), long ones a record
-    (``group`` tells the blocks apart, ``role`` the records inside). The model's records are those
-    of the data, block by block, roles in their order; missing values are no records.
+    (``group`` tells the blocks apart, ``role`` the records inside). A wide table with a row for
+    every child is joined by ``group``: see :mod:`corrdp.models.gaussian.siblings`. The model's
+    records are those of the data, block by block, roles in their order; missing values are no
+    records.
 
     Parameters
     ----------
@@ -175,11 +244,16 @@ def fit_gaussian(
     columns : sequence of str
         Wide tables: columns or SQL expressions. For numbers in memory their names, if any.
     group, value, role : str
-        Long tables: columns or SQL expressions; each role at most once in a group.
+        Long tables: columns or SQL expressions; each role at most once in a group. ``group`` with
+        ``columns``: rows of one family share their parents, and one column is the child's.
     missing : iterable of str, optional
         Texts that mean "not recorded"; "", "NA", "NaN" and "null" when left out.
     secret_range : pair of float, optional
         As for :class:`GaussianRecords`.
+    siblings : {"independent"}, optional
+        Wide tables without ``group``: take every row for a family of its own although rows repeat
+        their parents. Published analyses read Galton's heights so; siblings' dependence is then
+        not in the model.
     engine : {"duckdb", "spark"}, optional
         Files only: who reads; DuckDB when left out.
 
@@ -191,7 +265,8 @@ def fit_gaussian(
     Raises
     ------
     DataError
-        When a group has a role twice, a role never varies, or values are not numbers.
+        When a group has a role twice, a role never varies, rows repeat the parents' values, or
+        values are not numbers.
 
     Examples
     --------
@@ -202,39 +277,62 @@ def fit_gaussian(
     >>> model.shapes[0].cov.round(2).tolist()
     [[4.04, 0.95], [0.95, 0.99]]
     """
-    read, texts = _read(table, columns, group, value, role, missing, engine)
+    if siblings not in (None, "independent"):
+        raise DataError(f'siblings is "independent" or left out, got {siblings!r}')
+    read, texts, families = _read(table, columns, group, value, role, missing, engine)
+    if siblings and (families is not None or value is not None):
+        raise DataError('siblings="independent" is for wide tables without group=')
     present = ~np.isnan(read.values)
     kept = present.any(axis=1)
     if not kept.any():
         raise DataError("every value is missing: there is nothing to learn from")
     values, present = read.values[kept], present[kept]
-    whole = present.all(axis=1)
-    cov, shrinkage = estimate_covariance(values, read.roles)
-    mean = np.array([column[~np.isnan(column)].mean() for column in values.T])
+    apart = values  # rows that are independent, with all there is to estimate from
+    joined: Siblings | None = None
+    if families is None:
+        if siblings is None and value is None:
+            check_no_siblings(values, read.roles)
+        cov, shrinkage = estimate_covariance(values, read.roles)
+    else:
+        apart = families.first[kept]
+        pairs, shrinkage = estimate_covariance(families.rows, families.names, len(apart))
+        cov, joined = sibling_covariance(families, pairs)
+    whole = ~np.isnan(apart).any(axis=1)
+    mean = _role_means(values, None if families is None else families.parents.shape[1])
     patterns, shape_of_block = np.unique(present, axis=0, return_inverse=True)
     shape_roles = tuple(tuple(np.flatnonzero(row).tolist()) for row in patterns)
     shapes = tuple(
         DenseShape(cov[np.ix_(roles, roles)], mean[list(roles)]) for roles in shape_roles
     )
     in_memory = not _is_table(table)
+    names = read.roles if families is None else families.names
     fit = GaussianFit(
         rows=len(values),
         complete=int(whole.sum()),
-        missing=int((~present).sum()),
+        missing=int((~present).sum()) if families is None else families.lacking,
         roles=read.roles,
         shape_roles=shape_roles,
-        columns=() if in_memory or columns is None else read.roles,
+        columns=() if in_memory or columns is None else names,
         group=group,
         value=value,
         role=role,
         missing_text=texts,
         shrinkage=shrinkage,
-        covariance=np.atleast_2d(np.cov(values[whole].T)) if whole.sum() > 1 else None,
-        normality=check_normality(values, read.roles),
+        covariance=np.atleast_2d(np.cov(apart[whole].T)) if whole.sum() > 1 else None,
+        normality=check_normality(apart, names),
+        siblings=siblings if joined is None else joined,
     )
     labels = np.repeat(np.arange(len(values)), present.sum(axis=1))
     blocks = Blocks(shapes, shape_of_block.reshape(-1), labels)
     return GaussianRecords.of_blocks(blocks, secret_range=secret_range, fitted=fit)
+
+
+def _role_means(values: np.ndarray, parents: int | None) -> np.ndarray:
+    """Mean of every role; children of one family have one."""
+    mean = np.array([column[~np.isnan(column)].mean() for column in values.T])
+    if parents is not None:
+        mean[parents:] = np.nanmean(values[:, parents:])
+    return mean
 
 
 def _is_table(table: Any) -> bool:
@@ -249,8 +347,8 @@ def _read(
     role: str | None,
     missing: Iterable[str] | None,
     engine: str | None,
-) -> tuple[BlockTable, tuple[str, ...]]:
-    """The blocks, and the texts that stood for missing values."""
+) -> tuple[BlockTable, tuple[str, ...], Families | None]:
+    """The blocks, the texts that stood for missing values, and joined families if there are any."""
     from corrdp.tables.source import open_table
 
     long = {"group": group, "value": value, "role": role}
@@ -258,11 +356,12 @@ def _read(
     if not _is_table(table):
         if given or missing is not None or engine is not None:
             raise DataError("group, value, role, missing and engine are for tables; give a path")
-        return from_array(table, columns), MISSING_TEXT
-    if (columns is None) == (len(given) == 0) or (given and len(given) < 3):
+        return from_array(table, columns), MISSING_TEXT, None
+    if given not in (([], ["group"]) if columns is not None else (["group", "value", "role"],)):
         raise DataError(
-            "a table needs either columns=[...] (each row a block) or all of group=, value= and "
-            f"role= (each row a record); got {'columns, ' if columns else ''}{given or 'nothing'}"
+            "a table needs either columns=[...] (each row a block; with group= a child of its "
+            "family) or all of group=, value= and role= (each row a record); got "
+            f"{'columns, ' if columns is not None else ''}{given or 'nothing'}"
         )
     if isinstance(table, Table):
         if missing is not None or engine is not None:
@@ -271,12 +370,17 @@ def _read(
     else:
         texts = MISSING_TEXT if missing is None else missing
         opened = open_table(table, texts, engine or "duckdb")
-    if columns is not None:
-        return wide_table(opened, columns), opened.missing
-    return long_table(opened, str(group), str(value), str(role)), opened.missing
+    if columns is None:
+        return long_table(opened, str(group), str(value), str(role)), opened.missing, None
+    if group is None:
+        return wide_table(opened, columns), opened.missing, None
+    families = join_families(opened, columns, group)
+    return families.blocks, opened.missing, families
 
 
-def estimate_covariance(values: np.ndarray, roles: Sequence[str]) -> tuple[np.ndarray, float]:
+def estimate_covariance(
+    values: np.ndarray, roles: Sequence[str], independent: int | None = None
+) -> tuple[np.ndarray, float]:
     """Covariance of the roles from all values at hand, and how far correlations were shrunk.
 
     ``cov_jk = (1 - shrinkage) * s_j s_k r_jk`` with r_jk over the blocks that have both roles
@@ -290,6 +394,8 @@ def estimate_covariance(values: np.ndarray, roles: Sequence[str]) -> tuple[np.nd
     values : (blocks, m) array
         NaN where a value is missing.
     roles : sequence of str
+    independent : int, optional
+        How many of the rows are independent; the complete ones when left out.
 
     Examples
     --------
@@ -316,7 +422,8 @@ def estimate_covariance(values: np.ndarray, roles: Sequence[str]) -> tuple[np.nd
             variance[j, k] = variance[k, j] = found[1]
     least = float(np.linalg.eigvalsh(correlation)[0])
     shrinkage = 0.0
-    if present.all(axis=1).sum() < _SMALL * m or least < _LEAST_EIGENVALUE:
+    sample = present.all(axis=1).sum() if independent is None else independent
+    if sample < _SMALL * m or least < _LEAST_EIGENVALUE:
         squares = ((correlation - np.eye(m)) ** 2).sum()
         shrinkage = min(float(variance.sum() / squares), 1.0) if squares > 0 else 0.0
         needed = (_LEAST_EIGENVALUE - least) / (1.0 - least) if least < 1.0 else 0.0

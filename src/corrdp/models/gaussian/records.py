@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -233,6 +233,7 @@ class GaussianRecords(Model):
         role: str | None = None,
         missing: Iterable[str] | None = None,
         secret_range: Any = None,
+        siblings: Literal["independent"] | None = None,
         engine: str | None = None,
     ) -> GaussianRecords:
         """Estimate from a table; see :func:`corrdp.models.gaussian.fit.fit_gaussian`."""
@@ -246,6 +247,7 @@ class GaussianRecords(Model):
             role=role,
             missing=missing,
             secret_range=secret_range,
+            siblings=siblings,
             engine=engine,
         )
 
@@ -310,10 +312,12 @@ class GaussianRecords(Model):
         if fit is None or column is None or column not in fit.columns:
             return super().reads(query)
         pattern = np.zeros(len(self.block_of_record))
-        role = fit.columns.index(column)
+        # all children of a family stand in the last column, from its role on
+        first = fit.columns.index(column)
+        last = len(fit.roles) if column == fit.columns[-1] else first + 1
         for number, roles in enumerate(fit.shape_roles):
-            if role in roles:
-                pattern[self.members(number)[:, roles.index(role)]] = 1.0
+            read = [place for place, role in enumerate(roles) if first <= role < last]
+            pattern[self.members(number)[:, read]] = 1.0
         return pattern
 
     # -- the law -----------------------------------------------------------------------------

@@ -23,10 +23,13 @@ class BlockTable:
     values : (blocks, roles) array
         NaN where a block lacks a role or its value is missing.
     roles : tuple of str
+    family : (blocks,) array of int or None
+        Rows of one number belong to one family; None when every row is one.
     """
 
     values: np.ndarray
     roles: tuple[str, ...]
+    family: np.ndarray | None = None
 
 
 def from_array(data: Any, columns: Sequence[str] | None) -> BlockTable:
@@ -49,20 +52,24 @@ def from_array(data: Any, columns: Sequence[str] | None) -> BlockTable:
     return BlockTable(_finite(values, [str(r) for r in roles]), tuple(str(r) for r in roles))
 
 
-def wide_table(table: Table, columns: Sequence[str]) -> BlockTable:
+def wide_table(table: Table, columns: Sequence[str], group: str | None = None) -> BlockTable:
     """Each row a block, each named column (or SQL expression) a role.
 
     Parameters
     ----------
     table : Table
     columns : sequence of str
+    group : str, optional
+        Column or SQL expression that tells which rows belong to one family.
     """
     names = [columns] if isinstance(columns, str) else list(columns)
     if not names or len(set(names)) < len(names):
         raise DataError(f"columns must name each role once, got {names!r}")
-    read = table.collect(table.pick(**{f"role{k}": text for k, text in enumerate(names)}))
+    asked = {f"role{k}": text for k, text in enumerate(names)}
+    read = table.collect(table.pick(**asked, **({} if group is None else {"family": group})))
     found = [_numbers(read.column(k), text) for k, text in enumerate(names)]
-    return BlockTable(_finite(np.column_stack(found), names), tuple(names))
+    family = None if group is None else _codes(read.column("family"), "group", group)[0]
+    return BlockTable(_finite(np.column_stack(found), names), tuple(names), family)
 
 
 def long_table(table: Table, group: str, value: str, role: str) -> BlockTable:
