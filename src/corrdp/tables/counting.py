@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError
-from corrdp.tables.ordering import Pace, placed
+from corrdp.tables.clock import Reading
+from corrdp.tables.ordering import Pace, check_years, placed
 from corrdp.tables.source import Table
 from corrdp.tables.tallies import (
     MAX_RUNS,
@@ -28,15 +29,20 @@ _MAX_CELLS = 100_000
 
 
 def count_triples(
-    table: Table, state: str, order_by: Sequence[str] = (), group: str | None = None
+    table: Table,
+    state: str,
+    order_by: Sequence[str] = (),
+    group: str | None = None,
+    reading: Reading = Reading(),
 ) -> TripleCounts:
     """Count runs of three consecutive states in one window pass; pairs follow from them.
 
-    Rows are sorted by ``order_by`` within ``group``. A missing state and a time step longer than
-    the usual one break the chain: nothing is counted across them. The usual step is the median
-    step within a group, over the first 10,000 rows in order; longer means more than 1.5 times
-    that. With several order columns the first counts in its own usual steps and each further one
-    by its rank among its distinct values; a place that is passed over is a break.
+    Rows are sorted in time by ``order_by`` within ``group``. A missing state, a row that is left
+    out and a time step longer than the usual one break the chain: nothing is counted across them.
+    The usual step is the median step within a group, over the first 10,000 rows in order; longer
+    means more than 1.5 times that. With several order columns the first counts in its own usual
+    steps and each further one by its rank among its distinct values (a time of day belongs to the
+    date before it); a place that is passed over is a break.
 
     Parameters
     ----------
@@ -47,6 +53,8 @@ def count_triples(
         Columns (or expressions) that order the rows; none means their order in the file.
     group : str, optional
         Column (or expression) that tells the sequences apart.
+    reading : Reading
+        How times are written, which rows are left out, and whether there are gaps.
 
     Returns
     -------
@@ -65,32 +73,51 @@ def count_triples(
     >>> found.counts.tolist(), found.triples.tolist(), found.missing
     ([[1, 1], [0, 1]], [[0, 1, 1, 1]], 1)
     """
-    orders, groups, rows, pace = rows_in_order(table, state, order_by, group)
-    middle = _middle(table, rows) if orders else None
+    orders, groups, rows, pace = rows_in_order(table, state, order_by, group, reading)
+    first, last = _ends(table, rows) if orders else (None, None)
+    check_years(table.path, pace, first)
+    middle = _middle(first, last)
     found = table.collect(_walk(rows, pace, list(groups), middle).limit(MAX_RUNS + 1))
     check_number_of_runs(found.num_rows)
+    if not found.num_rows:
+        raise DataError(f"no row of {table.path} satisfies where={reading.where!r}")
     _check_places(table, found, rows, pace, orders | groups)
-    counted = _counts(found)
+    counted = replace(_counts(found), clock=pace.clock(first, last), reading=pace.reading)
     if not counted.breaks:
         return counted
     return replace(counted, span=_span(table, rows, pace, list(groups)))
 
 
 def rows_in_order(
-    table: Table, state: str, order_by: Sequence[str], group: str | None
+    table: Table,
+    state: str,
+    order_by: Sequence[str],
+    group: str | None,
+    reading: Reading = Reading(),
 ) -> tuple[dict[str, str], dict[str, str], Any, Pace]:
     """The columns that order and group, by our names for them; the rows, and their places."""
     orders = {f"order_{k}": text for k, text in enumerate(order_by)}
     groups = {} if group is None else {"series": group}
-    records = _with_plain_state(table, table.pick(state=state, **orders, **groups), state)
-    rows, pace = placed(table, records, list(orders), list(groups))
+    kept = {} if reading.where is None else {"kept": reading.where}
+    picked = table.pick(state=state, **orders, **groups, **kept)
+    if kept and not picked.schema()["kept"].is_boolean():
+        raise DataError(
+            f"where={reading.where!r} is of type {picked.schema()['kept']}, not a condition; "
+            f'write for example "{reading.where} > 0"'
+        )
+    records = _with_plain_state(table, picked, state)
+    rows, pace = placed(table, records, orders, list(groups), reading)
     return orders, groups, rows, pace
 
 
-def _middle(table: Table, rows: Any) -> float | None:
-    """Midway between the first and the last place in time, where these are finite."""
+def _ends(table: Table, rows: Any) -> tuple[Any, Any]:
+    """The first and the last place in time."""
     ends = table.collect(rows.aggregate(first=rows["major"].min(), last=rows["major"].max()))
-    first, last = ends["first"][0].as_py(), ends["last"][0].as_py()
+    return ends["first"][0].as_py(), ends["last"][0].as_py()
+
+
+def _middle(first: Any, last: Any) -> float | None:
+    """Midway between the first and the last place in time, where these are finite."""
     if isinstance(first, int):
         return (first + last) // 2
     middle = math.nan if first is None else first / 2 + last / 2
@@ -100,10 +127,13 @@ def _middle(table: Table, rows: Any) -> float | None:
 def _with_plain_state(table: Table, records: Any, text: str) -> Any:
     """Make states booleans, numbers or text; refuse measurements before sorting all of them."""
     records = records.mutate(state=_plain(records["state"], text))
-    if not records["state"].type().is_boolean():
+    kind = records["state"].type()
+    if not kind.is_boolean():
         head = records.select("state").limit(_GLANCE)
-        seen = table.collect(head.aggregate(n=head["state"].nunique()))
-        check_number_of_states(seen["n"][0].as_py())
+        state = head["state"]
+        uneven = (state != state.floor()).sum() if kind.is_floating() else state.count() * 0
+        (seen,) = table.collect(head.aggregate(n=state.nunique(), uneven=uneven)).to_pylist()
+        check_number_of_states(seen["n"], text if seen["uneven"] else None)
     return records
 
 
@@ -178,10 +208,22 @@ def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[s
         )
         (first,) = table.collect(seen.filter(seen["n"] > 1).order_by(keys).limit(1)).to_pylist()
         place = ", ".join(f"{names[key]} = {first[key]}" for key in (*groups, *orders))
-        raise DataError(
+        said = (
             f"{repeated:,} of {total:,} rows of {table.path} repeat an order value, the first at "
-            f"{place}: each time step may occur once per sequence; name the column that tells "
-            "sequences apart (group), or a further order column, or drop the repetitions"
+            f"{place}: each time step may occur once per sequence; "
+        )
+        for low, high, day in pace.doubled:
+            if low <= first["major"] <= high:
+                raise DataError(
+                    f"{said}the clocks of {pace.reading.timezone} were set back on {day}, and "
+                    "times without an offset do not say which of both hours is meant: write them "
+                    "in UTC or with an offset, or leave that hour out (where)"
+                )
+        zone = pace.unit == "microsecond" and pace.reading.timezone is None
+        raise DataError(
+            f"{said}name the column that tells sequences apart (group), or a further order column, "
+            "or drop the repetitions"
+            + ("; if a clock was set back there, name its zone (timezone)" if zone else "")
         )
 
 

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from corrdp.errors import DataError
-from corrdp.tables.source import Table, is_parquet, without_missing, without_nan
+from corrdp.tables.source import Table, _quoted, builtin, is_parquet, without_missing, without_nan
 
 SNIFFED_ROWS = 200_000  # rows from which column types are guessed, once per file
 _VIEW = "records"
+# a date that begins with the year, or has a number above 12 where only a day can be
+_ABOVE_12 = r"(1[3-9]|[23]\d)"
+_CLEAR = rf"^\s*(\d{{4}}\D|\d+\D{_ABOVE_12}\D|{_ABOVE_12}\D\d+\D\d{{4}}|\d+\W+[A-Za-z]|[A-Za-z])"
 
 
 class DuckTable(Table):
@@ -25,6 +28,12 @@ class DuckTable(Table):
         """Run an ibis table expression and return its (small) result as an Arrow table."""
         with _speaking(self.path):
             return expression.to_pyarrow()
+
+    def parse_time(self, text: Any, form: str) -> Any:
+        """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
+        return builtin("try_strptime", "timestamp('UTC')" if "%z" in form else "timestamp")(
+            text, form
+        )
 
     def _type_of(self, part: str, text: str) -> Any:
         import duckdb
@@ -126,7 +135,8 @@ def guess_form(lines: Iterable[str], texts: tuple[str, ...]) -> CsvForm:
                 f"FROM sniff_csv($path, {asked})",
                 {"path": str(path), **options},
             ).fetchall()[0]
-    types = {column["name"]: column["type"] for column in columns}
+            guessed = {column["name"]: column["type"] for column in columns}
+            types = _with_clear_dates(connection, str(path), texts, guessed)
     quote, escape = ('"' if mark == "(empty)" else mark for mark in (quote, escape))
     return CsvForm(separator, quote, escape, types, day, moment)
 
@@ -136,12 +146,34 @@ def _reading(texts: tuple[str, ...]) -> dict[str, Any]:
     return {"header": True, "skip": 0, "comment": "", "nullstr": list(texts)}
 
 
+def _with_clear_dates(
+    connection: Any, name: str, texts: tuple[str, ...], types: dict[str, str]
+) -> dict[str, str]:
+    """The guessed types, with dates left as text of which no row shows what is day and month.
+
+    DuckDB settles 03/04/2024, and even 01/02/24, in silence; the reader of time asks.
+    """
+    dated = [column for column, kind in types.items() if kind.startswith(("DATE", "TIMESTAMP"))]
+    if not dated:
+        return types
+    options = _reading(texts)
+    asked = ", ".join(f"{option} = ${option}" for option in options)
+    shown = (f"bool_or(regexp_matches({_quoted(column)}, $clear))" for column in dated)
+    found = connection.execute(
+        f"SELECT {', '.join(shown)} FROM (SELECT * FROM read_csv($name, all_varchar = true, "
+        f"{asked}) LIMIT {SNIFFED_ROWS})",
+        {"name": name, "clear": _CLEAR, **options},
+    ).fetchone()
+    return types | {c: "VARCHAR" for c, clear in zip(dated, found, strict=True) if clear is False}
+
+
 def _read_csv(backend: Any, path: Path, texts: tuple[str, ...]) -> Any:
     name = glob.escape(str(path))  # DuckDB reads [1] in a name as a pattern
     guessed = backend.read_csv(name, sample_size=SNIFFED_ROWS, **_reading(texts))
     # types are fixed now: every query would guess them again, from as many rows
     found = backend.con.table(guessed.get_name())
     types = dict(zip(found.columns, map(str, found.types), strict=True))
+    types = _with_clear_dates(backend.con, name, texts, types)
     return backend.read_csv(name, types=types, **_reading(texts))
 
 

@@ -6,19 +6,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from corrdp.tables.clock import Reading
 from corrdp.tables.counting import rows_in_order, state_codes
 from corrdp.tables.source import Table
 from corrdp.tables.tallies import GroupCounts
 
 
 def count_by_group(
-    table: Table, state: str, order_by: Sequence[str] = (), *, group: str
+    table: Table,
+    state: str,
+    order_by: Sequence[str] = (),
+    *,
+    group: str,
+    reading: Reading = Reading(),
 ) -> GroupCounts:
     """Count the transitions of each group apart; no more than counts of counts leaves the engine.
 
     Parameters
     ----------
-    table, state, order_by, group
+    table, state, order_by, group, reading
         As in :func:`count_triples`, which also checks that the order is clear.
 
     Returns
@@ -38,7 +44,7 @@ def count_by_group(
     """
     import ibis
 
-    _, groups, rows, pace = rows_in_order(table, state, order_by, group)
+    _, groups, rows, pace = rows_in_order(table, state, order_by, group, reading)
     window = ibis.window(group_by=list(groups), order_by=pace.place)
     before = {f"{name}_1": rows[name].lag().over(window) for name in ("state", *pace.place)}
     walked = rows.mutate(**before)

@@ -1,65 +1,92 @@
 """Where a row stands in time, and which steps in time are longer than the usual one.
 
-A row's place is a pair of numbers. ``major`` is the first order column: numbers as they are, dates
-in days, timestamps in microseconds, anything else by its rank among its distinct values.
-``minor`` numbers the combinations of the further order columns (mixed radix, each column by
-rank), so that ``date, interval`` with intervals 0, 5, .., 55, 100, .. runs without gaps.
+A row's place is a tuple of numbers. ``major`` is its time, read by :mod:`corrdp.tables.time` from the
+first order column, or from the first two where these are a date and a time of day. ``minor`` numbers
+the combinations of the further order columns (mixed radix, each column by rank), so that ``date,
+interval`` with intervals 0, 5, .., 55, 100, .. runs without gaps. ``position`` counts the rows of a
+sequence where some are left out, so that no two rows are taken for neighbours across them.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
 
 from corrdp.errors import DataError
+from corrdp.tables.clock import Clock, Reading
 from corrdp.tables.source import Table
+from corrdp.tables.time import TimeColumn, read_time
+from corrdp.tables.zones import DAY, in_utc
 
 _HEAD_ROWS = 10_000  # rows from which the usual step is learnt
 _TOLERANCE = 1.5  # a step is too long beyond this multiple of the usual one
+_YEAR_1000 = -30_610_224_000_000_000  # in microseconds since 1970
 
 
 @dataclass(frozen=True)
 class Pace:
-    """The usual step of the first order column, and how many places it spans.
+    """The usual step, and what counts as longer.
 
     Attributes
     ----------
     usual : float or int or None
         Median step of ``major``; None when there is no step to learn it from.
     radix : int or None
-        Number of places between two majors; None when there is at most one order column, and
-        then places have no ``minor``.
+        Number of places between two majors; None where places have no ``minor``.
+    unit : {"number", "month", "microsecond"} or None
+        What ``major`` counts in; None without order columns.
+    reading : Reading
+        How the rows were read, with the formats that were recognised.
+    doubled : tuple of (int, int, str)
+        Between which times the clocks of the zone showed the same again, and on which day.
     """
 
     usual: float | None = None
     radix: int | None = None
+    unit: str | None = None
+    reading: Reading = Reading()
+    doubled: tuple[tuple[int, int, str], ...] = ()
 
     @property
     def place(self) -> tuple[str, ...]:
         """The columns that say where a row stands."""
-        return ("major",) if self.radix is None else ("major", "minor")
+        minor = () if self.radix is None else ("minor",)
+        position = () if self.reading.where is None else ("position",)
+        return ("major", *minor, *position)
 
     def too_long(self, later: list[Any], earlier: list[Any]) -> Any:
         """Whether the step between two places is longer than the usual one, as an expression."""
         import ibis
 
-        if self.radix is not None:
-            return self._places(later, earlier) > 1
-        if self.usual is None:
-            return ibis.literal(False)
-        limit = _TOLERANCE * self.usual
-        # whole steps are compared with a whole limit, which is faster and the same
-        limit = math.floor(limit) if isinstance(self.usual, int) else limit
-        return later[0] - earlier[0] > limit
+        found = []
+        if self.reading.gaps and self.radix is not None:
+            found.append(self._places(later, earlier) > 1)
+        elif self.reading.gaps and self.usual is not None:
+            limit = _TOLERANCE * self.usual
+            # whole steps are compared with a whole limit, which is faster and the same
+            limit = math.floor(limit) if isinstance(self.usual, int) else limit
+            found.append(later[0] - earlier[0] > limit)
+        if self.reading.where is not None:
+            found.append(later[-1] - earlier[-1] > 1)
+        return reduce(or_, found) if found else ibis.literal(False)
 
     def usual_steps(self, later: list[Any], earlier: list[Any]) -> Any:
         """How many usual steps lie between two places that are too far apart, rounded up."""
-        if self.radix is not None:
-            return self._places(later, earlier)
-        return ((later[0] - earlier[0]) / self.usual).ceil().cast("int64")
+        import ibis
+
+        found = [ibis.literal(1)]
+        if self.reading.gaps and self.radix is not None:
+            found.append(self._places(later, earlier))
+        elif self.reading.gaps and self.usual is not None:
+            found.append(((later[0] - earlier[0]) / self.usual).ceil().cast("int64"))
+        if self.reading.where is not None:
+            found.append(later[-1] - earlier[-1])
+        return ibis.greatest(*found)
 
     def _places(self, later: list[Any], earlier: list[Any]) -> Any:
         """How many places of several order columns lie between two rows."""
@@ -72,8 +99,17 @@ class Pace:
             turns = ibis.greatest((step / self.usual).round().cast("int64"), 1)
         return ibis.ifelse(step > 0, turns * self.radix + inner, inner)
 
+    def clock(self, first: float | None, last: float | None) -> Clock | None:
+        """What to tell of the time between the first and the last row."""
+        if self.unit is None or first is None or last is None:
+            return None
+        zone = self.reading.timezone if self.unit == "microsecond" else None
+        return Clock(self.unit, first, last, self.usual, self.radix, zone)
 
-def placed(table: Table, records: Any, orders: list[str], group: list[str]) -> tuple[Any, Pace]:
+
+def placed(
+    table: Table, records: Any, orders: dict[str, str], group: list[str], reading: Reading
+) -> tuple[Any, Pace]:
     """Add ``major`` and, for several order columns, ``minor``; learn the usual step.
 
     Parameters
@@ -81,9 +117,12 @@ def placed(table: Table, records: Any, orders: list[str], group: list[str]) -> t
     table : Table
         Where the records come from.
     records : ibis.Table
-    orders, group : list of str
-        Columns of ``records``. No order column: the rows' order in the file, where gaps cannot
-        be seen.
+    orders : dict of str to str
+        Columns of ``records`` that order the rows, and what the user calls them. None: the rows'
+        order in the file, where gaps cannot be seen.
+    group : list of str
+        Columns of ``records`` that tell the sequences apart.
+    reading : Reading
 
     Returns
     -------
@@ -91,45 +130,107 @@ def placed(table: Table, records: Any, orders: list[str], group: list[str]) -> t
     """
     import ibis
 
+    if len(reading.formats) > len(orders):
+        raise DataError(
+            f"{len(reading.formats)} formats of order columns (order_format) for {len(orders)} of "
+            "them (order_by)"
+        )
     if not orders:
         if not table.has_row_order:
             raise DataError(
                 f"the rows of {table.path} come in no order with this engine: name the columns "
                 "that put them in order of time (order_by, --order)"
             )
-        return records.mutate(major=ibis.row_number()), Pace()
-    first, *further = orders
-    records = _with_major(records, first)
-    steps = records.select(*group, "major")
-    if not further:
-        return records, Pace(_usual_step(table, steps, group))
-    records = records.mutate(minor=ibis.literal(0, "int64"))
-    radix = 1
-    for column in further:
-        ranks = _ranks(records[column])
+        if reading.timezone is not None:
+            raise DataError("timezone is for order columns; name them (order_by)")
+        return _counted(records.mutate(major=ibis.row_number()), Pace(reading=reading), group)
+    columns = [
+        read_time(table, records, name, text, reading.form(k))
+        for k, (name, text) in enumerate(orders.items())
+    ]
+    first, *further = columns
+    records = records.mutate(
+        major=first.number,
+        **{f"part_{k}": column.number for k, column in enumerate(further)},
+    )
+    parts = [f"part_{k}" for k in range(len(further))]
+    undated = first.kind in ("moment", "zoned") and further and further[0].kind == "day time"
+    if undated:
+        records = records.mutate(major=records["major"] + records[parts.pop(0)])
+    unit = {"number": "number", "month": "month"}.get(first.kind, "microsecond")
+    doubled: list[tuple[int, int, str]] = []
+    radix: int | None = None
+    for part in parts:
+        ranks = _ranks(records[part])
         count = int(table.collect(ranks.aggregate(n=ranks.count()))["n"][0].as_py())
-        records = _with_rank(records, column, ranks)
-        records = records.mutate(minor=records["minor"] * count + records["rank"]).drop("rank")
-        radix *= count
-    return records, Pace(_usual_step(table, steps.distinct(), group), radix)
+        minor = ibis.literal(0, "int64") if radix is None else records["minor"] * count
+        records = records.mutate(minor=minor)
+        records = _with_rank(records, part, ranks)
+        records = records.mutate(minor=records["minor"] + records["rank"]).drop("rank")
+        radix = (radix or 1) * count
+    usual = _usual_step(table, records, group, radix)
+    if unit == "microsecond" and not undated and usual is not None and usual >= 28 * DAY:
+        monthly = _by_month(table, records, first)
+        if monthly is not None:
+            records, unit = monthly, "month"
+            usual = _usual_step(table, records, group, radix)
+    if reading.timezone is not None and unit != "month":
+        if first.kind != "moment" or (usual is not None and usual % DAY == 0):
+            raise DataError(
+                "timezone is for local times of day without an offset; leave it out: "
+                + ("these are " + _NAMES[first.kind] if first.kind != "moment" else "these are days")
+            )
+        records, doubled = in_utc(table, records, reading.timezone)
+    formats = tuple(column.form for column in columns)
+    read = Reading(reading.where, formats if any(formats) else (), reading.timezone, reading.gaps)
+    pace = Pace(usual, radix, unit, read, tuple(doubled))
+    return _counted(records.drop(*(f"part_{k}" for k in range(len(further)))), pace, group)
 
 
-def _with_major(records: Any, column: str) -> Any:
+_NAMES = {
+    "number": "plain numbers",
+    "zoned": "times with an offset",
+    "month": "months",
+    "day time": "times of day without a date",
+}
+
+
+def _counted(records: Any, pace: Pace, group: list[str]) -> tuple[Any, Pace]:
+    """Count the rows of each sequence before any is left out, and leave them out."""
     import ibis
 
-    value, kind = records[column], records.schema()[column]
-    if kind.is_integer():
-        # small integers would overflow when subtracted
-        return records.mutate(major=value.cast("int64"))
-    if kind.is_floating() or kind.is_decimal():
-        return records.mutate(major=value.cast("float64"))
-    if kind.is_date():
-        return records.mutate(major=value.delta(ibis.date("1970-01-01"), unit="day"))
-    if kind.is_timestamp():
-        zone = {} if kind.timezone is None else {"timezone": "UTC"}
-        epoch = ibis.timestamp("1970-01-01", **zone)
-        return records.mutate(major=value.delta(epoch, unit="microsecond"))
-    return _with_rank(records, column, _ranks(value)).rename(major="rank")
+    if pace.reading.where is None:
+        return records, pace
+    window = ibis.window(group_by=group, order_by=pace.place[:-1])
+    records = records.mutate(position=ibis.row_number().over(window))
+    return records.filter(records["kept"].fill_null(False)).drop("kept"), pace
+
+
+def _by_month(table: Table, records: Any, first: TimeColumn) -> Any:
+    """The rows with ``major`` in months, where all have the same day and time of a month.
+
+    All last days of months count as the same day.
+    """
+    import ibis
+
+    moment = first.value
+    ends = (moment + ibis.interval(days=1)).day()
+    asked = records.aggregate(
+        days=moment.day().nunique(), times=(records["major"] % DAY).nunique(), ends=ends.max()
+    )
+    (found,) = table.collect(asked).to_pylist()
+    if found["times"] != 1 or (found["days"] != 1 and found["ends"] != 1):
+        return None
+    return records.mutate(major=TimeColumn(moment, "month").number)
+
+
+def check_years(path: Any, pace: Pace, first: float | None) -> None:
+    """Refuse dates before the year 1000: an engine reads 01/02/24 as a day of the year 1."""
+    if pace.unit == "microsecond" and first is not None and first < _YEAR_1000:
+        raise DataError(
+            f"the first time in {path} lies before the year 1000: the dates were misread; write "
+            "them as 2024-03-30"
+        )
 
 
 def _ranks(column: Any) -> Any:
@@ -146,10 +247,14 @@ def _with_rank(records: Any, column: str, ranks: Any) -> Any:
     return records.left_join(ranks, records[column] == ranks["value"]).drop("value")
 
 
-def _usual_step(table: Table, steps: Any, group: list[str]) -> float | None:
+def _usual_step(
+    table: Table, records: Any, group: list[str], radix: int | None
+) -> float | None:
     """The (lower) median of the positive steps of ``major`` in the first rows."""
     import ibis
 
+    steps = records.select(*group, "major")
+    steps = steps if radix is None else steps.distinct()
     head = steps.order_by([*group, "major"]).limit(_HEAD_ROWS)
     before = head["major"].lag().over(ibis.window(group_by=group, order_by="major"))
     gaps = head.select(step=head["major"] - before)

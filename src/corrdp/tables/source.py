@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -95,6 +96,10 @@ class Table(ABC):
         """Run an ibis table expression and return its (small) result as an Arrow table."""
 
     @abstractmethod
+    def parse_time(self, text: Any, form: str) -> Any:
+        """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
+
+    @abstractmethod
     def _type_of(self, part: str, text: str) -> Any:
         """The ibis type of an SQL expression, or an error that repeats the user's text."""
 
@@ -169,6 +174,24 @@ def open_table(
 
         return open_spark(path, texts)
     raise DataError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+
+
+@cache
+def builtin(name: str, kind: str) -> Any:
+    """A function of an engine that reads a time in a text: the text and its format are given.
+
+    Parameters
+    ----------
+    name : str
+        What the engine calls it.
+    kind : str
+        The ibis type of what it returns.
+    """
+    import ibis
+
+    def read(text: Any, form: Any) -> Any: ...
+
+    return ibis.udf.scalar.builtin(read, name=name, signature=(("string", "string"), kind))
 
 
 def is_parquet(path: str | Path) -> bool:

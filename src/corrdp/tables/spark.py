@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from corrdp.errors import DataError
 from corrdp.tables.duck import SNIFFED_ROWS, CsvForm, guess_form
-from corrdp.tables.source import Table, is_parquet, without_missing, without_nan
+from corrdp.tables.source import Table, builtin, is_parquet, without_missing, without_nan
 
 # Time must not jump with a local summer time, and a text that is no number must not turn into
 # a missing value without a word
@@ -32,6 +32,11 @@ _TYPES = {
     "TIMESTAMP WITH TIME ZONE": "timestamp('UTC')",
 }
 _ISO_DATE = "%Y-%m-%d"
+_PATTERNS = {
+    "%Y": "yyyy", "%y": "yy", "%m": "M", "%d": "d", "%j": "D", "%b": "MMM", "%B": "MMMM", "%H": "H",
+    "%I": "h", "%M": "mm", "%S": "ss", "%f": "[SSSSSS][SSSSS][SSSS][SSS][SS][S]", "%p": "a",
+    "%z": "[XXX][XX][X]",
+}  # fmt: skip
 _HINTS = {
     "CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP": "if that is a missing value, name it in missing=",
     "MALFORMED_CSV_RECORD|MALFORMED_RECORD_IN_PARSING": (
@@ -53,6 +58,10 @@ class SparkTable(Table):
         """Run an ibis table expression and return its (small) result as an Arrow table."""
         with _speaking(self.path), _configured(self.session):
             return _as_arrow(self.backend.raw_sql(self.backend.compile(expression)))
+
+    def parse_time(self, text: Any, form: str) -> Any:
+        """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
+        return builtin("try_to_timestamp", "timestamp('UTC')")(text, _java_pattern(form))
 
     def _type_of(self, part: str, text: str) -> Any:
         import sqlglot
@@ -229,6 +238,15 @@ def _typed(records: Any, form: CsvForm) -> Any:
         elif kind in _TYPES:
             columns[name] = value.cast(_TYPES[kind])
     return records.mutate(**columns) if columns else records
+
+
+def _java_pattern(form: str) -> str:
+    """A format of ``strptime`` in the notation of Spark."""
+    parts = re.split(r"(%.)", form)
+    if unknown := [part for part in parts if part.startswith("%") and part not in _PATTERNS]:
+        raise DataError(f"Spark cannot read {unknown[0]} of the format {form!r}; use DuckDB")
+    quoted = (_PATTERNS.get(part) or re.sub("([A-Za-z]+)", r"'\1'", part) for part in parts)
+    return "".join(quoted)
 
 
 def _named(backend: Any, frame: Any) -> Any:

@@ -9,8 +9,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from corrdp.errors import DataError
+from corrdp.tables.clock import Clock, Reading
 
 MAX_STATES = 1_000
+MAX_MEASURED = 30  # more values with fractions are a measurement
 MAX_RUNS = 2_000_000  # distinct triples: more would fill a model file and estimate nothing
 
 T = TypeVar("T")
@@ -59,6 +61,10 @@ class TripleCounts:
         Time steps longer than the usual one; no transition is counted across them.
     later : (s, s) array of int
         How many of ``counts`` lead to a time step in the later half.
+    clock : Clock or None
+        First and last time, and the usual step; None where time is the order of the rows.
+    reading : Reading
+        How the rows were read, with the formats that were recognised.
     """
 
     states: tuple[Any, ...]
@@ -71,6 +77,8 @@ class TripleCounts:
     span: int
     breaks: int
     later: np.ndarray
+    clock: Clock | None = None
+    reading: Reading = Reading()
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +131,48 @@ def sorted_states(values: list[Any]) -> tuple[Any, ...]:
         ) from None
 
 
-def check_number_of_states(number: int) -> None:
-    """Refuse what is a measurement rather than a state."""
+def check_number_of_states(number: int, measured: str | None = None) -> None:
+    """Refuse what is a measurement rather than a state; ``measured`` names one with fractions."""
+    if measured is not None and number > MAX_MEASURED:
+        raise DataError(
+            f"`{measured}` has {number:,} distinct values and fractions: a measurement, not a "
+            f"state. Did you mean state='{measured} > 2.5', or bins=4 over a range that is public "
+            "(value_range)?"
+        )
     if number > MAX_STATES:
         raise DataError(
             f"more than {MAX_STATES:,} distinct states; merge them with an expression such as "
             '"steps > 0" or "floor(rate / 10)", or round the values first'
         )
+
+
+def bin_expression(value: str, bins: int, value_range: Any) -> str:
+    """SQL for the number of the bin of a value: ``bins`` of equal width over a public range.
+
+    Edges that followed the data, such as quantiles, would tell about them. Values below the range
+    fall into the first bin and values above into the last.
+
+    Examples
+    --------
+    >>> bin_expression("kWh", 4, (0, 10))
+    'CAST(least(greatest(floor(((kWh) - 0.0) / 2.5), 0), 3) AS BIGINT)'
+    """
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= MAX_STATES:
+        raise DataError(f"bins must be a whole number from 2 to {MAX_STATES:,}, got {bins!r}")
+    if value_range is None:
+        raise DataError(
+            f"bins={bins} needs value_range=(low, high), a range that is public: bins that follow "
+            "the data would tell about them"
+        )
+    try:
+        low, high = map(float, value_range)
+    except (TypeError, ValueError):
+        raise DataError(f"value_range must be two numbers, got {value_range!r}") from None
+    width = (high - low) / bins
+    if not (math.isfinite(low) and math.isfinite(width) and width > 0):
+        raise DataError(f"value_range must be a low and a higher number, got {value_range!r}")
+    low_text = f"- {low!r}" if low >= 0 else f"+ {-low!r}"
+    return f"CAST(least(greatest(floor((({value}) {low_text}) / {width!r}), 0), {bins - 1}) AS BIGINT)"
 
 
 def check_number_of_runs(number: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp.tables.clock import Reading
 from corrdp.tables.counting import rows_in_order, state_codes
 from corrdp.tables.sequences import numbered_steps
 from corrdp.tables.source import Table
@@ -16,7 +17,12 @@ from corrdp.tables.tallies import MAX_RUNS, check_number_of_runs
 
 
 def count_runs(
-    table: Table, state: str, order_by: Sequence[str], group: str | None, length: int
+    table: Table,
+    state: str,
+    order_by: Sequence[str],
+    group: str | None,
+    length: int,
+    reading: Reading = Reading(),
 ) -> tuple[tuple[Any, ...], np.ndarray]:
     """How often each run of ``length`` consecutive states occurs in a table.
 
@@ -31,7 +37,7 @@ def count_runs(
     """
     import ibis
 
-    _, groups, rows, pace = rows_in_order(table, state, order_by, group)
+    _, groups, rows, pace = rows_in_order(table, state, order_by, group, reading)
     window = ibis.window(group_by=list(groups), order_by=pace.place)
     lags = {
         f"{name}_{back}": rows[name].lag(back).over(window)

@@ -342,12 +342,15 @@ def _count_groups(fit: ChainFit, data: Any) -> GroupCounts:
         from corrdp.tables.sequences import count_by_sequence
 
         return count_by_sequence(data, fit.missing_text)
+    from corrdp.tables.clock import Reading
     from corrdp.tables.grouping import count_by_group
     from corrdp.tables.source import open_table
 
     table = data if isinstance(data, Table) else open_table(data, fit.missing_text)
     assert fit.group is not None  # there are several sequences
-    return count_by_group(table, fit.state, fit.order_by, group=fit.group)
+    return count_by_group(
+        table, fit.state, fit.order_by, group=fit.group, reading=fit.reading or Reading()
+    )
 
 
 def _by_state(fit: ChainFit, states: tuple[Any, ...], found: GroupCounts) -> Slices:

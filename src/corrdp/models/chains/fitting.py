@@ -24,7 +24,10 @@ from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.private import COUNT_SENSITIVITY, noisy_counts, with_states
 from corrdp.models.chains.window import WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
-from corrdp.tables.tallies import TripleCounts
+from corrdp.tables.clock import Clock, Reading
+from corrdp.tables.tallies import TripleCounts, bin_expression
+
+MANY_BREAKS = 0.05  # of the steps in time: more, and time may be no clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,10 @@ class ChainFit:
         Usual time steps from the first to the last row of a sequence, both included, the largest
         over sequences: a gap counts as the usual steps that it takes, rounded up. ``longest``
         where there is no gap; None where it is not known (files of version 0.1.0).
+    reading : Reading or None
+        How times are written and which rows are left out; None for sequences in memory.
+    clock : Clock or None
+        First and last time and the usual step; None where time is the order of the rows.
 
     Examples
     --------
@@ -89,6 +96,8 @@ class ChainFit:
     later: np.ndarray | None = None
     runs: np.ndarray | None = None
     span: int | None = added()
+    reading: Reading | None = added()
+    clock: Clock | None = added()
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -194,6 +203,13 @@ class ChainFit:
             said.append("transitions that were never seen are impossible")
         if self.state is not None and not self.order_by:
             said.append("time is the order of the rows in the file, where gaps cannot be seen")
+        if self.reading is not None and not self.reading.gaps:
+            said.append("the rows are events in order: each is the next step, however long after")
+        if self.reading is not None and self.reading.where is not None:
+            said.append(
+                f"the rows in which `{self.reading.where}` does not hold are left out, and which "
+                "ones these are is public"
+            )
         if self.breaks:
             said.append(
                 f"nothing was counted across the gaps in time ({self.breaks:,}), and time steps "
@@ -203,6 +219,18 @@ class ChainFit:
             said.append(f"the {self.sequences:,} sequences are independent chains with one kernel")
         return tuple(said)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What should be looked at before the estimate is used."""
+        steps = self.rows + self.missing - self.sequences
+        if self.breaks <= MANY_BREAKS * steps or self.clock is None:
+            return ()
+        return (
+            f"{self.breaks:,} of {steps:,} steps in time ({100 * self.breaks / steps:.1f} %) are "
+            f"longer than the usual one, {self.clock.step}, and nothing was counted across them; "
+            "if the rows are events in order rather than a clock, fit with gaps=False (--no-gaps)",
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, exact."""
         data = fit_dict(self)
@@ -210,12 +238,21 @@ class ChainFit:
         data["later"] = None if self.later is None else self.later.tolist()
         data["runs"] = None if self.runs is None else self.runs.tolist()
         data["order_by"], data["missing_text"] = list(self.order_by), list(self.missing_text)
+        for name in _PARTS.keys() & data.keys():
+            data[name] = data[name].to_dict()
         return data
 
     @classmethod
     def from_dict(cls, data: Any) -> ChainFit:
         """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
-        return cls(**fit_fields(cls, data))
+        kept = fit_fields(cls, data)
+        for name, part in _PARTS.items():
+            if kept.get(name) is not None:
+                kept[name] = part.from_dict(kept[name])
+        return cls(**kept)
+
+
+_PARTS: dict[str, Any] = {"reading": Reading, "clock": Clock}  # fields that are no plain JSON
 
 
 def _whole_numbers(name: str, values: Any) -> np.ndarray:
@@ -241,6 +278,13 @@ def fit_chain(
     states: Sequence[Any] | None = None,
     public: bool = False,
     engine: str | None = None,
+    where: str | None = None,
+    order_format: str | Sequence[str] | None = None,
+    timezone: str | None = None,
+    gaps: bool = True,
+    bins: int | None = None,
+    value_range: tuple[float, float] | None = None,
+    independent_groups: str | None = None,
 ) -> MarkovChain | WindowChain:
     """Estimate a homogeneous chain by transition counts.
 
@@ -278,6 +322,24 @@ def fit_chain(
         nothing away, and the chain has no length, so that it serves data of any length.
     engine : {"duckdb", "spark"}, optional
         Files only: who reads and counts; DuckDB when left out.
+    where : str, optional
+        Tables only: an SQL condition; rows in which it does not hold are left out. They leave a
+        gap: no transition is counted across them.
+    order_format : str or sequence of str, optional
+        Tables only: how the times in each order column are written, in the notation of
+        ``strptime``, such as ``"%m/%d/%Y %I:%M %p"``. Recognised when left out.
+    timezone : str, optional
+        Tables only: the zone of local times, such as ``"Europe/Berlin"``, so that a clock change
+        is no gap.
+    gaps : bool
+        Tables only: whether a step in time that is longer than the usual one is a gap. False for
+        events in order, where each row is the next step, however long after.
+    bins, value_range : int, (float, float), optional
+        Tables only: the states are the numbers of so many bins of equal width over this range,
+        which must be public; values outside fall into the first or the last bin.
+    independent_groups : str, optional
+        Why the sequences are independent of each other, in words. Where they were seen to hang
+        together, a release needs it; it stands first among the assumptions.
 
     Returns
     -------
@@ -291,9 +353,12 @@ def fit_chain(
     >>> chain.states, chain.transition.round(3).tolist(), chain.length
     (('dry', 'wet'), [[0.5, 0.5], [1.0, 0.0]], 6)
     """
-    from corrdp.tables.source import Table
+    from corrdp.tables.counting import count_triples
+    from corrdp.tables.source import Table, open_table
 
     orders = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
+    formats = (order_format,) if isinstance(order_format, str) else tuple(order_format or ())
+    reading = Reading(where, formats, timezone, gaps)
     texts = MISSING_TEXT if missing is None else tuple(missing)
     if isinstance(data, Table):
         if missing is not None:
@@ -302,9 +367,20 @@ def fit_chain(
             raise DataError("this table is open already; give engine to open_table instead")
         texts = data.missing
     if isinstance(data, str | Path | Table):
-        found = _count_table(data, state, orders, group, texts, engine or "duckdb")
-    elif state is not None or orders or group is not None or engine is not None:
-        raise DataError("state, order_by, group and engine are for tables; give a file's path")
+        if state is None:
+            raise DataError('a table needs state=: a column, or an expression such as "steps > 0"')
+        if bins is not None:
+            state = bin_expression(state, bins, value_range)
+            states = range(bins) if states is None and private_epsilon is not None else states
+        elif value_range is not None:
+            raise DataError("value_range is for bins=: say how many")
+        data = data if isinstance(data, Table) else open_table(data, texts, engine or "duckdb")
+        found = count_triples(data, state, orders, group, reading)
+    elif (state, orders, group, engine, bins, reading) != (None, (), None, None, None, Reading()):
+        raise DataError(
+            "state, order_by, group, engine, bins, where, order_format, timezone and gaps are for "
+            "tables; give a file's path"
+        )
     else:
         from corrdp.tables.sequences import count_sequences
 
@@ -334,7 +410,9 @@ def fit_chain(
         # whatever is counted without noise would break the promise of a private fit
         later=found.later if private_epsilon is None else None,
         public=public,
-        runs=_longer_runs(data, found, texts, engine, state, orders, group, order),
+        runs=_longer_runs(data, found, texts, state, orders, group, order),
+        reading=None if state is None else found.reading,
+        clock=found.clock,
     )
     length = None if public else found.longest
     chain = MarkovChain(fit.kernel, length, _start(fit), found.states, fitted=fit)
@@ -357,7 +435,6 @@ def _longer_runs(
     data: Any,
     found: TripleCounts,
     texts: tuple[str, ...],
-    engine: str | None,
     state: str | None,
     orders: tuple[str, ...],
     group: str | None,
@@ -368,34 +445,16 @@ def _longer_runs(
         raise DataError(f"order must be a whole number from 1, got {order!r}")
     if order < 3:
         return None
-    from corrdp.tables.source import Table, open_table
+    from corrdp.tables.source import Table
     from corrdp.tables.windows import count_runs, count_runs_in_memory
 
-    if isinstance(data, str | Path | Table):
-        table = data if isinstance(data, Table) else open_table(data, texts, engine or "duckdb")
-        states, runs = count_runs(table, str(state), orders, group, order + 1)
+    if isinstance(data, Table):
+        states, runs = count_runs(data, str(state), orders, group, order + 1, found.reading)
     else:
         states, runs = count_runs_in_memory(data, texts, order + 1)
     place = np.array([found.states.index(label) for label in states], dtype=np.int64)
     runs[:, :-1] = place[runs[:, :-1]]
     return runs[np.lexsort(runs[:, -2::-1].T)]
-
-
-def _count_table(
-    data: Any,
-    state: str | None,
-    orders: tuple[str, ...],
-    group: str | None,
-    texts: tuple[str, ...],
-    engine: str,
-) -> TripleCounts:
-    from corrdp.tables.counting import count_triples
-    from corrdp.tables.source import Table, open_table
-
-    if state is None:
-        raise DataError('a table needs state=: a column, or an expression such as "steps > 0"')
-    table = data if isinstance(data, Table) else open_table(data, texts, engine)
-    return count_triples(table, state, orders, group)
 
 
 def _check_counts(found: TripleCounts) -> None:

@@ -306,6 +306,13 @@ class MarkovChain(Chain):
         states: Sequence[Any] | None = None,
         public: bool = False,
         engine: str | None = None,
+        where: str | None = None,
+        order_format: str | Sequence[str] | None = None,
+        timezone: str | None = None,
+        gaps: bool = True,
+        bins: int | None = None,
+        value_range: tuple[float, float] | None = None,
+        independent_groups: str | None = None,
     ) -> Any:
         """Estimate a chain by transition counts: :func:`corrdp.models.chains.fitting.fit_chain`."""
         from corrdp.models.chains.fitting import fit_chain
@@ -322,6 +329,13 @@ class MarkovChain(Chain):
             states=states,
             public=public,
             engine=engine,
+            where=where,
+            order_format=order_format,
+            timezone=timezone,
+            gaps=gaps,
+            bins=bins,
+            value_range=value_range,
+            independent_groups=independent_groups,
         )
 
     def order_test(self) -> RatioTest:
