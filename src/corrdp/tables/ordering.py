@@ -20,7 +20,7 @@ import numpy as np
 from corrdp.errors import DataError
 from corrdp.tables.clock import Clock, Reading
 from corrdp.tables.source import Table
-from corrdp.tables.time import TimeColumn, read_time
+from corrdp.tables.time import TimeColumn, read_time, time_of_day
 from corrdp.tables.zones import DAY, in_utc
 
 _HEAD_ROWS = 10_000  # rows from which the usual step is learnt
@@ -216,7 +216,7 @@ def _by_month(table: Table, records: Any, first: TimeColumn) -> Any:
     moment = first.value
     ends = (moment + ibis.interval(days=1)).day()
     asked = records.aggregate(
-        days=moment.day().nunique(), times=(records["major"] % DAY).nunique(), ends=ends.max()
+        days=moment.day().nunique(), times=time_of_day(records["major"]).nunique(), ends=ends.max()
     )
     (found,) = table.collect(asked).to_pylist()
     if found["times"] != 1 or (found["days"] != 1 and found["ends"] != 1):

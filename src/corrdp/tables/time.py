@@ -109,6 +109,11 @@ def read_time(table: Table, records: Any, name: str, text: str, form: str = "") 
     raise DataError(f"`{text}` is of type {kind}, which has no order in time: name another column")
 
 
+def time_of_day(number: Any) -> Any:
+    """Microseconds since midnight; a remainder in SQL is negative before 1970."""
+    return (number % DAY + DAY) % DAY
+
+
 def _plain_number(column: Any) -> Any:
     # small integers would overflow when subtracted
     whole = column.type().is_integer() or column.type().is_boolean()
@@ -136,7 +141,7 @@ def _kind(form: str, zoned: bool = False) -> str:
 def _column(moment: Any, form: str, zoned: bool = False) -> TimeColumn:
     kind = _kind(form, zoned)
     if kind == "day time":
-        moment = TimeColumn(moment, "moment").number % DAY
+        moment = time_of_day(TimeColumn(moment, "moment").number)
     return TimeColumn(moment, kind, form)
 
 

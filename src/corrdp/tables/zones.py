@@ -19,7 +19,7 @@ _EPOCH = datetime(1970, 1, 1)
 def zone_of(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         raise DataError(
             f"timezone {name!r} is unknown on this machine; write for example Europe/Berlin"
         ) from None
