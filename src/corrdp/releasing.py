@@ -14,6 +14,7 @@ from corrdp.answering import exact_answer
 from corrdp.errors import RefusedError
 from corrdp.mechanisms.drawing import integer_mechanism, with_noise
 from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
+from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.reading import check_reads, what_is_read
 from corrdp.results import Calibration, Release, SeriesCalibration
 
@@ -98,6 +99,7 @@ def prepare(
     """Check everything and read the data, for a release that is charged before it is drawn."""
     query, model = calibration.query, calibration.model
     check_reads(model, query)
+    refuse_coupled(model)
     _check_proof(calibration)
     least = DiscreteLaplace.for_epsilon(query, calibration.epsilon).scale / query.grid
     measurement, scale = integer_mechanism(query.cells, query.steps, calibration.epsilon, least)

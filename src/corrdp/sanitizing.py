@@ -17,6 +17,7 @@ from corrdp.mechanisms.bits import GRID, grid_flip, grid_thresholds, report_stat
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.base import Model
+from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Series, is_missing
 from corrdp.reading import expressions, listed, missing_text, what_is_read
@@ -244,6 +245,7 @@ def prepare_series(
 ) -> PreparedSeries:
     """Everything but the noise; see :func:`sanitize`."""
     model, query = calibration.model, calibration.query
+    refuse_coupled(model)
     if isinstance(data, str | os.PathLike):
         data = open_table(os.fspath(data), missing_text(model))
     values = _values(calibration, data, state)

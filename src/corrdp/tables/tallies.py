@@ -103,6 +103,25 @@ class GroupCounts:
     moving: np.ndarray
 
 
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """What pairs of sequences do at the same times.
+
+    Attributes
+    ----------
+    groups : int
+        How many sequences there are, compared or not.
+    states : tuple
+    cells : dict of (first, second) to (k, 5) array of int
+        Rows x, x', y, y', number: how often the first sequence moves from state x to x' while the
+        second moves from y to y'. Pairs that share no time are left out.
+    """
+
+    groups: int
+    states: tuple[Any, ...]
+    cells: dict[tuple[Any, Any], np.ndarray]
+
+
 def sorted_states(values: list[Any]) -> tuple[Any, ...]:
     """Distinct states as sorted plain Python values, or an error that says what is wrong.
 

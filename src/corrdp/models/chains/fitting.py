@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from corrdp.errors import DataError, ModelError
 from corrdp.models.base import added, fit_dict, fit_fields
+from corrdp.models.chains.coupling import Coupling, observe_coupling
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.private import COUNT_SENSITIVITY, noisy_counts, with_states
 from corrdp.models.chains.window import WindowChain, of_order
@@ -69,6 +71,11 @@ class ChainFit:
         How times are written and which rows are left out; None for sequences in memory.
     clock : Clock or None
         First and last time and the usual step; None where time is the order of the rows.
+    coupling : Coupling or None
+        Whether groups that share times hang together; None where nobody looked (one sequence, no
+        order columns, a private fit).
+    independent_groups : str or None
+        Why the sequences are independent, in the words of who fitted them.
 
     Examples
     --------
@@ -98,6 +105,8 @@ class ChainFit:
     span: int | None = added()
     reading: Reading | None = added()
     clock: Clock | None = added()
+    coupling: Coupling | None = added()
+    independent_groups: str | None = added()
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -128,6 +137,10 @@ class ChainFit:
             raise ModelError(f"span is {self.span}, less than longest, {self.longest}")
         object.__setattr__(self, "order_by", tuple(self.order_by))
         object.__setattr__(self, "missing_text", tuple(self.missing_text))
+        if not isinstance(self.independent_groups, str | None) or self.independent_groups == "":
+            raise ModelError(
+                f"independent_groups must be a reason in words, got {self.independent_groups!r}"
+            )
         if self.zeros not in ("chance", "structural"):
             raise ModelError(f'zeros must be "chance" or "structural", got {self.zeros!r}')
 
@@ -185,7 +198,7 @@ class ChainFit:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a user of the estimate takes for granted, in words."""
-        said = [f"the kernel was estimated from {self.transitions:,} transitions"]
+        said = [*self._independence, f"the kernel was estimated from {self.transitions:,} transitions"]
         if self.public:
             said.append("the data of the fit are public, and the released data follow the same law")
         elif self.private_epsilon is None:
@@ -215,9 +228,19 @@ class ChainFit:
                 f"nothing was counted across the gaps in time ({self.breaks:,}), and time steps "
                 "that have no row are not part of the length"
             )
-        if self.sequences > 1:
-            said.append(f"the {self.sequences:,} sequences are independent chains with one kernel")
         return tuple(said)
+
+    @property
+    def _independence(self) -> list[str]:
+        """That sequences are independent; this breaks a promise sooner than anything else."""
+        if self.sequences == 1:
+            return []
+        said = f"the {self.sequences:,} sequences are independent chains with one kernel"
+        if self.independent_groups is not None:
+            said += f", by the word of who fitted them: {self.independent_groups!r}"
+        if self.coupling is not None and self.coupling.pairs:
+            said += f", {'although' if self.coupling.seen else 'and'} {self.coupling.words}"
+        return [said]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -252,7 +275,7 @@ class ChainFit:
         return cls(**kept)
 
 
-_PARTS: dict[str, Any] = {"reading": Reading, "clock": Clock}  # fields that are no plain JSON
+_PARTS: dict[str, Any] = {"reading": Reading, "clock": Clock, "coupling": Coupling}  # fields that are no plain JSON
 
 
 def _whole_numbers(name: str, values: Any) -> np.ndarray:
@@ -354,6 +377,7 @@ def fit_chain(
     (('dry', 'wet'), [[0.5, 0.5], [1.0, 0.0]], 6)
     """
     from corrdp.tables.counting import count_triples
+    from corrdp.tables.grouping import count_pairs
     from corrdp.tables.source import Table, open_table
 
     orders = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
@@ -392,6 +416,11 @@ def fit_chain(
         counts, triples = noisy_counts(found, private_epsilon, order), np.zeros((0, 4), np.int64)
     else:
         _check_counts(found)
+    coupling = None
+    if group is not None and found.sequences > 1 and private_epsilon is None:
+        coupling = observe_coupling(
+            partial(count_pairs, data, str(state), orders, group, found.reading)
+        )
     fit = ChainFit(
         counts=counts,
         triples=triples,
@@ -411,6 +440,8 @@ def fit_chain(
         later=found.later if private_epsilon is None else None,
         public=public,
         runs=_longer_runs(data, found, texts, state, orders, group, order),
+        coupling=coupling,
+        independent_groups=independent_groups,
         reading=None if state is None else found.reading,
         clock=found.clock,
     )

@@ -1,0 +1,261 @@
+"""Do sequences that are taken for independent hang together?
+
+Chains hold on to their states, so that two independent ones look alike for long stretches. What
+tells is what comes next: where sequences are independent, the next state of one says nothing about
+the next state of the other at the same time, once the present states of both are known; and the
+present state of one says nothing about the next state of the other. In slices k with counts
+``n[k, r, c]``, the generalised Mantel-Haenszel statistic
+
+``S' V^-1 S,  S = sum_k n[k, r, c] - n[k, r] n[k, c] / n[k],  V = sum_k cov(rows) x cov(columns)``
+
+follows a chi-square law where rows and columns are independent in every slice,
+
+where
+
+- k is the pair of present states, r and c the next states (at the same time), or k and r are the
+  present and the next state of one sequence and c the present state of the other (one step later),
+- an index left out is summed over, and V is the hypergeometric covariance of S.
+
+Small slices do no harm, since S and V add up over them. States that are rare are pooled, by their
+own counts, until five counts are expected in each cell of the sum. Chains that remember more than
+one record, or have a season, make the statistic larger than the law says: where it accuses, the
+sequences are moved against each other in time, and the statistic is divided by its average over its
+degrees of freedom there (as genomic control does).
+
+References
+----------
+J. R. Landis, E. R. Heyman, G. G. Koch, "Average partial association in three-way contingency
+tables", International Statistical Review 46 (1978), 237-254; S. Holm, "A simple sequentially
+rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), 65-70; B. Devlin, K.
+Roeder, "Genomic control for association studies", Biometrics 55 (1999), 997-1004.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from corrdp.errors import ModelError, RefusedError
+from corrdp.models.chains.ratio_tests import (
+    LEVEL,
+    MIN_EXPECTED,
+    log_chi_square_tail,
+    p_in_words,
+)
+from corrdp.tables.tallies import PairCounts
+
+_MOST_CLASSES = 8  # of states; more would make V large and tell no more
+_MOVED = 20  # pairs moved in time that are enough to see how much larger the statistic is
+# which columns of cells make the slices (two), the rows and the columns
+_WAYS = {"together": (0, 2, 1, 3), "second leads": (0, 0, 1, 2), "first leads": (2, 2, 3, 0)}
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """What was seen of the dependence between sequences.
+
+    Attributes
+    ----------
+    groups, pairs : int
+        How many sequences there are, and how many pairs of them were tested.
+    first, second : str
+        The pair that hangs together most: of those that were seen to, the one with the largest
+        effect; of others, the one with the smallest p-value.
+    effect : float
+        Cramér's V of their states at the same time: for two states, the size of the correlation.
+    log10_p : float
+        Logarithm of its p-value, by Holm's correction for all tests of all pairs.
+
+    Examples
+    --------
+    >>> found = Coupling(3, 3, "EWR", "LGA", .74, -250.3)
+    >>> found.seen
+    True
+    >>> print(found.words)
+    EWR and LGA hang together: correlation 0.74 at the same time (p < 1e-250)
+    >>> Coupling.from_dict(found.to_dict()) == found
+    True
+    """
+
+    groups: int
+    pairs: int
+    first: str | None = None
+    second: str | None = None
+    effect: float = 0.0
+    log10_p: float = 0.0
+
+    def __post_init__(self) -> None:
+        numbers = (self.groups, self.pairs, self.effect, self.log10_p)
+        if not all(isinstance(n, int | float) and math.isfinite(n) for n in numbers):
+            raise ModelError(f"coupling of a fit must hold finite numbers, got {numbers!r}")
+
+    @property
+    def seen(self) -> bool:
+        """Whether sequences were seen to hang together, at level .01."""
+        return self.log10_p < math.log10(LEVEL)
+
+    @property
+    def words(self) -> str:
+        """The verdict."""
+        if not self.pairs:
+            return f"no two of the {self.groups:,} sequences could be compared at the same times"
+        if not self.seen:
+            return (
+                f"no two sequences are seen to hang together ({self.pairs:,} "
+                f"pair{'' if self.pairs == 1 else 's'} of {self.groups:,} sequences, "
+                f"{p_in_words(self.log10_p)})"
+            )
+        return (
+            f"{self.first} and {self.second} hang together: correlation {self.effect:.2f} at the "
+            f"same time ({p_in_words(self.log10_p)})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Coupling:
+        """Inverse of :meth:`to_dict`."""
+        try:
+            return cls(**data)
+        except TypeError:
+            raise ModelError(f"cannot read coupling from {data!r}") from None
+
+
+def observe_coupling(count: Callable[[int], PairCounts | None]) -> Coupling | None:
+    """Look for sequences that hang together.
+
+    Parameters
+    ----------
+    count : callable
+        Gives the counts of pairs: for 0 as they are, for other numbers with each sequence moved in
+        time by a distance that the number determines; None where times are unknown.
+    """
+    found = count(0)
+    if found is None:
+        return None
+    coupling = judge_pairs(found)
+    moved: list[np.ndarray] = []
+    for seed in range(1, _MOVED + 1):
+        if not coupling.seen or len(moved) >= _MOVED:
+            break
+        others = count(seed)
+        moved.extend(others.cells.values() if others is not None else ())
+    return judge_pairs(found, moved) if moved else coupling
+
+
+def judge_pairs(found: PairCounts, moved: Sequence[np.ndarray] = ()) -> Coupling:
+    """Test every pair, three ways each: at the same time, and one step later either way.
+
+    Parameters
+    ----------
+    found : PairCounts
+    moved : sequence of arrays
+        Cells of pairs that were moved against each other in time.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.integers(0, 2, 500)
+    >>> steps = np.column_stack([x[:-1], x[1:], x[:-1], x[1:], np.ones(499, int)])
+    >>> judge_pairs(PairCounts(2, (0, 1), {("a", "b"): steps})).seen
+    True
+    """
+    scales = {}
+    for name, ways in _WAYS.items():
+        ratios = [s / d for s, d in (_association(cells, *ways) for cells in moved) if d]
+        scales[name] = max(1.0, float(np.mean(ratios))) if ratios else 1.0
+    logs = {}  # of each pair, natural logarithms of p-values
+    for pair, cells in found.cells.items():
+        tests = ((scales[name], _association(cells, *ways)) for name, ways in _WAYS.items())
+        if said := [log_chi_square_tail(s / scale, d) for scale, (s, d) in tests if d]:
+            logs[pair] = said
+    if not logs:
+        return Coupling(found.groups, 0)
+    tests_left, adjusted, running = sum(map(len, logs.values())), {}, -math.inf
+    for pair in sorted(logs, key=lambda pair: min(logs[pair])):
+        running = max(running, min(0.0, (min(logs[pair]) + math.log(tests_left)) / math.log(10)))
+        adjusted[pair] = running
+        tests_left -= 1  # at least: of each pair only the best test counts
+    seen = [pair for pair, log10_p in adjusted.items() if log10_p < math.log10(LEVEL)]
+    effects = {pair: _cramers_v(found.cells[pair]) for pair in seen or list(adjusted)[:1]}
+    first, second = most = max(effects, key=lambda pair: effects[pair])
+    return Coupling(
+        found.groups, len(logs), str(first), str(second), effects[most], adjusted[most]
+    )
+
+
+def _association(
+    cells: np.ndarray, one: int, other: int, row: int, column: int
+) -> tuple[float, int]:
+    """Statistic and degrees of freedom of rows against columns within slices."""
+    times = cells[:, 4]
+    rows, columns = (_classes(cells[:, k], times) for k in (row, column))
+    r, c = rows.max() + 1, columns.max() + 1
+    if r < 2 or c < 2:
+        return 0.0, 0
+    slices = np.unique(cells[:, one] * (cells.max() + 1) + cells[:, other], return_inverse=True)[1]
+    table = np.zeros((slices.max() + 1, r, c))
+    np.add.at(table, (slices, rows, columns), times)
+    table = table[table.sum(axis=(1, 2)) > 1]
+    total = table.sum(axis=(1, 2))[:, None]
+    p, q = table.sum(axis=2) / total, table.sum(axis=1) / total
+    excess = (table - total[:, :, None] * p[:, :, None] * q[:, None, :]).sum(axis=0)
+    # the last row and column follow from the margins
+    cov_p = (_covariance(p)[:, :-1, :-1] * (total**2 / (total - 1))[:, :, None]).reshape(len(p), -1)
+    cov_q = _covariance(q)[:, :-1, :-1].reshape(len(q), -1)
+    spread = (cov_p.T @ cov_q).reshape(r - 1, r - 1, c - 1, c - 1).transpose(0, 2, 1, 3)
+    spread, excess = spread.reshape((r - 1) * (c - 1), -1), excess[:-1, :-1].ravel()
+    values, vectors = np.linalg.eigh(spread)
+    kept = values > 1e-9 * max(values[-1], 1e-300)
+    along = vectors[:, kept].T @ excess
+    return float((along**2 / values[kept]).sum()), int(kept.sum())
+
+
+def _covariance(p: np.ndarray) -> np.ndarray:
+    """Covariance of one draw from each of some laws."""
+    return p[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
+
+
+def _classes(values: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """States as classes, rare ones pooled; one class where no two are frequent enough."""
+    visits = np.bincount(values, times)
+    least = math.sqrt(MIN_EXPECTED * times.sum())  # of rows and of columns, so that cells have 5
+    order = np.argsort(-visits, kind="stable")
+    frequent = order[visits[order] >= least][:_MOST_CLASSES]
+    rest = visits.sum() - visits[frequent].sum()
+    last = len(frequent) if rest >= least else max(len(frequent) - 1, 0)
+    named = np.full(len(visits), last)
+    named[frequent] = np.arange(len(frequent))
+    return named[values]
+
+
+def _cramers_v(cells: np.ndarray) -> float:
+    """``sqrt(chi^2 / (n (min(r, c) - 1)))`` of the states at the same time."""
+    table = np.zeros(cells[:, [1, 3]].max(axis=0) + 1)
+    np.add.at(table, (cells[:, 1], cells[:, 3]), cells[:, 4])
+    table = table[table.any(axis=1)][:, table.any(axis=0)]
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    smaller = min(table.shape) - 1
+    if not smaller:
+        return 0.0
+    chi_square = ((table - expected) ** 2 / expected).sum()
+    return float(math.sqrt(chi_square / (table.sum() * smaller)))
+
+
+def refuse_coupled(model: Any) -> None:
+    """Refuse to release from a fit whose sequences were seen to hang together, unless accepted."""
+    fit = model.fitted
+    coupling = getattr(fit, "coupling", None)
+    if coupling is not None and coupling.seen and fit.independent_groups is None:
+        raise RefusedError(
+            f"the model takes the {fit.sequences:,} sequences for independent, and "
+            f"{coupling.words}: what is promised for one would leak through the others. Fit them "
+            "apart, or say at the fit why they are independent all the same "
+            "(independent_groups='reason')"
+        )
