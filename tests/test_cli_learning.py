@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
 
 from corrdp import MarkovChain, WindowChain, load_model
+from tests.tabular import write_csv
 from tests.test_cli import FIT, done, run, write_series
 
 
@@ -96,3 +98,101 @@ def test_hand_written_chain_names_its_states(home, tmp_path):
     assert refused.exit_code == 2
     assert "--state" in refused.output
     done(*ask, "--state", "steps > 0")
+
+
+def quarters(number: int) -> list[datetime]:
+    return [datetime(2024, 3, 30, 0, 15) + timedelta(minutes=15 * k) for k in range(number)]
+
+
+def test_fit_tells_time(tmp_path):
+    states = np.random.default_rng(0).integers(0, 2, 300).tolist()
+    rows = [(f"{t:%m/%d/%Y %I:%M %p}", s) for t, s in zip(quarters(300), states, strict=True)]
+    path = write_csv(tmp_path / "us.csv", ["t", "s"], [*rows[:100], *rows[120:]])
+    result = done("fit", path, "--state", "s", "--order", "t")
+    text = " ".join(result.output.split())
+    assert "time 2024-03-30 00:15 to 2024-04-02 03:00" in text
+    assert "usual step 15 minutes" in text
+    assert "read as %m/%d/%Y %I:%M %p" in text
+    assert "gaps 1 sequences 1" in text
+    assert "--no-gaps" not in result.stderr
+    path = write_csv(tmp_path / "de.csv", ["t", "s"], [("03/04/2024", 1), ("04/04/2024", 0)])
+    bad = run("fit", path, "--state", "s", "--order", "t")
+    assert bad.exit_code == 2
+    assert "say which it is (--order-format)" in bad.stderr
+    path = write_csv(tmp_path / "ab.csv", ["t", "s"], [("a", 1), ("b", 0)])
+    bad = run("fit", path, "--state", "s", "--order", "t")
+    assert bad.exit_code == 2
+    assert "name the format (--order-format)" in bad.stderr
+
+
+def test_fit_offers_events_without_gaps(tmp_path):
+    rng = np.random.default_rng(5)
+    times = np.cumsum(rng.lognormal(3, 1.5, 300).round() + 1)
+    rows = [(t, int(s)) for t, s in zip(times, rng.integers(0, 2, 300), strict=True)]
+    path = write_csv(tmp_path / "t.csv", ["t", "s"], rows)
+    asked = ("fit", path, "--state", "s", "--order", "t")
+    said = " ".join(done(*asked).stderr.split())
+    assert "of 299 steps in time" in said
+    assert "use --no-gaps" in said
+    result = done(*asked, "--no-gaps")
+    assert "--no-gaps" not in result.stderr
+    assert "not looked for: events in order" in " ".join(result.output.split())
+
+
+def test_fit_asks_for_bins_of_a_measurement(tmp_path):
+    rng = np.random.default_rng(6)
+    walk = np.cumsum(rng.normal(0, 0.3, 400)) % 10
+    rows = [(t, round(float(v), 3)) for t, v in enumerate(walk)]
+    path = write_csv(tmp_path / "t.csv", ["t", "kWh"], rows)
+    bad = run("fit", path, "--state", "kWh", "--order", "t")
+    assert bad.exit_code == 2
+    assert "Did you mean --state 'kWh > 2.5', or --bins 4" in bad.stderr
+    model = tmp_path / "model.json"
+    asked = ("fit", path, "--state", "kWh", "--order", "t", "--bins", 4)
+    bad = run(*asked)
+    assert bad.exit_code == 2
+    assert "--bins 4 needs --range LOW:HIGH" in bad.stderr
+    done(*asked, "--range", "0:10", "-o", model)
+    chain = load_model(model)
+    assert chain.states == (0, 1, 2, 3)
+    expected = np.minimum(walk.round(3) // 2.5, 3).astype(int)
+    assert chain.fitted.counts.tolist() == MarkovChain.fit(expected).fitted.counts.tolist()
+    done("release", path, "--model", model, "--query", "count:2", "--epsilon", 1)
+    private = tmp_path / "private.json"
+    done(*asked, "--range", "-5:20", "--private-epsilon", 1, "-o", private)
+    assert load_model(private).states == (0, 1, 2, 3)
+
+
+def test_fit_leaves_rows_out(tmp_path):
+    rows = [(t, int(t % 3 == 0), t % 10 != 4) for t in range(100)]
+    path = write_csv(tmp_path / "t.csv", ["t", "s", "ok"], rows)
+    model = tmp_path / "model.json"
+    done("fit", path, "--state", "s", "--order", "t", "--where", "ok", "-o", model)
+    fit = load_model(model).fitted
+    assert (fit.rows, fit.breaks, fit.span) == (90, 10, 100)
+    bad = run("fit", path, "--state", "s", "--where", "(SELECT true)")
+    assert bad.exit_code == 2
+    release = ("--model", model, "--query", "count:1", "--epsilon", 1)
+    bad = run("release", path, *release)
+    assert bad.exit_code == 2
+    assert "10 of 100 rows of" in bad.stderr
+    assert "leave them out of this file too" in bad.stderr
+    kept = write_csv(tmp_path / "kept.csv", ["t", "s", "ok"], [row for row in rows if row[2]])
+    done("release", kept, *release)
+
+
+def test_groups_that_hang_together_need_a_reason(tmp_path):
+    rng = np.random.default_rng(7)
+    common = rng.integers(0, 2, 400)
+    rows = [(who, t, int(x)) for who in "ab" for t, x in enumerate(common)]
+    path = write_csv(tmp_path / "t.csv", ["who", "t", "s"], rows)
+    model = tmp_path / "model.json"
+    asked = ("fit", path, "--state", "s", "--order", "t", "--group", "who", "-o", model)
+    result = done(*asked)
+    assert "a and b hang together: correlation 1.00" in " ".join(result.output.split())
+    release = ("release", path, "--model", model, "--query", "count:1", "--epsilon", 1)
+    refused = run(*release)
+    assert refused.exit_code == 3
+    assert "--independent-groups 'reason'" in refused.stderr
+    done(*asked, "--independent-groups", "twins, by design")
+    assert "'twins, by design'" in " ".join(done(*release).output.split())

@@ -270,9 +270,7 @@ def test_a_clock_that_is_set_back_is_named(tmp_path):
     with pytest.raises(DataError, match=r"clocks of America/New_York were set back on 2024-11-03"):
         fitted(path, timezone="America/New_York")
     # with that hour left out, the rest is one gap of two hours and a half
-    found = fitted(
-        path, timezone="America/New_York", where="NOT (hour(t) = 1 AND day(t) = 3)"
-    )
+    found = fitted(path, timezone="America/New_York", where="NOT (hour(t) = 1 AND day(t) = 3)")
     assert (found.breaks, found.rows, found.span) == (1, 296, 300)
 
 

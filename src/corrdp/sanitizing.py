@@ -23,6 +23,7 @@ from corrdp.queries import Series, is_missing
 from corrdp.reading import expressions, listed, missing_text, what_is_read
 from corrdp.releasing import check_promise
 from corrdp.results.series import Sanitized, SeriesCalibration
+from corrdp.tables.counting import check_kept
 from corrdp.tables.source import Table, open_table
 
 _SHOWN = 40  # characters: a whole sequence in the place of a record is not repeated
@@ -265,6 +266,7 @@ def prepare_series(
 def _values(calibration: SeriesCalibration, data: Any, state: str | None) -> list[Any]:
     if isinstance(data, Table):
         (expression,) = expressions(calibration.model, calibration.query, state)
+        check_kept(data, getattr(calibration.model.fitted, "reading", None))
         return data.collect(data.pick(state=expression))["state"].to_pylist()
     return data.tolist() if isinstance(data, np.ndarray) else list(data)
 

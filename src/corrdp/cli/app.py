@@ -29,6 +29,15 @@ BAD_INPUT, REFUSED = 2, 3
 # errors advise in Python; on the command line the same advice reads
 _AS_OPTIONS = {
     'missing="skip"': "--skip-missing",
+    "(order_format)": "(--order-format)",
+    "(timezone)": "(--timezone)",
+    "(where)": "(--where)",
+    "state='": "--state '",
+    "bins=": "--bins ",
+    "(value_range)": "(--range LOW:HIGH)",
+    "value_range=(low, high)": "--range LOW:HIGH",
+    "value_range": "--range",
+    "independent_groups='reason'": "--independent-groups 'reason'",
     "name it in missing=": "name it with --missing",
     "method='best'": "--method best",
     "Count(where=...)": "--query count:CONDITION",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corrdp.cli.show import as_json, save_picture, show_files, warn_about_fit, working
+from corrdp.cli.show import as_json, save_picture, show_files, warn, warn_about_fit, working
 from corrdp.cli.show_models import (
     show_chain,
     show_diagnostics,
@@ -39,56 +39,47 @@ def _written(output: Path | None, picture: Path | None) -> None:
     show_files([path for path in (output, picture) if path is not None])
 
 
+def named_states(texts: list[str]) -> list[Any]:
+    """A list of states as it is written on the command line."""
+    from corrdp.cli.asking import literal
+
+    return [_TRUTH.get(text.lower(), literal(text)) for text in texts]
+
+
 def chain(
     file: str,
-    state: str,
-    order_by: list[str],
-    group: str | None,
+    options: dict[str, Any],
     missing: list[str],
     output: Path | None,
     picture: Path | None,
-    order: int,
-    private_epsilon: float | None,
-    states: list[str] | None,
-    structural_zeros: bool,
-    public: bool,
     engine: str,
     json: bool,
 ) -> None:
-    """A Markov chain from the rows of a series."""
-    from corrdp.cli.asking import literal
+    """A Markov chain from the rows of a series; ``options`` are those of ``MarkovChain.fit``."""
     from corrdp.models.chains.diagnostics import diagnose
     from corrdp.models.chains.markov import MarkovChain
 
     with working(f"counting transitions in {file}"):
         table = open_table(file, missing, engine)
-        model = MarkovChain.fit(
-            table,
-            state=state,
-            order_by=order_by,
-            group=group,
-            order=order,
-            zeros="structural" if structural_zeros else "chance",
-            private_epsilon=private_epsilon,
-            states=None if states is None else [_TRUTH.get(t.lower(), literal(t)) for t in states],
-            public=public,
-        )
+        model = MarkovChain.fit(table, **options)
     if output is not None:
         model.save(output)
     if picture is not None:
         save_picture(diagnose(model).plot(), picture)
+    private = model.fitted.private_epsilon is not None
     if json:
         print(as_json(model))
     else:
         show_chain(model, output)
         with working(f"testing the chain on {file}"):
-            diagnostics = diagnose(model, None if group is None else table)
+            diagnostics = diagnose(model, None if model.fitted.group is None else table)
         show_diagnostics(diagnostics)
-        if order == 1 and private_epsilon is None:
+        if options["order"] == 1 and not private:
             with working("comparing orders"):
                 show_orders(model)
         show_files([] if picture is None else [picture])
-    if not public and private_epsilon is None:
+    warn(model.fitted.warnings)
+    if not model.fitted.public and not private:
         warn_about_fit()
 
 

@@ -33,9 +33,59 @@ def fit(
             rich_help_panel=_SERIES,
         ),
     ] = None,
+    order_format: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="How the times of an order column are written, such as '%m/%d/%Y %I:%M %p'; once "
+            "for each column, recognised if left out.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option(
+            help="Zone of local times, such as Europe/Berlin: a clock change is then no gap.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None,
+    no_gaps: Annotated[
+        bool,
+        typer.Option(
+            "--no-gaps",
+            help="The rows are events in order: each is the next step, however long after.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = False,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            help="SQL condition; other rows are left out and leave a gap. Which ones is public.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None,
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            help="Make the states of a measurement: so many bins over --range.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None,
+    value_range: Annotated[
+        str | None,
+        typer.Option(
+            "--range", help="LOW:HIGH, the public range of --bins.", rich_help_panel=_SERIES
+        ),
+    ] = None,
     group: Annotated[
         str | None,
         typer.Option(help="Column that tells independent sequences, or families, apart."),
+    ] = None,
+    independent_groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Why the groups are independent, though they were seen to hang together.",
+            rich_help_panel=_SERIES,
+        ),
     ] = None,
     missing: Missing = None,
     output: Annotated[
@@ -171,6 +221,13 @@ def fit(
     kind = _kind(state, columns, value, edges, linkage)
     given = {
         "order": order,
+        "order_format": order_format or None,
+        "timezone": timezone,
+        "no_gaps": no_gaps or None,
+        "where": where,
+        "bins": bins,
+        "range": value_range,
+        "independent_groups": independent_groups,
         "markov_order": None if markov_order == 1 else markov_order,
         "private_epsilon": private_epsilon,
         "states": states,
@@ -190,12 +247,24 @@ def fit(
 
     texts = missing_texts(missing, MISSING_TEXT)
     if kind == "series":
-        assert state is not None
-        fitting.chain(
-            file, state, words(order or ""), group, texts, output, picture, markov_order,
-            private_epsilon, None if states is None else words(states), structural_zeros, public,
-            engine, json,
-        )  # fmt: skip
+        options = {
+            "state": state,
+            "order_by": words(order or ""),
+            "order_format": order_format,
+            "timezone": timezone,
+            "gaps": not no_gaps,
+            "where": where,
+            "bins": bins,
+            "value_range": None if value_range is None else pair("--range", value_range),
+            "group": group,
+            "independent_groups": independent_groups,
+            "order": markov_order,
+            "zeros": "structural" if structural_zeros else "chance",
+            "private_epsilon": private_epsilon,
+            "states": None if states is None else fitting.named_states(words(states)),
+            "public": public,
+        }
+        fitting.chain(file, options, texts, output, picture, engine, json)
     elif kind == "families":
         interval = None if secret_range is None else pair("--secret-range", secret_range)
         names = None if columns is None else words(columns)
@@ -234,8 +303,9 @@ def _kind(state: Any, columns: Any, value: Any, edges: Any, linkage: bool) -> st
 
 
 _OWN = {
-    "series": {"order", "markov_order", "private_epsilon", "states", "structural_zeros", "public",
-               "group"},
+    "series": {"order", "order_format", "timezone", "no_gaps", "where", "bins", "range",
+               "independent_groups", "markov_order", "private_epsilon", "states",
+               "structural_zeros", "public", "group"},
     "families": {"secret_range", "role", "group", "siblings"},
     "networks": {"id"},
     "pedigrees": {"snp", "frequency"},

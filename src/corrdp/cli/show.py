@@ -64,7 +64,14 @@ def print_title(text: str) -> None:
 
 def warn_about_fit() -> None:
     """Say on stderr that fitting is itself a leak."""
-    Console(stderr=True, markup=False, highlight=False).print(Text(FIT_WARNING, style="yellow"))
+    warn([FIT_WARNING])
+
+
+def warn(texts: Iterable[str]) -> None:
+    """Say something on stderr."""
+    console = Console(stderr=True, markup=False, highlight=False)
+    for text in texts:
+        console.print(Text(text, style="yellow"))
 
 
 def save_picture(ax: Axes, path: Path) -> None:

@@ -12,6 +12,7 @@ from corrdp.cli.show import facts_table, print_parts, print_title
 
 if TYPE_CHECKING:
     from corrdp.models.chains.diagnostics import Diagnostics
+    from corrdp.models.chains.fitting import ChainFit
     from corrdp.models.chains.markov import MarkovChain
     from corrdp.models.chains.window import WindowChain
     from corrdp.models.gaussian.records import GaussianRecords
@@ -73,9 +74,10 @@ def show_chain(chain: MarkovChain | WindowChain, output: Path | None) -> None:
         print_parts(f"{len(chain.states)} states: {', '.join(map(str, chain.states))}")
     facts = [
         ("rows", f"{fit.rows:,}"),
-        ("missing", f"{fit.missing:,}"),
-        ("breaks", f"{fit.breaks:,}"),
-        ("sequences", f"{fit.sequences:,}, the longest of {fit.longest:,} steps"),
+        ("missing", f"{fit.missing:,}" + (", each of which breaks the chain" * (fit.missing > 0))),
+        *_time_facts(fit),
+        ("sequences", f"{fit.sequences:,}, the longest of {fit.longest:,} rows"),
+        *_group_facts(fit),
         *(
             [("Birkhoff diameter", f"{diameter:.6g}")]
             if isinstance(diameter := getattr(chain, "diameter", None), float)
@@ -86,6 +88,38 @@ def show_chain(chain: MarkovChain | WindowChain, output: Path | None) -> None:
     if output is not None:
         facts.append(("written", str(output)))
     print_parts(facts_table(facts))
+    if fit.coupling is not None and fit.coupling.seen and fit.independent_groups is None:
+        print_parts(
+            Text(
+                f"warning: {fit.coupling.words}; a release will be refused unless the fit says why "
+                "the groups are independent all the same (--independent-groups 'reason')",
+                style="bold red",
+            )
+        )
+
+
+def _time_facts(fit: ChainFit) -> list[tuple[str, str]]:
+    """First and last time, the usual step, clock changes and gaps."""
+    if fit.clock is None:
+        return [("time", "the order of the rows; gaps cannot be seen")]
+    clock, reading = fit.clock, fit.reading
+    assert reading is not None
+    facts = [("time", clock.words), ("usual step", clock.step)]
+    if forms := ", ".join(form for form in reading.formats if form):
+        facts.append(("read as", forms))
+    if clock.changes:
+        days = ", ".join(f"{moment:%Y-%m-%d}" for moment in clock.changes[:_SHOWN])
+        facts.append(("clock changes", f"{len(clock.changes):,} ({days}), which are no gaps"))
+    gaps = f"{fit.breaks:,}" if reading.gaps else "not looked for: events in order"
+    return [*facts, ("gaps", gaps)]
+
+
+def _group_facts(fit: ChainFit) -> list[tuple[str, str]]:
+    """Whether the sequences hang together, and why they are independent all the same."""
+    facts = [] if fit.coupling is None else [("together", fit.coupling.words)]
+    if fit.independent_groups is not None:
+        facts.append(("independent", fit.independent_groups))
+    return facts
 
 
 def show_diagnostics(diagnostics: Diagnostics) -> None:

@@ -80,7 +80,7 @@ def count_triples(
     found = table.collect(_walk(rows, pace, list(groups), middle).limit(MAX_RUNS + 1))
     check_number_of_runs(found.num_rows)
     if not found.num_rows:
-        raise DataError(f"no row of {table.path} satisfies where={reading.where!r}")
+        raise DataError(f"no row of {table.path} satisfies `{reading.where}` (where)")
     _check_places(table, found, rows, pace, orders | groups)
     counted = replace(_counts(found), clock=pace.clock(first, last), reading=pace.reading)
     if not counted.breaks:
@@ -102,7 +102,7 @@ def rows_in_order(
     picked = table.pick(state=state, **orders, **groups, **kept)
     if kept and not picked.schema()["kept"].is_boolean():
         raise DataError(
-            f"where={reading.where!r} is of type {picked.schema()['kept']}, not a condition; "
+            f"`{reading.where}` (where) is of type {picked.schema()['kept']}, not a condition; "
             f'write for example "{reading.where} > 0"'
         )
     records = _with_plain_state(table, picked, state)
@@ -414,6 +414,24 @@ def histogram(table: Table, expression: str) -> Tally[dict[Any, int]]:
             f'expression such as "floor({expression} / 10)"'
         )
     return Tally(cells, missing + sum(cells.values()), missing)
+
+
+def check_kept(table: Table, reading: Reading | None) -> None:
+    """Refuse a table that holds rows which the reading of a fit leaves out: no law speaks of them.
+
+    Parameters
+    ----------
+    table : Table
+    reading : Reading or None
+    """
+    if reading is None or reading.where is None:
+        return
+    found = count_where(table, reading.where)
+    if out := found.rows - found.value:
+        raise DataError(
+            f"in {out:,} of {found.rows:,} rows of {table.path} `{reading.where}` does not hold; "
+            "the model was fitted without such rows: leave them out of this file too"
+        )
 
 
 def _tally(table: Table, picked: Any, value: Any, answer: Any) -> Tally[int]:

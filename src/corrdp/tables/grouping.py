@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,31 +75,30 @@ def _direct_steps(rows: Any, pace: Pace) -> Any:
     return walked.filter(walked["state"].notnull() & walked["state_1"].notnull() & ~broken)
 
 
-def count_pairs(
+def pair_counter(
     table: Table,
     state: str,
     order_by: Sequence[str],
     group: str,
     reading: Reading = Reading(),
-    moved: int = 0,
-) -> PairCounts | None:
-    """Count what pairs of groups do at the same times.
+) -> Callable[[int], PairCounts] | None:
+    """A function that counts what pairs of groups do at the same times.
 
     All pairs of up to 20 groups; of more groups, a seeded sample that shares times with one of
-    them. One pass over the ends of all groups, one over the rows of those that are compared.
+    them. One pass over the ends of all groups; each call reads the rows of those that are compared.
 
     Parameters
     ----------
     table, state, order_by, group, reading
         As in :func:`count_triples`, which also checks that the order is clear.
-    moved : int
-        Move each group in time by a number of usual steps of its own, drawn with this seed: what
-        is left in common is no dependence at the same time. 0 moves none.
 
     Returns
     -------
-    PairCounts or None
-        None without order columns: nobody knows which rows belong to the same time.
+    callable or None
+        Called with 0 it counts rows as they are; with another number each group is first moved in
+        time by a distance of its own, drawn with that seed: what is then left in common is no
+        dependence at the same time. None without order columns: nobody knows which rows belong to
+        the same time.
 
     Examples
     --------
@@ -108,7 +107,7 @@ def count_pairs(
     >>> from corrdp.tables.source import open_table
     >>> path = Path(tempfile.mkdtemp()) / "walk.csv"
     >>> _ = path.write_text("who,t,s\\n1,1,a\\n1,2,b\\n1,3,b\\n2,2,b\\n2,3,a\\n2,4,a\\n")
-    >>> found = count_pairs(open_table(path), "s", ["t"], group="who")
+    >>> found = pair_counter(open_table(path), "s", ["t"], "who")(0)
     >>> found.groups, found.cells[1, 2].tolist()
     (2, [[1, 1, 1, 0, 1]])
     """
@@ -117,42 +116,47 @@ def count_pairs(
         return None
     ends = rows.group_by("series").aggregate(first=rows["major"].min(), last=rows["major"].max())
     found = table.collect(ends.order_by("series"))
-    names = found["series"].to_pylist()
     first, last = found["first"].to_numpy(), found["last"].to_numpy()
     chosen = _sharing(first, last)
-    compared = [names[k] for k in chosen]
-    steps = _direct_steps(rows.filter(rows["series"].isin(compared)), pace)
+    names = [found["series"][int(k)].as_py() for k in chosen]
+    span = (last[chosen] - first[chosen]).max()
+    steps = _direct_steps(rows.filter(rows["series"].isin(names)), pace)
     keys = [name for name in pace.place if name != "position"]
     steps = steps.select("series", "state_1", "state", *keys)
-    if moved and pace.usual is not None:
-        span = (last[chosen] - first[chosen]).max() / pace.usual
-        turns = np.random.default_rng(moved).permutation(len(chosen)) + 0.5
-        by = [round(0.8 * span * turn / len(chosen)) * pace.usual for turn in turns]
-        steps = steps.mutate(
-            major=steps["major"] + steps["series"].cases(*zip(compared, by, strict=True), else_=0)
-        )
+
+    def count(moved: int) -> PairCounts:
+        here = steps
+        if moved and pace.usual is not None:
+            turns = np.random.default_rng(moved).permutation(len(names)) + 0.5
+            by = (round(0.8 * turn / len(names) * span / pace.usual) * pace.usual for turn in turns)
+            away = here["series"].cases(*zip(names, by, strict=True), else_=0)
+            here = here.mutate(major=here["major"] + away)
+        return PairCounts(found.num_rows, *_met(table, here, keys))
+
+    return count
+
+
+_MOVES = ("state_1", "state", "state_1_right", "state_right")
+
+
+def _met(table: Table, steps: Any, keys: list[str]) -> tuple[tuple[Any, ...], dict[Any, Any]]:
+    """States, and the cells of each pair of groups that made steps at the same times."""
     other = steps.view()
     met = steps.join(
         other, [steps["series"] < other["series"], *(steps[k] == other[k] for k in keys)]
     )
-    columns = ("state_1", "state", "state_1_right", "state_right")
-    tally = met.group_by("series", "series_right", *columns).aggregate(n=met.count())
+    tally = met.group_by("series", "series_right", *_MOVES).aggregate(n=met.count())
     seen = table.collect(tally.limit(MAX_RUNS + 1))
     check_number_of_runs(seen.num_rows)
     if not seen.num_rows:
-        return PairCounts(len(names), (), {})
-    states, codes = state_codes(seen[name] for name in columns)
+        return (), {}
+    states, codes = state_codes(seen[name] for name in _MOVES)
     cells = np.column_stack([codes, seen["n"].to_numpy()]).astype(np.int64)
-    pairs = list(
-        zip(seen["series"].to_pylist(), seen["series_right"].to_pylist(), strict=True)
-    )
-    numbers: dict[Any, list[int]] = {}
-    for number, pair in enumerate(pairs):
-        numbers.setdefault(pair, []).append(number)
-    sorted_cells = {
-        pair: cells[rows][np.lexsort(cells[rows][:, 3::-1].T)] for pair, rows in numbers.items()
-    }
-    return PairCounts(len(names), states, dict(sorted(sorted_cells.items())))
+    sides = (seen[name].to_pylist() for name in ("series", "series_right"))
+    places: dict[Any, list[int]] = {}
+    for place, pair in enumerate(zip(*sides, strict=True)):
+        places.setdefault(pair, []).append(place)
+    return states, {pair: np.array(sorted(cells[places[pair]].tolist())) for pair in sorted(places)}
 
 
 def _sharing(first: np.ndarray, last: np.ndarray, most: int = 20) -> np.ndarray:

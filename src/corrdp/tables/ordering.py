@@ -178,7 +178,11 @@ def placed(
         if first.kind != "moment" or (usual is not None and usual % DAY == 0):
             raise DataError(
                 "timezone is for local times of day without an offset; leave it out: "
-                + ("these are " + _NAMES[first.kind] if first.kind != "moment" else "these are days")
+                + (
+                    "these are " + _NAMES[first.kind]
+                    if first.kind != "moment"
+                    else "these are days"
+                )
             )
         records, doubled = in_utc(table, records, reading.timezone)
     formats = tuple(column.form for column in columns)
@@ -247,9 +251,7 @@ def _with_rank(records: Any, column: str, ranks: Any) -> Any:
     return records.left_join(ranks, records[column] == ranks["value"]).drop("value")
 
 
-def _usual_step(
-    table: Table, records: Any, group: list[str], radix: int | None
-) -> float | None:
+def _usual_step(table: Table, records: Any, group: list[str], radix: int | None) -> float | None:
     """The (lower) median of the positive steps of ``major`` in the first rows."""
     import ibis
 

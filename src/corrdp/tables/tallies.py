@@ -191,7 +191,9 @@ def bin_expression(value: str, bins: int, value_range: Any) -> str:
     if not (math.isfinite(low) and math.isfinite(width) and width > 0):
         raise DataError(f"value_range must be a low and a higher number, got {value_range!r}")
     low_text = f"- {low!r}" if low >= 0 else f"+ {-low!r}"
-    return f"CAST(least(greatest(floor((({value}) {low_text}) / {width!r}), 0), {bins - 1}) AS BIGINT)"
+    return (
+        f"CAST(least(greatest(floor((({value}) {low_text}) / {width!r}), 0), {bins - 1}) AS BIGINT)"
+    )
 
 
 def check_number_of_runs(number: int) -> None:

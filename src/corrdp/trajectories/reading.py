@@ -13,6 +13,7 @@ import numpy as np
 from corrdp.errors import DataError, InputError
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.source import Table, open_table
+from corrdp.tables.time import read_time
 from corrdp.trajectories.checking import check_range, rows_listed
 from corrdp.trajectories.points import Trajectories
 from corrdp.trajectories.splitting import split_points
@@ -42,8 +43,8 @@ def read_trajectories(
     path : str, Path or Table
         CSV (also gzipped) or Parquet.
     user, time, lat, lng : str
-        Columns, or SQL expressions over the columns of one row. A time is a date with a time, a
-        date, or a number of seconds.
+        Columns, or SQL expressions over the columns of one row. A time is a date with a time or a
+        date, written in one of the formats of :mod:`corrdp.tables.time`, or a number of seconds.
     label : str, optional
         A column of places; ``lat`` and ``lng`` are then not read.
     split, duplicates, places
@@ -73,7 +74,10 @@ def read_trajectories(
     _check_separated(table)
     columns = {"user": user, "time": time}
     columns |= {"lat": lat, "lng": lng} if label is None else {"label": label}
-    read = table.collect(table.pick(**columns))
+    picked = table.pick(**columns)
+    if picked.schema()["time"].is_string():
+        picked = picked.mutate(time=read_time(table, picked, "time", time).value)
+    read = table.collect(picked)
     for name, column in columns.items():
         if read[name].null_count:
             absent = np.flatnonzero(read[name].is_null().to_numpy()) + 1

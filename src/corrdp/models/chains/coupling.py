@@ -16,6 +16,7 @@ where
   present and the next state of one sequence and c the present state of the other (one step later),
 - an index left out is summed over, and V is the hypergeometric covariance of S.
 
+Small p-values are worked out with the exponentially tilted law instead, see :func:`_tilted`.
 Small slices do no harm, since S and V add up over them. States that are rare are pooled, by their
 own counts, until five counts are expected in each cell of the sum. Chains that remember more than
 one record, or have a season, make the statistic larger than the law says: where it accuses, the
@@ -48,7 +49,9 @@ from corrdp.models.chains.ratio_tests import (
 )
 from corrdp.tables.tallies import PairCounts
 
-_MOST_CLASSES = 8  # of states; more would make V large and tell no more
+_MOST_CLASSES = 5  # of states; more would make V large and tell little more
+_DOUBT = 1e-3  # smaller p-values are worked out with the tilted statistic
+_NEWTON = 60
 _MOVED = 20  # pairs moved in time that are enough to see how much larger the statistic is
 # which columns of cells make the slices (two), the rows and the columns
 _WAYS = {"together": (0, 2, 1, 3), "second leads": (0, 0, 1, 2), "first leads": (2, 2, 3, 0)}
@@ -127,25 +130,21 @@ class Coupling:
             raise ModelError(f"cannot read coupling from {data!r}") from None
 
 
-def observe_coupling(count: Callable[[int], PairCounts | None]) -> Coupling | None:
+def observe_coupling(count: Callable[[int], PairCounts]) -> Coupling:
     """Look for sequences that hang together.
 
     Parameters
     ----------
     count : callable
-        Gives the counts of pairs: for 0 as they are, for other numbers with each sequence moved in
-        time by a distance that the number determines; None where times are unknown.
+        See :func:`corrdp.tables.grouping.pair_counter`.
     """
     found = count(0)
-    if found is None:
-        return None
     coupling = judge_pairs(found)
     moved: list[np.ndarray] = []
     for seed in range(1, _MOVED + 1):
         if not coupling.seen or len(moved) >= _MOVED:
             break
-        others = count(seed)
-        moved.extend(others.cells.values() if others is not None else ())
+        moved.extend(count(seed).cells.values())
     return judge_pairs(found, moved) if moved else coupling
 
 
@@ -185,9 +184,7 @@ def judge_pairs(found: PairCounts, moved: Sequence[np.ndarray] = ()) -> Coupling
     seen = [pair for pair, log10_p in adjusted.items() if log10_p < math.log10(LEVEL)]
     effects = {pair: _cramers_v(found.cells[pair]) for pair in seen or list(adjusted)[:1]}
     first, second = most = max(effects, key=lambda pair: effects[pair])
-    return Coupling(
-        found.groups, len(logs), str(first), str(second), effects[most], adjusted[most]
-    )
+    return Coupling(found.groups, len(logs), str(first), str(second), effects[most], adjusted[most])
 
 
 def _association(
@@ -212,9 +209,49 @@ def _association(
     spread = (cov_p.T @ cov_q).reshape(r - 1, r - 1, c - 1, c - 1).transpose(0, 2, 1, 3)
     spread, excess = spread.reshape((r - 1) * (c - 1), -1), excess[:-1, :-1].ravel()
     values, vectors = np.linalg.eigh(spread)
-    kept = values > 1e-9 * max(values[-1], 1e-300)
-    along = vectors[:, kept].T @ excess
-    return float((along**2 / values[kept]).sum()), int(kept.sum())
+    kept = vectors[:, values > 1e-9 * max(values[-1], 1e-300)]
+    along, degrees = excess @ kept, kept.shape[1]
+    statistic = float((along**2 / np.diag(kept.T @ spread @ kept)).sum())
+    if log_chi_square_tail(statistic, max(degrees, 1)) < math.log(_DOUBT):
+        statistic = min(statistic, _tilted(p, q, total[:, 0], along, kept))
+    return statistic, degrees
+
+
+def _tilted(
+    p: np.ndarray, q: np.ndarray, total: np.ndarray, excess: np.ndarray, kept: np.ndarray
+) -> float:
+    """``2 max_h (h'S - sum_k n[k] ln E exp(h'f))``, f being what one step adds to S.
+
+    By Chernoff's bound ``exp(-value / 2)`` bounds the tail of S, which S' V^-1 S does not where
+    few steps make up S: these are all that sticky chains have.
+    """
+    r, c = p.shape[1], q.shape[1]
+    apart = (np.eye(n)[None] - law[:, None] for n, law in ((r, p), (c, q)))
+    rows, columns = (each[:, :, :-1] for each in apart)
+    pairs = np.einsum("kxa,kyb->kxyab", rows, columns).reshape(len(p), r * c, -1) @ kept
+    law = np.log(np.maximum(p[:, :, None] * q[:, None, :], 1e-300)).reshape(len(p), -1)
+    tilt, step, value = np.zeros(len(excess)), np.zeros(len(excess)), -math.inf
+    for _ in range(_NEWTON):
+        logs = law + pairs @ tilt
+        high = logs.max(axis=1)
+        weights = np.exp(logs - high[:, None])
+        mass = weights.sum(axis=1)
+        found = float(tilt @ excess - total @ (high + np.log(mass)))
+        if found < value:
+            step = step / 2
+            tilt = tilt - step
+            continue
+        gain, value = found - value, found
+        weights /= mass[:, None]
+        mean = np.einsum("kx,kxd->kd", weights, pairs)
+        bend = np.einsum("k,kx,kxd,kxe->de", total, weights, pairs, pairs, optimize=True)
+        bend -= (mean * total[:, None]).T @ mean
+        bend += 1e-9 * np.trace(bend) * np.eye(len(bend))
+        if gain < 1e-6 * value:
+            break
+        step = np.linalg.solve(bend, excess - total @ mean)
+        tilt = tilt + step
+    return 2 * max(value, 0.0)
 
 
 def _covariance(p: np.ndarray) -> np.ndarray:

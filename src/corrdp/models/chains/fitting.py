@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +197,10 @@ class ChainFit:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a user of the estimate takes for granted, in words."""
-        said = [*self._independence, f"the kernel was estimated from {self.transitions:,} transitions"]
+        said = [
+            *self._independence,
+            f"the kernel was estimated from {self.transitions:,} transitions",
+        ]
         if self.public:
             said.append("the data of the fit are public, and the released data follow the same law")
         elif self.private_epsilon is None:
@@ -251,7 +253,7 @@ class ChainFit:
         return (
             f"{self.breaks:,} of {steps:,} steps in time ({100 * self.breaks / steps:.1f} %) are "
             f"longer than the usual one, {self.clock.step}, and nothing was counted across them; "
-            "if the rows are events in order rather than a clock, fit with gaps=False (--no-gaps)",
+            "if the rows are events in order rather than a clock, use --no-gaps (gaps=False)",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -275,7 +277,11 @@ class ChainFit:
         return cls(**kept)
 
 
-_PARTS: dict[str, Any] = {"reading": Reading, "clock": Clock, "coupling": Coupling}  # fields that are no plain JSON
+_PARTS: dict[str, Any] = {
+    "reading": Reading,
+    "clock": Clock,
+    "coupling": Coupling,
+}  # fields that are no plain JSON
 
 
 def _whole_numbers(name: str, values: Any) -> np.ndarray:
@@ -377,7 +383,7 @@ def fit_chain(
     (('dry', 'wet'), [[0.5, 0.5], [1.0, 0.0]], 6)
     """
     from corrdp.tables.counting import count_triples
-    from corrdp.tables.grouping import count_pairs
+    from corrdp.tables.grouping import pair_counter
     from corrdp.tables.source import Table, open_table
 
     orders = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
@@ -418,9 +424,8 @@ def fit_chain(
         _check_counts(found)
     coupling = None
     if group is not None and found.sequences > 1 and private_epsilon is None:
-        coupling = observe_coupling(
-            partial(count_pairs, data, str(state), orders, group, found.reading)
-        )
+        count = pair_counter(data, str(state), orders, group, found.reading)
+        coupling = None if count is None else observe_coupling(count)
     fit = ChainFit(
         counts=counts,
         triples=triples,
