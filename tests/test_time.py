@@ -17,6 +17,7 @@ from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.diagnostics import diagnose
 from corrdp.tables.clock import Clock, Reading, step_in_words
 from corrdp.tables.source import open_table
+from corrdp.trajectories.reading import read_trajectories
 
 STICKY = MarkovChain([[0.95, 0.05], [0.05, 0.95]], 1200)
 WALK = np.asarray(STICKY.sample(np.random.default_rng(1)))
@@ -359,3 +360,16 @@ def test_words_for_steps():
         assert step_in_words(step, "microsecond") == words
     assert step_in_words(3, "month") == "3 months"
     assert Clock("number", 1, 9, None).step == "unknown"
+
+
+def test_trajectories_read_the_same_formats(tmp_path):
+    lines = [f"{m:%m/%d/%Y %I:%M %p},39.9,116.{k},1" for k, m in enumerate(QUARTERS[:30])]
+    path = tmp_path / "walk.csv"
+    path.write_text("\n".join(["datetime,lat,lng,uid", *lines]) + "\n")
+    us = read_trajectories(path)
+    iso = [f"{m.isoformat(' ')},39.9,116.{k},1" for k, m in enumerate(QUARTERS[:30])]
+    path.write_text("\n".join(["datetime,lat,lng,uid", *iso]) + "\n")
+    np.testing.assert_array_equal(us.times, read_trajectories(path).times)
+    path.write_text("datetime,lat,lng,uid\n10:15 AM,39.9,116,1\n10:20 AM,39.9,117,1\n")
+    with pytest.raises(DataError, match="times of day without a date"):
+        read_trajectories(path)

@@ -76,7 +76,10 @@ def read_trajectories(
     columns |= {"lat": lat, "lng": lng} if label is None else {"label": label}
     picked = table.pick(**columns)
     if picked.schema()["time"].is_string():
-        picked = picked.mutate(time=read_time(table, picked, "time", time).value)
+        moment = read_time(table, picked, "time", time)
+        if moment.kind == "day time":
+            raise DataError(f"`{time}` holds times of day without a date: add the date")
+        picked = picked.mutate(time=moment.value)
     read = table.collect(picked)
     for name, column in columns.items():
         if read[name].null_count:
