@@ -142,7 +142,7 @@ def test_dates_times_and_text_as_order(tmp_path, seed):
 def test_text_without_a_date_has_no_order(tmp_path):
     rows = [("a", 0), ("b", 1), ("d", 1), ("c", 0), ("f", 0), ("e", 1)]
     path = write_csv(tmp_path / "t.csv", ["t", "s"], rows)
-    with pytest.raises(DataError, match="`t` of .* is text, and no date or time format"):
+    with pytest.raises(DataError, match=r"`t` of .* is text, and no date or time format"):
         count_triples(open_table(path), "s", ["t"])
 
 

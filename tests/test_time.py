@@ -136,7 +136,7 @@ def test_several_order_columns_of_which_one_is_text(tmp_path):
     assert (found.breaks, found.rows, found.span) == (1, 119, 120)
     assert found.clock.step == "1 day in 3 places"
     columns["turn"] = ["abc"[turn - 1] for _, turn in rows]
-    with pytest.raises(DataError, match="`turn` of .* is text, and no date or time format"):
+    with pytest.raises(DataError, match=r"`turn` of .* is text, and no date or time format"):
         fitted(written(tmp_path / "turns.csv", columns), ["d", "turn"])
 
 
@@ -259,7 +259,7 @@ def test_a_clock_that_is_set_forward_leaves_no_gap(tmp_path):
     assert found.clock.words.startswith(cells[0])
     utc = moments(300, timedelta(minutes=30), datetime(2024, 3, 8))
     path = written(tmp_path / "utc.csv", {"t": utc, "s": WALK[:300].tolist()})
-    with pytest.raises(DataError, match="2 rows .* not local times of that zone"):
+    with pytest.raises(DataError, match=r"2 rows .* not local times of that zone"):
         fitted(path, timezone="America/New_York")
 
 

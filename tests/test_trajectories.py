@@ -146,7 +146,7 @@ BAD_FILES = {
     "swapped": (["116.3,39.9,2009-01-01 00:00:00,c"], {}, "row 1 .* swapped"),
     "missing": ([GOOD[0], "39.9,,2009-01-01 00:00:00,c"], {}, "`lng` is missing in row 2"),
     "missing user": ([GOOD[0], "39.9,1,2009-01-01 00:00:00,"], {}, "`uid` is missing in row 2"),
-    "words for times": (["39.9,1,noon,c"], {}, "`datetime` of .* is text, and no date or time format"),
+    "words for times": (["39.9,1,noon,c"], {}, "`datetime` of .* is text, and no date"),
     "words for degrees": (["north,1,2009-01-01 00:00:00,c"], {}, "`lat` must hold degrees"),
     "no such column": (GOOD, {"user": "person"}, "no column 'person'; it has lat, lng"),
     "no rows": ([], {}, "has a header and no rows"),

@@ -67,6 +67,9 @@ class Reading:
         return _from_keys(cls, data)
 
 
+PLAIN = Reading()
+
+
 @dataclass(frozen=True)
 class Clock:
     """First and last time of some rows, and the usual step between them.

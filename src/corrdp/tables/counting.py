@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError
-from corrdp.tables.clock import Reading
+from corrdp.tables.clock import PLAIN, Reading
 from corrdp.tables.ordering import Pace, check_years, placed
 from corrdp.tables.source import Table
 from corrdp.tables.tallies import (
@@ -33,7 +33,7 @@ def count_triples(
     state: str,
     order_by: Sequence[str] = (),
     group: str | None = None,
-    reading: Reading = Reading(),
+    reading: Reading = PLAIN,
 ) -> TripleCounts:
     """Count runs of three consecutive states in one window pass; pairs follow from them.
 
@@ -93,7 +93,7 @@ def rows_in_order(
     state: str,
     order_by: Sequence[str],
     group: str | None,
-    reading: Reading = Reading(),
+    reading: Reading = PLAIN,
 ) -> tuple[dict[str, str], dict[str, str], Any, Pace]:
     """The columns that order and group, by our names for them; the rows, and their places."""
     orders = {f"order_{k}": text for k, text in enumerate(order_by)}

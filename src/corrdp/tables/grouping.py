@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.tables.clock import Reading
+from corrdp.tables.clock import PLAIN, Reading
 from corrdp.tables.counting import rows_in_order, state_codes
 from corrdp.tables.ordering import Pace
 from corrdp.tables.source import Table
@@ -20,7 +20,7 @@ def count_by_group(
     order_by: Sequence[str] = (),
     *,
     group: str,
-    reading: Reading = Reading(),
+    reading: Reading = PLAIN,
 ) -> GroupCounts:
     """Count the transitions of each group apart; no more than counts of counts leaves the engine.
 
@@ -63,7 +63,7 @@ def count_by_group(
 
 
 def _direct_steps(rows: Any, pace: Pace) -> Any:
-    """The rows that directly follow another of their group, both recorded: its state, ``state_1``."""
+    """The rows that directly follow another of their group, whose state is ``state_1``."""
     import ibis
 
     window = ibis.window(group_by="series", order_by=pace.place)
@@ -80,7 +80,7 @@ def pair_counter(
     state: str,
     order_by: Sequence[str],
     group: str,
-    reading: Reading = Reading(),
+    reading: Reading = PLAIN,
 ) -> Callable[[int], PairCounts] | None:
     """A function that counts what pairs of groups do at the same times.
 

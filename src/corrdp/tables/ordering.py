@@ -1,10 +1,10 @@
 """Where a row stands in time, and which steps in time are longer than the usual one.
 
-A row's place is a tuple of numbers. ``major`` is its time, read by :mod:`corrdp.tables.time` from the
-first order column, or from the first two where these are a date and a time of day. ``minor`` numbers
-the combinations of the further order columns (mixed radix, each column by rank), so that ``date,
-interval`` with intervals 0, 5, .., 55, 100, .. runs without gaps. ``position`` counts the rows of a
-sequence where some are left out, so that no two rows are taken for neighbours across them.
+A row's place is a tuple of numbers. ``major`` is its time, read by :mod:`corrdp.tables.time` from
+the first order column, or from the first two where these are a date and a time of day. ``minor``
+numbers the combinations of the further order columns (mixed radix, each column by rank), so that
+``date, interval`` with intervals 0, 5, .., 55, 100, .. runs without gaps. ``position`` counts the
+rows of a sequence where some are left out, so that no two are taken for neighbours across them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError
-from corrdp.tables.clock import Clock, Reading
+from corrdp.tables.clock import PLAIN, Clock, Reading
 from corrdp.tables.source import Table
 from corrdp.tables.time import TimeColumn, read_time, time_of_day
 from corrdp.tables.zones import DAY, in_utc
@@ -49,7 +49,7 @@ class Pace:
     usual: float | None = None
     radix: int | None = None
     unit: str | None = None
-    reading: Reading = Reading()
+    reading: Reading = PLAIN
     doubled: tuple[tuple[int, int, str], ...] = ()
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from corrdp.errors import DataError
-from corrdp.tables.clock import Clock, Reading
+from corrdp.tables.clock import PLAIN, Clock, Reading
 
 MAX_STATES = 1_000
 MAX_MEASURED = 30  # more values with fractions are a measurement
@@ -78,7 +78,7 @@ class TripleCounts:
     breaks: int
     later: np.ndarray
     clock: Clock | None = None
-    reading: Reading = Reading()
+    reading: Reading = PLAIN
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,8 @@ _PACKED = tuple(
 _GLANCE = 1_000  # rows whose shape rules out most formats before all rows are read
 _MADE_UP = datetime(2005, 4, 3, 9, 30)  # every order of day, month and year reads it
 _SHAPES = {
-    " ": r"\s+", "%Y": r"\d{4}", "%b": r"[a-z]{3}", "%B": r"[a-z]{3,9}", "%p": "[ap]m", "%f": r"\d{1,9}",
+    " ": r"\s+", "%Y": r"\d{4}", "%b": r"[a-z]{3}", "%B": r"[a-z]{3,9}", "%p": "[ap]m",
+    "%f": r"\d{1,9}",
     **{part: r"\d\d?" for part in ("%d", "%m", "%H", "%M", "%S", "%I")}, "%y": r"\d\d",
 }  # fmt: skip
 _OFFSET = r":\d\d(\.\d+)?\s*(Z|[+-]\d\d(:?\d\d)?)$"

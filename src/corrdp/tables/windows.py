@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.tables.clock import Reading
+from corrdp.tables.clock import PLAIN, Reading
 from corrdp.tables.counting import rows_in_order, state_codes
 from corrdp.tables.sequences import numbered_steps
 from corrdp.tables.source import Table
@@ -22,7 +22,7 @@ def count_runs(
     order_by: Sequence[str],
     group: str | None,
     length: int,
-    reading: Reading = Reading(),
+    reading: Reading = PLAIN,
 ) -> tuple[tuple[Any, ...], np.ndarray]:
     """How often each run of ``length`` consecutive states occurs in a table.
 

@@ -27,8 +27,8 @@ References
 ----------
 J. R. Landis, E. R. Heyman, G. G. Koch, "Average partial association in three-way contingency
 tables", International Statistical Review 46 (1978), 237-254; S. Holm, "A simple sequentially
-rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), 65-70; B. Devlin, K.
-Roeder, "Genomic control for association studies", Biometrics 55 (1999), 997-1004.
+rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), 65-70; B. Devlin,
+K. Roeder, "Genomic control for association studies", Biometrics 55 (1999), 997-1004.
 """
 
 from __future__ import annotations

@@ -12,14 +12,14 @@ P. Billingsley, "Statistical methods in Markov chains", Annals of Mathematical S
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import added, fit_dict, fit_fields
+from corrdp.models.base import ADDED, fit_dict, fit_fields
 from corrdp.models.chains.coupling import Coupling, observe_coupling
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.private import COUNT_SENSITIVITY, noisy_counts, with_states
@@ -101,11 +101,11 @@ class ChainFit:
     public: bool = False
     later: np.ndarray | None = None
     runs: np.ndarray | None = None
-    span: int | None = added()
-    reading: Reading | None = added()
-    clock: Clock | None = added()
-    coupling: Coupling | None = added()
-    independent_groups: str | None = added()
+    span: int | None = field(default=None, metadata=ADDED)
+    reading: Reading | None = field(default=None, metadata=ADDED)
+    clock: Clock | None = field(default=None, metadata=ADDED)
+    coupling: Coupling | None = field(default=None, metadata=ADDED)
+    independent_groups: str | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
