@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -69,7 +70,7 @@ def collect(
 
     Parameters
     ----------
-    mechanism : Command, object with ``sample(x, rng)``, or callable ``f(x, rng) -> y``
+    mechanism : Command, object with ``sample(x, rng)``, or callable ``f(x, rng)`` or ``f(x)``
         ``sample`` is called with an array of inputs and gives one output for each; if the inputs
         are sequences (whole data sets), with one input at a time.
     inputs : sequence
@@ -168,11 +169,66 @@ def _starter(mechanism: Any, inputs: tuple[Any, ...]) -> Start:
         whole = any(np.ndim(x) and not isinstance(x, str) for x in inputs)
         return lambda values, seed: CallJob(sample, values, seed, vectorised=not whole)
     if callable(mechanism):
-        return lambda values, seed: CallJob(mechanism, values, seed)
+        call = with_rng(mechanism)
+        return lambda values, seed: CallJob(call, values, seed)
     raise InputError(
-        "mechanism must be a callable f(x, rng), an object with sample(x, rng), a Command or "
-        f"Samples; got {mechanism!r}"
+        "mechanism must be a callable f(x, rng) or f(x), an object with sample(x, rng), a Command "
+        f"or Samples; got {mechanism!r}"
     )
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """A function that draws its noise by itself, called as one that is handed a generator."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        return self.function(x)
+
+
+@dataclass(frozen=True)
+class _ByName(_Alone):
+    """A function that takes its generator by name alone."""
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        return self.function(x, rng=rng)
+
+
+def with_rng(function: Callable[..., Any]) -> Callable[[Any, np.random.Generator], Any]:
+    """The function as ``f(x, rng)``.
+
+    A second argument is the generator if it must be given or is called ``rng``; one with a default
+    and another name is the function's own affair. Without one the function draws by itself: the
+    generators of numpy and Python are seeded anew for each batch.
+
+    Examples
+    --------
+    >>> with_rng(lambda x: 2 * x)(4, np.random.default_rng())
+    8
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C: nothing is known of it
+        return function
+    if "rng" in signature.parameters and _takes(signature, None, rng=None):
+        return _ByName(function)
+    several = any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values())
+    if _takes(signature, None) and not several:
+        return _Alone(function)
+    if _takes(signature, None, None):
+        return function
+    raise InputError(
+        f"a mechanism is called as f(x) or f(x, rng), and {name_of(function)} takes {signature}"
+    )
+
+
+def _takes(signature: inspect.Signature, *arguments: Any, **named: Any) -> bool:
+    try:
+        signature.bind(*arguments, **named)
+    except TypeError:
+        return False
+    return True
 
 
 @dataclass
@@ -340,4 +396,4 @@ def name_of(mechanism: Any) -> str:
     if isinstance(mechanism, Command):
         return f"the command {mechanism.text!r}"
     named = getattr(mechanism, "__qualname__", None)
-    return f"{mechanism.__module__}:{named}" if named else repr(mechanism)
+    return f"{mechanism.__module__}:{named}" if named else " ".join(repr(mechanism).split())
