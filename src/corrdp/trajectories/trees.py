@@ -30,7 +30,7 @@ from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
 from corrdp.metric.granularities import Bounded, Unbounded
 from corrdp.trajectories.contributions import check_whole, contributions
-from corrdp.trajectories.noisytree import Level, NoisyTree
+from corrdp.trajectories.noisytree import Level, NoisyTree, must_walk_in_words
 from corrdp.trajectories.survivors import (
     MOST_EXCESS,
     Geometric,
@@ -138,6 +138,11 @@ class TreeMechanism(ABC):
         if self.per_user is None:
             return self.ledger_unit
         return f"{self.ledger_unit}, with at most {self.per_user} trajectories"
+
+    @property
+    def shows(self) -> str:
+        """How many must walk a path for it to show, in words; public, and known beforehand."""
+        return must_walk_in_words(self.kind, self.scales, self._thresholds)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
