@@ -318,10 +318,10 @@ def _mechanism(
 
 def say_what_shows(made: Any) -> None:
     """On stderr, before anything is spent: how many must walk a path for it to show."""
-    from rich.console import Console
+    from corrdp.cli.show import say_aside
 
     if hasattr(made, "shows"):
-        Console(stderr=True).print(f"before the noise is drawn: {made.shows}")
+        say_aside(f"before the noise is drawn: {made.shows}")
 
 
 def _show_planned(made: Any, cells: CellSequences, ledger: Path | None, *, json: bool) -> None:

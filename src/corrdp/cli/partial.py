@@ -177,15 +177,14 @@ def _estimated(
 
 def _independence(table: Any, where: str, reason: str | None) -> str:
     """What the rows say of independence, in words that may be published; or a refusal."""
-    from rich.console import Console
-
+    from corrdp.cli.show import say_aside
     from corrdp.partial.independence import row_dependence
 
     if reason is not None and not reason.strip():
         raise InputError("--independent takes the reason why the records are independent")
     column = table.collect(table.pick(holds=where))["holds"]
     found = row_dependence(column.to_numpy())
-    Console(stderr=True).print(f"{found}; read off the file without noise, for you alone")
+    say_aside(f"{found}; read off the file without noise, for you alone")
     if not found.seen:
         return "the rows of the file, in their order, do not look dependent"
     if reason is None:

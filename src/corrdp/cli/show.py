@@ -47,6 +47,11 @@ def print_parts(*parts: Any) -> None:
     Console(markup=False, highlight=False).print(*parts)
 
 
+def say_aside(text: str) -> None:
+    """Print on stderr as it is: what the one at the terminal should know, and no program reads."""
+    Console(stderr=True, markup=False, highlight=False).print(text)
+
+
 def facts_table(rows: Iterable[tuple[str, str]]) -> Table:
     """Names and what they say, in two columns."""
     table = Table(box=None, show_header=False, pad_edge=False)
