@@ -6,10 +6,11 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_kind, check_list, check_rng
 from corrdp.auditing.commands import Command
 from corrdp.auditing.judging import audit_samples, check_confidence, read_claim
 from corrdp.auditing.outputs import Reader, within
@@ -17,14 +18,12 @@ from corrdp.auditing.planning import until_decided
 from corrdp.auditing.protocols import audit_protocol
 from corrdp.auditing.reports import reader
 from corrdp.auditing.results import Audit
-from corrdp.auditing.running import check_jobs, check_time, collect, name_of
+from corrdp.auditing.running import check_jobs, check_runs, check_time, collect, name_of
 from corrdp.auditing.samples import Samples, fingerprint
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate, Pure
 from corrdp.mechanisms.local.base import LocalProtocol
-
-if TYPE_CHECKING:
-    from corrdp.models.base import Model
+from corrdp.models.base import Model
 
 _ONCE = "one audit per data set, of all runs that were recorded: the best of several proves nothing"
 
@@ -123,9 +122,7 @@ def audit(
     >>> found.verdict, 1 < found.interval[0] < 1.3863
     ('violated', True)
     """
-    if rng is not None and not isinstance(rng, np.random.Generator):
-        raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}")
-    generator = np.random.default_rng() if rng is None else rng
+    generator = np.random.default_rng() if rng is None else check_rng(rng)
     check_jobs(jobs)
     check_confidence(confidence)
     check_time(time_limit)
@@ -134,7 +131,7 @@ def audit(
         raise InputError("delta = 1 claims nothing: every mechanism keeps it; give a delta below 1")
     if claim is None and not (isinstance(mechanism, LocalProtocol) and model is None):
         raise InputError("say what is claimed: epsilon, a guarantee, or a local protocol")
-    shown = sys.stderr.isatty() if progress is None else bool(progress)
+    shown = sys.stderr.isatty() if progress is None else check_kind("progress", progress, bool)
     if isinstance(mechanism, Samples) and model is None:
         if inputs is not None:
             raise InputError("recorded outputs have their inputs: leave out inputs")
@@ -155,6 +152,7 @@ def audit(
         return _audit_runs(mechanism, claim, _inputs(inputs, claim), outputs, jobs, **options)
 
     if model is not None:
+        check_kind("model", model, Model)
         if inputs is not None or outputs is not None or isinstance(mechanism, Samples | Command):
             raise InputError(
                 "with a model the records are drawn from it: give a mechanism with sample(x, rng) "
@@ -165,7 +163,7 @@ def audit(
         raise InputError("a protocol has its own inputs and outputs: leave out inputs, outputs")
     if runs is None:
         return until_decided(look, confidence, time_limit)
-    return look(runs, confidence, time_limit)
+    return look(check_runs(runs), confidence, time_limit)
 
 
 def _audit_recorded(
@@ -222,7 +220,7 @@ def _reader(claim: Any, outputs: tuple[float, float] | None) -> Reader | None:
         return None
     try:
         low, high = (float(end) for end in outputs)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"outputs must be a pair of numbers (low, high), got {outputs!r}"
         ) from None
@@ -233,8 +231,8 @@ def _inputs(inputs: Sequence[Any] | None, claim: Any) -> tuple[Any, ...]:
     if not isinstance(claim, LocalProtocol):
         if inputs is None:
             raise InputError("inputs: give the inputs to compare, two neighbours or more")
-        return tuple(inputs)
-    if inputs is not None and tuple(inputs) != tuple(range(claim.k)):
+        return tuple(check_list("inputs", inputs))
+    if inputs is not None and tuple(check_list("inputs", inputs)) != tuple(range(claim.k)):
         raise InputError(f"an implementation of {claim!r} has the inputs 0..{claim.k - 1}")
     return tuple(range(claim.k))
 

@@ -132,7 +132,7 @@ def read_claim(claim: Any) -> tuple[Pure | Approximate, LocalProtocol | None]:
         guarantee = as_guarantee(claim)
     except InputError as error:
         raise InputError(f"claim: {error}") from None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"claim must be a number, a guarantee or a protocol, got {claim!r}"
         ) from None

@@ -19,11 +19,13 @@ from corrdp.auditing.watching import bar, stop_asked
 from corrdp.auditing.workers import CallJob, Failure
 from corrdp.errors import DataError, InputError
 
+MOST_RUNS = 10**12  # that anybody could wait for
 _BATCHES = 20  # batches of an audit, unless they get too small or too large
 _SMALLEST, _LARGEST = 1_000, 100_000  # runs of a batch
 _PAUSE = 0.005  # seconds between two looks at the workers
 _STUCK = 1.0  # seconds without an output, and half of the time: then it hangs
 _LIES = 3  # outputs of a repeated batch that no deterministic mechanism could have given
+_LONGEST = 1e9  # seconds
 _PROBE = 60.0  # seconds for one step of the search for an input that fails
 
 
@@ -126,8 +128,7 @@ def collect(
 def _check_numbers(inputs: tuple[Any, ...], runs: int, jobs: int, time_limit: float | None) -> None:
     if len(inputs) < 2:
         raise InputError(f"an audit compares two inputs or more, got {len(inputs)}")
-    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
-        raise InputError(f"runs must be a whole number above 0, got {runs!r}")
+    check_runs(runs)
     check_jobs(jobs)
     if runs < len(inputs):
         raise InputError(
@@ -135,6 +136,15 @@ def _check_numbers(inputs: tuple[Any, ...], runs: int, jobs: int, time_limit: fl
             "must be run"
         )
     check_time(time_limit)
+
+
+def check_runs(runs: Any) -> int:
+    """A number of runs, or an error."""
+    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
+        raise InputError(f"runs must be a whole number above 0, got {runs!r}")
+    if runs > MOST_RUNS:
+        raise InputError(f"runs must be at most {MOST_RUNS:,}, got {runs}")
+    return int(runs)
 
 
 def check_jobs(jobs: int) -> None:
@@ -148,7 +158,7 @@ def check_time(seconds: float | None) -> None:
     if seconds is None:
         return
     number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-    if not number or not (math.isfinite(seconds) and seconds > 0):
+    if not number or not 0 < seconds <= _LONGEST:
         raise InputError(f"time_limit must be seconds above 0, got {seconds!r}")
 
 

@@ -101,7 +101,7 @@ def check_positive(name: str, value: Any) -> float:
     """``value`` as a float, refused unless it is a finite number above 0."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a number, got {value!r}") from None
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{name} must be a finite number > 0, got {number!r}")

@@ -72,7 +72,7 @@ class CorrelatedResponse:
             value = getattr(self, name)
             try:
                 rate = float(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise InputError(f"{name} must be a number, got {value!r}") from None
             if not 0 <= rate <= 1:
                 raise InputError(f"{name} must lie in [0, 1], got {rate}")

@@ -34,7 +34,7 @@ def check_level(name: str, value: Any, *, top: float = math.inf) -> float:
     """``value`` as a float, refused unless it lies in [0, top] and is finite."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a number, got {value!r}") from None
     if not (math.isfinite(number) and 0 <= number <= top):
         wanted = ">= 0" if top == math.inf else f"in [0, {top:g}]"
@@ -44,8 +44,8 @@ def check_level(name: str, value: Any, *, top: float = math.inf) -> float:
 
 def check_times(k: Any) -> int:
     """``k`` as a whole number of at least 1."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InputError(f"k must be a whole number of at least 1, got {k!r}")
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= 2**53:
+        raise InputError(f"k must be a whole number of at least 1 (at most 2^53), got {k!r}")
     return int(k)
 
 

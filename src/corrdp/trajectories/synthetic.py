@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from corrdp._checks import check_kind, check_rng
 from corrdp.errors import InputError
 from corrdp.trajectories.noisytree import NoisyTree
 
@@ -45,6 +46,9 @@ def synthesize(tree: NoisyTree, rng: np.random.Generator | None = None) -> list[
     >>> len(made), [0, 1] in [s.tolist() for s in made]
     (50, True)
     """
+    check_kind("tree", tree, NoisyTree)
+    if rng is not None:
+        check_rng(rng)
     tidy = tree if tree.consistent else tree.made_consistent()
     if tree.kind == "prefix":
         return _copies(tidy)

@@ -16,6 +16,7 @@ from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.response import state_numbers
 
 LARGEST_EPSILON = 700.0  # beyond, a lie has probability 0 in floating point
+LARGEST_K = 2**53  # values that floating point tells apart
 _BATCH_BYTES = 2**22  # reports made at once when they are guessed from and thrown away
 _LARGEST_CHANNEL = 2**20  # entries
 _SLOPE_STEP = 1e-4
@@ -64,6 +65,8 @@ class LocalProtocol(ABC):
                 f"epsilon={level} is above {LARGEST_EPSILON:g}: a lie would have probability 0 "
                 "in floating point"
             )
+        if self.k > LARGEST_K:
+            raise InputError(f"k must be at most {LARGEST_K} values, got {self.k}")
         object.__setattr__(self, "k", int(self.k))
         object.__setattr__(self, "epsilon", level)
 

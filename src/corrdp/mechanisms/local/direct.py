@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_rng
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.base import TwoLevel, check_prior
 from corrdp.mechanisms.response import paired_numbers, state_numbers
@@ -55,6 +56,7 @@ class GRR(TwoLevel):
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One report per record: an array of state numbers in the shape of ``x``."""
+        check_rng(rng)
         records = state_numbers("x", x, self.k)
         lies = rng.random(records.shape) >= math.exp(self.log_truth)
         others = (records + rng.integers(1, self.k, records.shape)) % self.k

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_rng
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.base import TwoLevel, all_sets, check_prior, nested_rad
 from corrdp.mechanisms.response import state_numbers
@@ -105,6 +106,7 @@ class LocalHashing(TwoLevel):
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One pair (seed, bucket) per value, as uint64."""
+        check_rng(rng)
         values = state_numbers("x", x, self.k)
         reports = np.empty((*values.shape, 2), dtype=np.uint64)
         reports[..., 0] = rng.integers(0, 2**64, values.shape, dtype=np.uint64)

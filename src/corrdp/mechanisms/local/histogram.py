@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_rng
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.base import LocalProtocol
 from corrdp.mechanisms.response import state_numbers
@@ -92,6 +93,7 @@ class SHE(LocalProtocol):
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One row of k numbers per value; refused above one GiB."""
+        check_rng(rng)
         values = state_numbers("x", x, self.k)
         if values.size * self.k > _MOST_NUMBERS:
             raise InputError(

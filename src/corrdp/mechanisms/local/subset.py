@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._checks import check_rng
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.base import TwoLevel, check_prior
 from corrdp.mechanisms.local.packed import check_rows, holds, ones, put, random_one, width
@@ -115,6 +116,7 @@ class SS(TwoLevel):
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One set per value as packed bits, ``numpy.unpackbits(.., axis=-1, count=k)``."""
+        check_rng(rng)
         values = state_numbers("x", x, self.k)
         flat, sets = values.ravel(), np.zeros((values.size, width(self.k)), dtype=np.uint8)
         for first in range(0, flat.size, _ROWS):

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from corrdp._checks import check_rng
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.base import TwoLevel, all_sets, check_prior, nested_rad
 from corrdp.mechanisms.local.packed import (
@@ -88,6 +89,7 @@ class UnaryEncoding(TwoLevel):
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One row per value as packed bits, ``numpy.unpackbits(.., axis=-1, count=k)``."""
+        check_rng(rng)
         values = state_numbers("x", x, self.k)
         flat, reports = values.ravel(), np.empty((values.size, width(self.k)), dtype=np.uint8)
         true, other, _ = self.rates(self.epsilon)
