@@ -72,6 +72,14 @@ def noisy(kind, **arguments):
     return mechanism.tail(1.0)
 
 
+METHODS = {
+    "rad_at": {"epsilon": 2.0},
+    "epsilon_at": {"rad": 0.1},
+    "rad_prior": {"prior": [0.1, 0.2, 0.3, 0.4]},
+    "guesses": {"x": [0, 1], "rng": np.random.default_rng(1)},
+}
+
+
 def attempts():
     protocols = (cdp.GRR, cdp.SS, cdp.SUE, cdp.OUE, cdp.THE, cdp.SHE, cdp.BLH, cdp.OLH)
     bound = functools.partial
@@ -177,6 +185,9 @@ def attempts():
         "THE, threshold": (bound(protocol, cdp.THE, 4, 1.0), {"threshold": 0.6}),
         **{f"{kind.__name__}.sample": (kind(4, 1.0).sample, {"x": [0, 1], "rng": rng()})
            for kind in protocols},
+        **{f"{kind.__name__}.{name}": (getattr(kind(4, 1.0), name), dict(good))
+           for kind in protocols for name, good in METHODS.items()
+           if hasattr(kind, name)},
         "Laplace": (bound(noisy, cdp.Laplace), {"query": cdp.Count(1), "scale": 1.0}),
         "DiscreteLaplace": (bound(noisy, cdp.DiscreteLaplace), {
             "query": cdp.Count(1), "scale": 1.0}),
@@ -186,7 +197,7 @@ def attempts():
         "Gaussian.for_epsilon": (cdp.Gaussian.for_epsilon, {
             "query": cdp.Count(1), "epsilon": 1.0, "delta": 1e-3}),
         "Laplace.tail": (cdp.Laplace(cdp.Count(1), 1.0).tail, {"alpha": 2.0}),
-        "DiscreteLaplace.tail": (cdp.DiscreteLaplace(cdp.Count(1), 1.0).tail, {"alpha": 2.0}),
+        "DiscreteLaplace.tail": (cdp.DiscreteLaplace(cdp.Count(1), 1.0).tail, {"k": 2}),
         "Gaussian.tail": (cdp.Gaussian(cdp.Count(1), 1.0).tail, {"alpha": 2.0}),
         "Gaussian.delta": (cdp.Gaussian(cdp.Count(1), 1.0).delta, {"epsilon": 2.0}),
         "PlanarLaplace": (bound(made, cdp.PlanarLaplace), {"rate": 0.5, "diameter": 3.0}),
@@ -217,7 +228,29 @@ SKIPPED = {
 }
 
 
-@pytest.mark.parametrize("name", ATTEMPTS)
+FILES = ("read_outputs", "read_trajectories")  # a query to the engine for each value
+
+
+def test_numbers_that_are_too_large_for_floating_point():
+    assert cdp.PlanarLaplace(0.5).tail(1e308) == 0.0
+    assert cdp.PlanarLaplace(1e308).tail(1e308) == 0.0
+    for kind in (cdp.GRR, cdp.SS, cdp.SUE, cdp.OUE, cdp.THE, cdp.SHE, cdp.BLH, cdp.OLH):
+        for epsilon in (1e-12, 1e-3, 36.0, 40.0, *([] if kind is cdp.OLH else [300.0, 700.0])):
+            made = protocol(kind, 4, epsilon)
+            for value in (made.success_uniform(), made.rad_uniform(), made.total_variation):
+                assert -1e-9 <= value <= 1 + 1e-9
+
+
+def test_a_single_state_outside_the_range_is_refused():
+    for mechanism in (cdp.GRR(3, 1.0), cdp.OUE(3, 1.0), cdp.OLH(3, 1.0), cdp.BinaryResponse(0.2)):
+        for x in (-1, 3):
+            with pytest.raises(cdp.CorrdpError, match="is not among the states"):
+                mechanism.sample(x, rng())
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in FILES else n for n in ATTEMPTS]
+)
 def test_bad_values_meet_our_own_errors(name):
     call, good = ATTEMPTS[name]
     call(**good)

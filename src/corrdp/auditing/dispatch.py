@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_kind, check_list, check_rng
+from corrdp._checks import check_flag, check_items, check_kind
 from corrdp.auditing.commands import Command
 from corrdp.auditing.judging import audit_samples, check_confidence, read_claim
 from corrdp.auditing.outputs import Reader, within
@@ -22,6 +22,7 @@ from corrdp.auditing.running import check_jobs, check_runs, check_time, collect,
 from corrdp.auditing.samples import Samples, fingerprint
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate, Pure
+from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import LocalProtocol
 from corrdp.models.base import Model
 
@@ -131,7 +132,7 @@ def audit(
         raise InputError("delta = 1 claims nothing: every mechanism keeps it; give a delta below 1")
     if claim is None and not (isinstance(mechanism, LocalProtocol) and model is None):
         raise InputError("say what is claimed: epsilon, a guarantee, or a local protocol")
-    shown = sys.stderr.isatty() if progress is None else check_kind("progress", progress, bool)
+    shown = sys.stderr.isatty() if progress is None else check_flag("progress", progress)
     if isinstance(mechanism, Samples) and model is None:
         if inputs is not None:
             raise InputError("recorded outputs have their inputs: leave out inputs")
@@ -152,7 +153,7 @@ def audit(
         return _audit_runs(mechanism, claim, _inputs(inputs, claim), outputs, jobs, **options)
 
     if model is not None:
-        check_kind("model", model, Model)
+        check_kind("model", model, (Model,), "a model of dependence")
         if inputs is not None or outputs is not None or isinstance(mechanism, Samples | Command):
             raise InputError(
                 "with a model the records are drawn from it: give a mechanism with sample(x, rng) "
@@ -231,8 +232,8 @@ def _inputs(inputs: Sequence[Any] | None, claim: Any) -> tuple[Any, ...]:
     if not isinstance(claim, LocalProtocol):
         if inputs is None:
             raise InputError("inputs: give the inputs to compare, two neighbours or more")
-        return tuple(check_list("inputs", inputs))
-    if inputs is not None and tuple(check_list("inputs", inputs)) != tuple(range(claim.k)):
+        return tuple(check_items("inputs", inputs))
+    if inputs is not None and tuple(check_items("inputs", inputs)) != tuple(range(claim.k)):
         raise InputError(f"an implementation of {claim!r} has the inputs 0..{claim.k - 1}")
     return tuple(range(claim.k))
 

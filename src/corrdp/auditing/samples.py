@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_list
+from corrdp._checks import check_items
 from corrdp.errors import DataError, InputError
 
 
@@ -100,7 +100,7 @@ def fingerprint(samples: Samples) -> int:
 
 
 def _inputs(given: Any) -> tuple[Any, ...]:
-    inputs = tuple(given if isinstance(given, str) else check_list("inputs", given))
+    inputs = tuple(given if isinstance(given, str) else check_items("inputs", given))
     if len(inputs) < 2:
         raise InputError(f"an audit compares two inputs or more, got {len(inputs)}")
     seen: list[Any] = []

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp.errors import InputError
 from corrdp.guarantees import Guarantee
 
@@ -106,3 +107,8 @@ def check_positive(name: str, value: Any) -> float:
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{name} must be a finite number > 0, got {number!r}")
     return number
+
+
+def check_rng(rng: Any) -> np.random.Generator:
+    """A generator of random numbers, refused unless it is numpy's."""
+    return check_kind("rng", rng, np.random.Generator, "a numpy.random.Generator")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_list
+from corrdp._checks import check_items
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.accuracy import check_alpha, check_beta
@@ -85,9 +85,8 @@ class Exponential:
     epsilon: float
 
     def __post_init__(self) -> None:
-        outputs = tuple(
-            self.outputs if isinstance(self.outputs, str) else check_list("outputs", self.outputs)
-        )
+        given = self.outputs  # a text is a list of letters here
+        outputs = tuple(given) if isinstance(given, str) else check_items("outputs", given)
         try:
             repeated = any(r in outputs[:k] for k, r in enumerate(outputs))
         except ValueError:  # arrays, which are not equal or different but both
@@ -96,7 +95,7 @@ class Exponential:
             raise InputError(f"outputs must be two or more distinct values, got {outputs!r}")
         if not callable(self.score):
             raise InputError("score must be a function of one data set: one number per output")
-        if np.ndim(self.sensitivity) == 0 and self.sensitivity == 0:
+        if isinstance(self.sensitivity, int | float) and self.sensitivity == 0:
             raise InputError(
                 "sensitivity is 0: the scores do not depend on the data, so that the best output "
                 "can be taken as it is"

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_rng
 from corrdp.errors import InputError
 from corrdp.guarantees import L1
 from corrdp.mechanisms.accuracy import check_alpha, check_beta
-from corrdp.mechanisms.base import check_positive
+from corrdp.mechanisms.base import check_positive, check_rng
 
 
 def _points(name: str, values: Any) -> np.ndarray:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_rng
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Pure
-from corrdp.mechanisms.base import check_positive, steps
+from corrdp.mechanisms.base import check_positive, check_rng, steps
 
 _LARGEST_EPSILON = 700.0  # beyond, a lie has probability 0 in floating point
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from corrdp._checks import check_list
+from corrdp._checks import check_items
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.partial.calibrating import NoiseScale, least_noise
@@ -62,7 +62,7 @@ def noise_over(
     """
     level, goal = check_positive("epsilon", epsilon), check_delta(delta)
     known = check_knowledge(knowledge)
-    ends = [check_number("between", end) for end in check_list("between", between)]
+    ends = [check_number("between", end) for end in check_items("between", between)]
     if len(ends) != 2:
         raise InputError(f"between holds two biases in rising order, got {between!r}")
     low, high = ends

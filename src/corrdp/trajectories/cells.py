@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_choice, check_kind
+from corrdp._checks import check_choice, check_flag, check_kind
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.trajectories.checking import rows_listed
@@ -106,7 +106,8 @@ class Grid:
     @classmethod
     def around(cls, trajectories: Trajectories, metres: float) -> Grid:
         """A grid over the box that the points fill. It is read from the data, and says so."""
-        lat, lng = _coordinates(check_kind("trajectories", trajectories, Trajectories))
+        check_kind("trajectories", trajectories, Trajectories, "Trajectories")
+        lat, lng = _coordinates(trajectories)
         check_positive("metres", metres)
         # a box has an inside even where all points are on one line, and no point on its edge
         pad = metres / DEGREE / 2
@@ -148,7 +149,7 @@ class Grid:
         rows : array of int, optional
             Row numbers, for the message; 1, 2, .. when left out.
         """
-        check_choice("outside", outside, "error", "clip")
+        check_choice("outside", outside, ("error", "clip"))
         lat, lng = np.atleast_1d(np.asarray(lat, float)), np.atleast_1d(np.asarray(lng, float))
         inside = (lat >= self.south) & (lat <= self.north) & (lng >= self.west) & (lng <= self.east)
         known = np.isfinite(lat) & np.isfinite(lng)
@@ -348,9 +349,9 @@ def discretise(
     >>> [s.tolist() for s in discretise(walks, Grid(0, -1, 2, 1, 2, 1), merge_stays=True).sequences]
     [[0, 1]]
     """
-    check_kind("trajectories", trajectories, Trajectories)
-    check_kind("merge_stays", merge_stays, bool)
-    check_choice("outside", outside, "error", "clip")
+    check_kind("trajectories", trajectories, Trajectories, "Trajectories")
+    check_flag("merge_stays", merge_stays)
+    check_choice("outside", outside, ("error", "clip"))
     said = list(trajectories.preprocessing)
     if trajectories.semantic:
         if grid is not None:
@@ -361,7 +362,7 @@ def discretise(
             raise InputError(
                 "coordinates need a grid: Grid.square(south, west, north, east, metres)"
             )
-        check_kind("grid", grid, Grid)
+        check_kind("grid", grid, Grid, "a Grid")
         codes, size = (
             grid.cell(trajectories.lat, trajectories.lng, outside=outside, rows=trajectories.rows),
             grid.size,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_list
+from corrdp._checks import check_items
 from corrdp.errors import DataError, InputError
 
 MOST = 2**53  # whole numbers up to here are floats as well
@@ -42,7 +42,7 @@ def check_sequences(sequences: Sequence[Any], k: int) -> list[np.ndarray]:
     corrdp.errors.DataError: sequences[1] holds the place 2; the universe is 0 to 1
     """
     checked = []
-    for i, sequence in enumerate(check_list("sequences", sequences)):
+    for i, sequence in enumerate(check_items("sequences", sequences)):
         try:
             codes = np.asarray(sequence)
         except ValueError:  # rows of different lengths
@@ -111,7 +111,7 @@ def contributions(
                 "owner matters; say per_user, or leave users out"
             )
         return checked
-    owners = [] if users is None else check_list("users", users)
+    owners = [] if users is None else check_items("users", users)
     if users is None or len(owners) != len(checked):
         raise InputError(
             f"per_user={per_user} protects users: give the owner of each of the {len(checked)} "

@@ -95,7 +95,7 @@ class LocalNgrams:
             )
         if self.moves is None:
             return
-        check_kind("moves", self.moves, Moves)
+        check_kind("moves", self.moves, Moves, "Moves")
         if self.moves.k != self.k:
             raise InputError(f"moves is about {self.moves.k} places, distances about {self.k}")
         stuck = np.flatnonzero(~self._allowed.any(axis=1))

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_kind, check_list
+from corrdp._checks import check_items, check_kind, check_number
 from corrdp.errors import DataError, InputError, NotApplicableError
-from corrdp.mechanisms.base import check_positive
 from corrdp.metric.coverage import mixing_time
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.trajectories.cells import CellSequences, Grid, discretise
@@ -85,10 +84,10 @@ def inspect_movements(
     >>> round(float(found), 3), found.event.kind, found.mixing, found.window_is_long_enough
     (0.488, 'exact', 3, True)
     """
-    check_kind("trajectories", trajectories, Trajectories)
+    check_kind("trajectories", trajectories, Trajectories, "Trajectories")
     streams = by_time_step(_placed(trajectories, grid), step, rule)
-    level = check_positive("epsilon", epsilon)
-    chosen = tuple(place_number(streams, place) for place in check_list("sensitive", sensitive))
+    level = check_number("epsilon", epsilon, above=0, most=1e300)
+    chosen = tuple(place_number(streams, place) for place in check_items("sensitive", sensitive))
     reason, chain = "", None
     try:
         fitted = fit_places(streams, states, chosen)

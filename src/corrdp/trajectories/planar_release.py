@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_choice, check_list
+from corrdp._checks import check_choice, check_items
 from corrdp.accounting.steps import Step
 from corrdp.errors import DataError, InputError
 from corrdp.guarantees import L1, Pure
@@ -85,7 +85,7 @@ class PlanarCells:
     outside: str = "error"
 
     def __post_init__(self) -> None:
-        check_choice("outside", self.outside, "error", "clip")
+        check_choice("outside", self.outside, ("error", "clip"))
         object.__setattr__(self, "rate", check_positive("rate", self.rate))
         if not isinstance(self.grid, Grid):
             raise InputError(f"grid must be a Grid, got {self.grid!r}")
@@ -172,7 +172,7 @@ class PlanarCells:
         return np.stack(self.grid.to_metres(lat, lng), axis=-1) * self.grid.shrinkage
 
     def _released(self, points: Sequence[Any], cells: Any) -> ReleasedSequences:
-        checked = [_check_points(i, p) for i, p in enumerate(check_list("points", points))]
+        checked = [_check_points(i, p) for i, p in enumerate(check_items("points", points))]
         if not checked:
             raise DataError("there are no trajectories")
         degrees = np.concatenate(checked)

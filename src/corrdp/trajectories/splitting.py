@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_choice, check_list
+from corrdp._checks import check_choice, check_items
 from corrdp.errors import DataError, InputError
 from corrdp.trajectories.checking import named, rows_listed
 
@@ -71,7 +71,7 @@ def split_points(
         raise DataError("users must be one name for each point") from None
     if who.ndim != 1 or who.size == 0:
         raise DataError("there are no points: users must be a sequence with at least one")
-    check_choice("duplicates", duplicates, "error", "first")
+    check_choice("duplicates", duplicates, ("error", "first"))
     try:
         user_names, codes = np.unique(who, return_inverse=True)
     except TypeError:
@@ -133,14 +133,14 @@ def _breaks(times: np.ndarray, split: str | float, said: list[str]) -> np.ndarra
 def _labelled(
     labels: Any, n: int, places: Sequence[Any] | None, said: list[str]
 ) -> tuple[list[str], np.ndarray]:
-    texts = np.asarray([str(label) for label in check_list("labels", labels)])
+    texts = np.asarray([str(label) for label in check_items("labels", labels)])
     if texts.shape != (n,):
         raise DataError(f"labels must have one entry per point ({n}), got shape {texts.shape}")
     found, codes = np.unique(texts, return_inverse=True)
     if places is None:
         said.append(PLACES_FROM_DATA)
         return found.tolist(), codes
-    known = [str(place) for place in check_list("places", places)]
+    known = [str(place) for place in check_items("places", places)]
     if not known or len(set(known)) < len(known):
         raise InputError("places must be a list of distinct labels")
     number = {place: k for k, place in enumerate(known)}

@@ -153,8 +153,8 @@ def by_time_step(
     >>> by_time_step(discretise(walks), "1min").matrix.tolist()
     [[1, -1, 0], [-1, 0, 1]]
     """
-    check_kind("sequences", sequences, CellSequences)
-    check_choice("rule", rule, *_RULES)
+    check_kind("sequences", sequences, CellSequences, "sequences of places (discretise)")
+    check_choice("rule", rule, _RULES)
     width = seconds(step, "step")
     index = np.floor(sequences.times / width).astype(np.int64)
     first = int(index.min())

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from corrdp._checks import check_choice, check_list
+from corrdp._checks import check_choice, check_items
 from corrdp.accounting.steps import Preprocessing, Step
 from corrdp.errors import InputError, RefusedError
 from corrdp.guarantees import Pure
@@ -63,7 +63,7 @@ class TreeMechanism(ABC):
         for name in ("k", "length"):
             object.__setattr__(self, name, check_whole(name, getattr(self, name)))
         object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
-        check_choice("neighbours", self.neighbours, "unbounded", "bounded")
+        check_choice("neighbours", self.neighbours, ("unbounded", "bounded"))
         if self.per_user is not None:
             object.__setattr__(self, "per_user", check_whole("per_user", self.per_user))
         object.__setattr__(self, "budgets", split_budget(self.epsilon, self.depth, self.budgets))
@@ -248,7 +248,7 @@ class TreeMechanism(ABC):
         if given is None:
             return tuple(default_threshold(scale, self.k) for scale in self.scales)
         single = isinstance(given, int | np.integer)
-        listed = (given,) * self.depth if single else check_list("thresholds", given)
+        listed = (given,) * self.depth if single else check_items("thresholds", given)
         if len(listed) != self.depth:
             raise InputError(f"{len(listed)} thresholds for {self.depth} levels")
         return tuple(check_whole("threshold", t) for t in listed)
@@ -352,7 +352,7 @@ def split_budget(
     corrdp.errors.InputError: budgets add up to 1.25, more than epsilon=1
     """
     if budgets is not None:
-        given = tuple(check_positive("budgets", b) for b in check_list("budgets", budgets))
+        given = tuple(check_positive("budgets", b) for b in check_items("budgets", budgets))
         if len(given) != levels:
             raise InputError(f"{len(given)} budgets for {levels} levels")
         total = sum(map(Fraction, given))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
@@ -26,7 +27,7 @@ def check_prior(prior: Any, k: int) -> np.ndarray:
     """A prior over ``k`` values as an array; anything else is an error that says by how much."""
     try:
         law = np.asarray(prior, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"prior must be {k} probabilities, got {prior!r}") from None
     if law.shape != (k,):
         raise InputError(f"prior must be {k} probabilities, one per value; got shape {law.shape}")
@@ -92,9 +93,13 @@ class LocalProtocol(ABC):
     def attack(self, y: Any, rng: np.random.Generator) -> np.ndarray:
         """The likeliest value for each report; one of them at random where several are."""
 
-    @abstractmethod
     def rad_at(self, epsilon: float) -> float:
         """:meth:`rad_uniform` of the same protocol, its sizes unchanged, run at ``epsilon``."""
+        return self._rad_at(check_number("epsilon", epsilon, least=0, most=LARGEST_EPSILON))
+
+    @abstractmethod
+    def _rad_at(self, epsilon: float) -> float:
+        """The same for an epsilon that needs no check."""
 
     @property
     @abstractmethod
@@ -130,7 +135,7 @@ class LocalProtocol(ABC):
     def rad_slope(self) -> float:
         """Derivative of :meth:`rad_at` at epsilon, by a central difference (relative 1e-7)."""
         step = _SLOPE_STEP * self.epsilon
-        rise = self.rad_at(self.epsilon + step) - self.rad_at(self.epsilon - step)
+        rise = self._rad_at(self.epsilon + step) - self._rad_at(self.epsilon - step)
         return rise / (2 * step)
 
     def epsilon_at(self, rad: float) -> float:
@@ -147,18 +152,17 @@ class LocalProtocol(ABC):
         ----------
         Guerra-Balboa, dissertation, section 5.4 (mechanism-specific audit).
         """
-        if math.isnan(rad):
-            raise InputError("rad must be a number, got nan")
+        rad = check_number("rad", min(rad, 2.0) if isinstance(rad, int | float) else rad)
         if rad <= 0:
             return 0.0
         low, high = 0.0, 1.0
-        while self.rad_at(high) < rad:
+        while self._rad_at(high) < rad:
             if high == LARGEST_EPSILON:
                 return math.inf
             low, high = high, min(2 * high, LARGEST_EPSILON)
         while high - low > 1e-13 * high:
             middle = (low + high) / 2
-            low, high = (middle, high) if self.rad_at(middle) < rad else (low, middle)
+            low, high = (middle, high) if self._rad_at(middle) < rad else (low, middle)
         return high
 
 

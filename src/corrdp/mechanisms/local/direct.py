@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_rng
 from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import TwoLevel, check_prior
 from corrdp.mechanisms.response import paired_numbers, state_numbers
 
@@ -93,7 +93,7 @@ class GRR(TwoLevel):
         """(e^eps - 1)/(e^eps + k - 1)."""
         return _gap(self.k, self.epsilon)
 
-    def rad_at(self, epsilon: float) -> float:
+    def _rad_at(self, epsilon: float) -> float:
         """(e^eps - 1)/(e^eps + k - 1) (k - 1)/k."""
         return _gap(self.k, epsilon) * (self.k - 1) / self.k
 

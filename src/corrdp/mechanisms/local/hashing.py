@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_rng
 from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import TwoLevel, all_sets, check_prior, nested_rad
 from corrdp.mechanisms.response import state_numbers
 
@@ -88,7 +88,7 @@ class LocalHashing(TwoLevel):
     def _gap(self, epsilon: float) -> float:
         return -math.expm1(-epsilon) / (1 + (self.buckets - 1) * math.exp(-epsilon))
 
-    def rad_at(self, epsilon: float) -> float:
+    def _rad_at(self, epsilon: float) -> float:
         """(g - 1)(p - q)/k (1 - (1 - 1/g)^(k-1)) with p, q at ``epsilon`` and g as it is."""
         missed = (self.k - 1) * math.log1p(-1 / self.buckets)
         return (self.buckets - 1) * self._gap(epsilon) / self.k * -math.expm1(missed)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_rng
 from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import LocalProtocol
 from corrdp.mechanisms.response import state_numbers
 
@@ -73,7 +73,7 @@ class SHE(LocalProtocol):
         half = self.epsilon / 2
         return -math.expm1(-half) - math.exp(-half) * half / 2
 
-    def rad_at(self, epsilon: float) -> float:
+    def _rad_at(self, epsilon: float) -> float:
         """The integral of the class at ``epsilon``."""
         k, reach = self.k, epsilon / 2
         first = math.log1p(-math.exp(-reach) / 2)  # ln F(1)
