@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_choice, check_flag, check_kind
+from corrdp._checks import check_choice, check_flag, check_kind, check_number
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.trajectories.checking import rows_listed
@@ -395,10 +395,7 @@ def discretise(
 
 def _check_box(south: float, west: float, north: float, east: float) -> None:
     for name, edge in (("south", south), ("west", west), ("north", north), ("east", east)):
-        if isinstance(edge, bool) or not isinstance(edge, int | float | np.number):
-            raise InputError(f"{name} must be a number of degrees, got {edge!r}")
-        if isinstance(edge, complex | np.complexfloating) or abs(edge) > 180:
-            raise InputError(f"{name} must be degrees, at most 180 from 0; got {edge!r}")
+        check_number(name, edge)
     if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
         raise InputError(
             "a grid needs -90 <= south < north <= 90 and -180 <= west < east <= 180, got "
