@@ -799,7 +799,7 @@ def test_geolife(tmp_path):
 
 def test_a_box_of_no_numbers_is_an_error():
     for box in ((math.nan, 0, 1, 1), (0, 0, math.inf, 1), (0, 0, 1, math.nan), (2, 0, 1, 1)):
-        with pytest.raises(InputError, match="a grid needs|must be a finite number"):
+        with pytest.raises(InputError, match=r"a grid needs|must be a finite number"):
             Grid.square(*box, 1000)
 
 
