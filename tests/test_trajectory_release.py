@@ -256,7 +256,7 @@ LABELS = ["--label", "shop", "--places", "a,b,c,d"]
             "planar noise needs",
         ),
         (("local", "--epsilon", "9", "--length", "6", "--levels", "7", *LABELS), "--levels"),
-        (("prefix", "--epsilon", "1", "--box", "nan,0,1,1"), "a grid needs"),
+        (("prefix", "--epsilon", "1", "--box", "nan,0,1,1"), "must be a finite number"),
         (("prefix", "--epsilon", "1", "--box", "39.9,116.3,39.91,116.31"), "with --clip"),
     ],
     ids=range(8),
