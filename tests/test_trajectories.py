@@ -381,7 +381,7 @@ def test_steps_match_a_plain_loop(rule, seed):
 
 def test_bad_steps():
     cells = discretise(walk("ab"))
-    with pytest.raises(InputError, match="rule must be .last. or .majority."):
+    with pytest.raises(InputError, match="rule must be 'last' or 'majority'"):
         by_time_step(cells, "5min", "first")
     with pytest.raises(InputError, match="step 'often'"):
         by_time_step(cells, "often")
