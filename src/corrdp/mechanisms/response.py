@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive, check_rng, steps
@@ -44,10 +45,7 @@ def paired_numbers(y: Any, x: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 def check_flip(name: str, value: Any) -> float:
     """``value`` as a float, refused unless it is a flip rate in [0, 1/2]."""
-    try:
-        rate = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
+    rate = check_number(name, value)
     if not 0 <= rate <= 0.5:
         raise InputError(
             f"{name} must lie in [0, 1/2], got {rate}; swap the two reports if they are "

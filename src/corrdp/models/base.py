@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_items, check_whole
 from corrdp.encoding import SCHEMA, encode
 from corrdp.errors import InputError, ModelError
+
+LONGEST = 100_000_000  # records: bounds keep a few numbers for each
 
 if TYPE_CHECKING:
     from corrdp.queries import Query
@@ -107,6 +110,18 @@ def check_length(length: Any) -> int | None:
     """A positive whole number, or None for any length."""
     if length is None:
         return None
-    if isinstance(length, bool) or int(length) != length or length < 1:
-        raise ModelError(f"length must be a positive whole number or None, got {length!r}")
-    return int(length)
+    return check_whole("length", length, most=LONGEST, error=ModelError)
+
+
+def check_states(states: Any, s: int) -> tuple[Any, ...]:
+    """Distinct labels of s states; 0..s-1 when left out."""
+    if states is None:
+        return tuple(range(s))
+    named = check_items("states", states, error=ModelError)
+    try:
+        distinct = len(set(named))
+    except TypeError:
+        raise ModelError(f"states must be numbers, text or truth values, got {named!r}") from None
+    if len(named) != s or distinct != s:
+        raise ModelError(f"need {s} distinct states, got {named!r}")
+    return named

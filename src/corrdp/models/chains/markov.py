@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_array, check_kind
 from corrdp.errors import InputError, ModelError
-from corrdp.models.base import check_length
+from corrdp.models.base import check_length, check_states
 from corrdp.models.birkhoff import column_ratio, diameter
 from corrdp.models.chains.chain import Chain
 
@@ -72,10 +73,7 @@ class MarkovChain(Chain):
     fitted: ChainFit | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        try:
-            kernel = np.array(self.transition, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"transition must be numbers in a square matrix: {error}") from None
+        kernel = check_array("transition", self.transition, error=ModelError)
         if kernel.ndim not in (2, 3) or kernel.shape[-1] != kernel.shape[-2] or not kernel.size:
             raise ModelError(
                 f"transition must be s x s, or a sequence of such kernels; got {kernel.shape}"
@@ -89,11 +87,9 @@ class MarkovChain(Chain):
                 )
             length = len(kernel) + 1
         s = kernel.shape[-1]
-        states = tuple(range(s)) if self.states is None else tuple(self.states)
-        if len(states) != s or len(set(states)) != s:
-            raise ModelError(f"need {s} distinct states for a {s} x {s} kernel, got {states!r}")
+        states = check_states(self.states, s)
         if self.initial is not None:
-            initial = np.array(self.initial, dtype=float)
+            initial = check_array("initial", self.initial, error=ModelError)
             if initial.shape != (s,):
                 raise ModelError(f"initial must have {s} entries, got shape {initial.shape}")
             check_law("initial", initial)
@@ -218,6 +214,7 @@ class MarkovChain(Chain):
         length : int, optional
             Needed when the chain has none.
         """
+        check_kind("rng", rng, np.random.Generator, "a numpy.random.Generator")
         n = check_length(length) or self.length
         if n is None or not (self.homogeneous or n <= len(self.transition) + 1):
             raise InputError("give length= : the chain has none, or is shorter than asked")

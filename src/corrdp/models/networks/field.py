@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_items
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import Model
+from corrdp.models.base import Model, check_states
 from corrdp.models.birkhoff import diameters
 from corrdp.models.networks.factors import (
     check_edges,
@@ -87,15 +88,13 @@ class MarkovField(Model):
     ) -> None:
         # written out because the argument ``fields`` has the name of a method of every model
         if labels is not None:
-            labels = tuple(labels)
+            labels = check_items("labels", labels, error=ModelError)
             nodes = len(labels) if nodes is None else nodes
         members, offsets, n = check_edges(edges, nodes)
         if labels is not None and (len(labels) != n or len(set(labels)) != n):
             raise ModelError(f"need {n} distinct labels for {n} nodes, got {len(set(labels))}")
         potentials, s = check_potentials(potentials, np.diff(offsets))
-        named = tuple(range(s)) if states is None else tuple(states)
-        if len(named) != s or len(set(named)) != s:
-            raise ModelError(f"need {s} distinct states for these potentials, got {named!r}")
+        named = check_states(states, s)
         values = {
             "members": members,
             "offsets": offsets,
