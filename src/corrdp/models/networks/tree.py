@@ -219,7 +219,7 @@ def _check_kernels(given: Any, parents: np.ndarray) -> np.ndarray:
             shape = next(np.shape(kernel) for kernel in given if kernel is not None)
             given = [np.zeros(shape) if kernel is None else kernel for kernel in given]
         kernels = np.array(given, dtype=float)
-    except (TypeError, ValueError, StopIteration) as error:
+    except (TypeError, ValueError, OverflowError, StopIteration) as error:
         raise ModelError(f"kernels must be s x s matrices of one size: {error}") from None
     if kernels.ndim not in (2, 3) or kernels.shape[-1] != kernels.shape[-2] or not kernels.size:
         raise ModelError(f"kernels must be s x s, one or one per node; got {kernels.shape}")

@@ -368,7 +368,10 @@ def _read_people(individuals: Any) -> tuple[Person, ...]:
     if not isinstance(individuals, Mapping):
         rows = check_items("individuals", individuals, error=ModelError)
     else:
-        rows = [(who, *(parents or (None, None))) for who, parents in individuals.items()]
+        rows = [
+            (who, *check_items("parents", parents or (None, None), error=ModelError))
+            for who, parents in individuals.items()
+        ]
     people = []
     for row in rows:
         if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 3:
