@@ -305,7 +305,9 @@ def test_bad_arguments(build, said):
 
 def test_bad_conditions():
     model = GaussianRecords(FAMILY)
-    with pytest.raises(InputError, match=r"a known record must be a whole number >= 0 and <= 2, got 3"):
+    with pytest.raises(
+        InputError, match=r"a known record must be a whole number >= 0 and <= 2, got 3"
+    ):
         model.condition({3: 1.0})
     with pytest.raises(InputError, match="finite"):
         model.condition({0: np.nan})

@@ -285,7 +285,11 @@ def test_plot(curve):
     ("call", "error", "words"),
     [
         (lambda: ApproximateCurve(-1), InputError, "epsilon"),
-        (lambda: ApproximateCurve(1, 1.5), InputError, "delta must be a finite number >= 0 and <= 1"),
+        (
+            lambda: ApproximateCurve(1, 1.5),
+            InputError,
+            "delta must be a finite number >= 0 and <= 1",
+        ),
         (lambda: GaussianCurve(math.inf), InputError, "mu"),
         (lambda: GaussianCurve("x"), InputError, "mu must be a finite number"),
         (lambda: LaplaceCurve(math.nan), InputError, "epsilon"),

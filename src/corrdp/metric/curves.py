@@ -33,29 +33,12 @@ _TOLERANCE = 1e-9
 
 def check_level(name: str, value: Any, *, top: float = math.inf) -> float:
     """``value`` as a float, refused unless it lies in [0, top] and is finite."""
-<<<<<<< HEAD
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
-    if not (math.isfinite(number) and 0 <= number <= top):
-        wanted = ">= 0" if top == math.inf else f"in [0, {top:g}]"
-        raise InputError(f"{name} must be a finite number {wanted}, got {number!r}")
-    return number
-=======
     return check_number(name, value, least=0, most=None if top == math.inf else top)
->>>>>>> 58028c4 (Name what is wrong with reports that are no series)
 
 
 def check_times(k: Any) -> int:
     """``k`` as a whole number of at least 1."""
-<<<<<<< HEAD
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= 2**53:
-        raise InputError(f"k must be a whole number of at least 1 (at most 2^53), got {k!r}")
-    return int(k)
-=======
-    return check_whole("k", k, most=10**12)
->>>>>>> 58028c4 (Name what is wrong with reports that are no series)
+    return check_whole("k", k, most=2**53)
 
 
 class Curve(ABC):
