@@ -284,3 +284,38 @@ def test_states_that_are_left_for_ever_stay_in_the_model():
 def test_a_chain_by_hand_says_which_states_it_never_has():
     chain = MarkovChain([[0.9, 0.1], [0.0, 1.0]], 5, states=("alive", "dead"))
     assert any("alive never occurs" in text for text in chain.assumptions)
+
+
+def test_the_time_span_counts_gaps_in_usual_steps(tmp_path):
+    def span(text, **options):
+        (tmp_path / "rows.csv").write_text(text)
+        fit = MarkovChain.fit(tmp_path / "rows.csv", state="s", **options).fitted
+        return fit.longest, fit.span
+
+    whole = "t,s\n" + "".join(f"{t},{'ab'[t % 2]}\n" for t in range(6))
+    assert span(whole, order_by="t") == (6, 6)
+    assert span(whole) == (6, 6)
+    # 0 1 2 3 and 8: nothing for 4 steps
+    assert span("t,s\n0,a\n1,b\n2,a\n3,b\n8,a\n", order_by="t") == (5, 9)
+    # between 2 and 4.6 lie 2.6 usual steps: rounded up
+    assert span("t,s\n0,a\n1,b\n2,a\n4.6,b\n5.6,a\n", order_by="t") == (5, 7)
+    # the longest in rows is not the longest in time
+    groups = "g,t,s\n" + "".join(f"1,{t},{'ab'[t % 2]}\n" for t in range(6))
+    assert span(groups + "2,0,a\n2,1,b\n2,9,a\n", order_by="t", group="g") == (6, 10)
+    # two order columns: 3 places a day, and the second day has lost its last two
+    days = "d,h,s\n" + "".join(f"{d},{h},{'ab'[(d + h) % 2]}\n" for d in range(3) for h in range(3))
+    assert span(days, order_by=["d", "h"]) == (9, 9)
+    assert span(days.replace("1,1,a\n1,2,b\n", ""), order_by=["d", "h"]) == (7, 9)
+
+
+def test_the_time_span_is_kept_in_files_that_know_it(tmp_path):
+    chain = MarkovChain.fit([0, 0, 1, 1, 0, 1, 0, 0])
+    assert chain.fitted.span == 8
+    chain.save(tmp_path / "model.json")
+    assert load_model(tmp_path / "model.json").fitted.span == 8
+    old = chain.fitted.to_dict()
+    del old["span"]
+    assert ChainFit.from_dict(old).span is None
+    assert "span" not in ChainFit.from_dict(old).to_dict()
+    with pytest.raises(ModelError, match="span is 7, less than longest, 8"):
+        ChainFit.from_dict(old | {"span": 7})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -94,9 +94,26 @@ class Model(ABC):
         return f"<{self.describe()}>"
 
 
+def added(default: Any = None) -> Any:
+    """A field of a fit that files of version 0.1.0 lack.
+
+    It is written only where it says something, so that a file keeps its digest when it is read.
+    """
+    return field(default=default, metadata={"added": True})
+
+
+def fit_dict(fit: Any) -> dict[str, Any]:
+    """The fields of a fit to write, without added ones that have their default."""
+    return {
+        part.name: value
+        for part in fields(fit)
+        if (value := getattr(fit, part.name)) is not part.default or "added" not in part.metadata
+    }
+
+
 def fit_fields(cls: type, data: Any) -> dict[str, Any]:
     """The fields of a fit read from a file; an unknown key, or one without default, is an error."""
-    defaults = {field.name: field.default for field in fields(cls)}
+    defaults = {part.name: part.default for part in fields(cls)}
     given = set(data) if isinstance(data, dict) else set()
     lacking = {name for name, default in defaults.items() if default is MISSING} - given
     if not isinstance(data, dict) or lacking or not given <= set(defaults):

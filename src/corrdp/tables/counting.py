@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -69,7 +70,10 @@ def count_triples(
     found = table.collect(_walk(rows, pace, list(groups), middle).limit(MAX_RUNS + 1))
     check_number_of_runs(found.num_rows)
     _check_places(table, found, rows, pace, orders | groups)
-    return _counts(found)
+    counted = _counts(found)
+    if not counted.breaks:
+        return counted
+    return replace(counted, span=_span(table, rows, pace, list(groups)))
 
 
 def rows_in_order(
@@ -181,6 +185,19 @@ def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[s
         )
 
 
+def _span(table: Table, rows: Any, pace: Pace, groups: list[str]) -> int:
+    """Usual steps from the first to the last row of the longest sequence; one more pass."""
+    import ibis
+
+    window = ibis.window(group_by=groups, order_by=pace.place)
+    walked = rows.mutate(**{f"{name}_1": rows[name].lag().over(window) for name in pace.place})
+    here = [walked[name] for name in pace.place]
+    before = [walked[f"{name}_1"] for name in pace.place]
+    steps = ibis.ifelse(pace.too_long(here, before), pace.usual_steps(here, before), 1)
+    spans = walked.mutate(steps=steps).aggregate(n=ibis._["steps"].sum(), by=groups)
+    return int(table.collect(spans.aggregate(longest=spans["n"].max()))["longest"][0].as_py())
+
+
 def _counts(found: Any) -> TripleCounts:
     """Turn the aggregated triples into arrays."""
     states, codes = state_codes(found[name] for name in ("x", "y", "z"))
@@ -201,7 +218,8 @@ def _counts(found: Any) -> TripleCounts:
         rows=int(times[recorded[:, 2]].sum()),
         missing=int(times[~recorded[:, 2]].sum()),
         sequences=_total(found, "sequences"),
-        longest=int(found["last"].to_numpy().max()) + 1,
+        longest=(longest := int(found["last"].to_numpy().max()) + 1),
+        span=longest,
         breaks=_total(found, "broken"),
         later=later,
     )

@@ -46,19 +46,31 @@ class Pace:
         """Whether the step between two places is longer than the usual one, as an expression."""
         import ibis
 
-        step = later[0] - earlier[0]
-        if self.radix is None:
-            if self.usual is None:
-                return ibis.literal(False)
-            limit = _TOLERANCE * self.usual
-            # whole steps are compared with a whole limit, which is faster and the same
-            return step > (math.floor(limit) if isinstance(self.usual, int) else limit)
+        if self.radix is not None:
+            return self._places(later, earlier) > 1
+        if self.usual is None:
+            return ibis.literal(False)
+        limit = _TOLERANCE * self.usual
+        # whole steps are compared with a whole limit, which is faster and the same
+        limit = math.floor(limit) if isinstance(self.usual, int) else limit
+        return later[0] - earlier[0] > limit
+
+    def usual_steps(self, later: list[Any], earlier: list[Any]) -> Any:
+        """How many usual steps lie between two places that are too far apart, rounded up."""
+        if self.radix is not None:
+            return self._places(later, earlier)
+        return ((later[0] - earlier[0]) / self.usual).ceil().cast("int64")
+
+    def _places(self, later: list[Any], earlier: list[Any]) -> Any:
+        """How many places of several order columns lie between two rows."""
+        import ibis
+
+        step, inner = later[0] - earlier[0], later[1] - earlier[1]
         turns = ibis.literal(1)
         if self.usual is not None:
             # a major step shorter than usual is still one turn of the minor places
             turns = ibis.greatest((step / self.usual).round().cast("int64"), 1)
-        inner = later[1] - earlier[1]
-        return ibis.ifelse(step > 0, turns * self.radix + inner, inner) > 1
+        return ibis.ifelse(step > 0, turns * self.radix + inner, inner)
 
 
 def placed(table: Table, records: Any, orders: list[str], group: list[str]) -> tuple[Any, Pace]:

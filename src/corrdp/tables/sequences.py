@@ -62,6 +62,7 @@ def count_sequences(data: Any, missing: Iterable[str] = MISSING_TEXT) -> TripleC
         missing=int((codes < 0).sum()),
         sequences=len(steps.lengths),
         longest=int(steps.lengths.max()),
+        span=int(steps.lengths.max()),
         breaks=0,
         later=np.bincount(steps.pairs[later[1:][linked]], minlength=s * s).reshape(s, s),
     )

@@ -50,7 +50,11 @@ class TripleCounts:
     rows, missing : int
         Time steps with and without a recorded state.
     sequences, longest : int
-        Number of sequences; time steps of the longest, missing ones included.
+        Number of sequences; rows of the longest, missing ones included.
+    span : int
+        Usual time steps from the first to the last row of a sequence, both included, the largest
+        over sequences: a gap counts as the usual steps that it takes, rounded up. ``longest``
+        where there is no gap.
     breaks : int
         Time steps longer than the usual one; no transition is counted across them.
     later : (s, s) array of int
@@ -64,6 +68,7 @@ class TripleCounts:
     missing: int
     sequences: int
     longest: int
+    span: int
     breaks: int
     later: np.ndarray
 

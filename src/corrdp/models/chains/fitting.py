@@ -12,14 +12,14 @@ P. Billingsley, "Statistical methods in Markov chains", Annals of Mathematical S
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import fit_fields
+from corrdp.models.base import added, fit_dict, fit_fields
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.private import COUNT_SENSITIVITY, noisy_counts, with_states
 from corrdp.models.chains.window import WindowChain, of_order
@@ -40,7 +40,7 @@ class ChainFit:
     rows, missing : int
         Time steps with and without a recorded state.
     sequences, longest : int
-        Number of sequences, time steps of the longest (missing ones included).
+        Number of sequences, rows of the longest (missing ones included).
     breaks : int
         Time steps longer than the usual one, across which nothing was counted.
     state, order_by, group : str, tuple of str, str
@@ -58,6 +58,10 @@ class ChainFit:
         often.
     later : (s, s) array of int or None
         How many of ``counts`` lead to a time step in the later half; None when not counted.
+    span : int or None
+        Usual time steps from the first to the last row of a sequence, both included, the largest
+        over sequences: a gap counts as the usual steps that it takes, rounded up. ``longest``
+        where there is no gap; None where it is not known (files of version 0.1.0).
 
     Examples
     --------
@@ -84,6 +88,7 @@ class ChainFit:
     public: bool = False
     later: np.ndarray | None = None
     runs: np.ndarray | None = None
+    span: int | None = added()
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -110,6 +115,8 @@ class ChainFit:
             object.__setattr__(self, name, array)
         for name in ("rows", "missing", "sequences", "longest", "breaks"):
             _whole_numbers(name, getattr(self, name))
+        if self.span is not None and _whole_numbers("span", self.span) < self.longest:
+            raise ModelError(f"span is {self.span}, less than longest, {self.longest}")
         object.__setattr__(self, "order_by", tuple(self.order_by))
         object.__setattr__(self, "missing_text", tuple(self.missing_text))
         if self.zeros not in ("chance", "structural"):
@@ -198,7 +205,7 @@ class ChainFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, exact."""
-        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        data = fit_dict(self)
         data["counts"], data["triples"] = self.counts.tolist(), self.triples.tolist()
         data["later"] = None if self.later is None else self.later.tolist()
         data["runs"] = None if self.runs is None else self.runs.tolist()
@@ -316,6 +323,7 @@ def fit_chain(
         missing=found.missing,
         sequences=found.sequences,
         longest=found.longest,
+        span=found.span,
         breaks=found.breaks,
         state=state,
         order_by=orders,
