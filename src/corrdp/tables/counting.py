@@ -66,8 +66,7 @@ def count_triples(
     ([[1, 1], [0, 1]], [[0, 1, 1, 1]], 1)
     """
     orders, groups, rows, pace = rows_in_order(table, state, order_by, group)
-    middle = _middle(table, rows) if orders else None
-    found = table.collect(_walk(rows, pace, list(groups), middle).limit(MAX_RUNS + 1))
+    found = table.collect(_walk(table, rows, pace, list(groups), bool(orders)).limit(MAX_RUNS + 1))
     check_number_of_runs(found.num_rows)
     _check_places(table, found, rows, pace, orders | groups)
     counted = _counts(found)
@@ -119,7 +118,20 @@ def _plain(value: Any, text: str) -> Any:
     )
 
 
-def _walk(rows: Any, pace: Pace, groups: list[str], middle: float | None) -> Any:
+def later_half(table: Table, rows: Any, window: Any, ordered: bool) -> Any:
+    """Whether a row lies in the later half, as an expression.
+
+    Midway between the first and the last value of the first order column; without one, in the
+    second half of its sequence's rows.
+    """
+    import ibis
+
+    middle = _middle(table, rows) if ordered else None
+    # comparing with a number costs next to nothing, a second window function a tenth of the pass
+    return ibis.ntile(2).over(window) == 1 if middle is None else rows["major"] > middle
+
+
+def _walk(table: Table, rows: Any, pace: Pace, groups: list[str], ordered: bool) -> Any:
     """One window pass and one aggregation: every triple with its number and its checks."""
     import ibis
 
@@ -129,8 +141,7 @@ def _walk(rows: Any, pace: Pace, groups: list[str], middle: float | None) -> Any
         for name in ("state", *pace.place)
         for back in (1, 2)
     }
-    # comparing with a number costs next to nothing, a second window function a tenth of the pass
-    later = ibis.ntile(2).over(window) == 1 if middle is None else rows["major"] > middle
+    later = later_half(table, rows, window, ordered)
     walked = rows.mutate(number=ibis.row_number().over(window), later=later, **lags)
     here = [walked[name] for name in pace.place]
     before = [walked[f"{name}_1"] for name in pace.place]

@@ -20,6 +20,7 @@ import numpy as np
 
 from corrdp.errors import DataError, ModelError
 from corrdp.models.base import added, fit_dict, fit_fields
+from corrdp.models.chains.evidence import keep_evidence
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.private import COUNT_SENSITIVITY, noisy_counts, with_states
 from corrdp.models.chains.window import WindowChain, of_order
@@ -62,6 +63,11 @@ class ChainFit:
         Usual time steps from the first to the last row of a sequence, both included, the largest
         over sequences: a gap counts as the usual steps that it takes, rounded up. ``longest``
         where there is no gap; None where it is not known (files of version 0.1.0).
+    longer : (k, order + 4) array of int or None
+        For orders above one: runs of order + 2 states, how often, how often in the later half.
+    groups : (k, order + 3) array of int or None
+        For many sequences: number of the sequence (the largest ones only), runs of order + 1
+        states, how often.
 
     Examples
     --------
@@ -89,6 +95,8 @@ class ChainFit:
     later: np.ndarray | None = None
     runs: np.ndarray | None = None
     span: int | None = added()
+    longer: np.ndarray | None = added()
+    groups: np.ndarray | None = added()
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -106,6 +114,11 @@ class ChainFit:
             arrays["runs"] = _whole_numbers("runs", self.runs)
             if arrays["runs"].ndim != 2:
                 raise ModelError("runs must be rows of states and a number")
+        for name in ("longer", "groups"):
+            if (rows := getattr(self, name)) is not None:
+                arrays[name] = _whole_numbers(name, rows)
+                if arrays[name].ndim != 2:
+                    raise ModelError(f"{name} must be rows of states and numbers")
         if self.later is not None:
             arrays["later"] = later = _whole_numbers("later", self.later)
             if later.shape != counts.shape or (later > counts).any():
@@ -159,11 +172,34 @@ class ChainFit:
             return self.counts
         if order == 2:
             return self.triple_counts.reshape(-1, s)
-        if self.runs is None or self.runs.shape[1] != order + 2:
-            raise ModelError(f"this fit kept no runs of {order + 1} states: fit order={order}")
-        dense = np.zeros((s,) * (order + 1), dtype=np.int64)
-        dense[tuple(self.runs[:, :-1].T)] = self.runs[:, -1]
-        return dense.reshape(-1, s)
+        if self.runs is not None and self.runs.shape[1] == order + 2:
+            return _dense(self.runs[:, :-1], self.runs[:, -1], s, order)
+        if self.longer is not None and self.longer.shape[1] == order + 3:
+            return _dense(self.longer[:, :-2], self.longer[:, -2], s, order)
+        raise ModelError(f"this fit kept no runs of {order + 1} states: fit order={order}")
+
+    def half_counts(self, order: int) -> np.ndarray | None:
+        """:meth:`window_counts` of the first and of the second half, shape (2, s^order, s).
+
+        None where they were not kept. For orders above one, without the first run after a break.
+        """
+        if order == 1:
+            later = self.later
+            return None if later is None else np.stack([self.counts - later, later])
+        if self.longer is None or self.longer.shape[1] != order + 4:
+            return None
+        windows, (times, later) = self.longer[:, 1:-2], self.longer[:, -2:].T
+        parts = (times - later, later)
+        return np.stack([_dense(windows, part, len(self.counts), order) for part in parts])
+
+    def group_counts(self, order: int) -> np.ndarray | None:
+        """:meth:`window_counts` of the largest groups, shape (groups, s^order, s), or None."""
+        if self.groups is None or self.groups.shape[1] != order + 3 or not len(self.groups):
+            return None
+        owners = self.groups[:, 0]
+        parts = (self.groups[owners == k] for k in range(int(owners.max()) + 1))
+        s = len(self.counts)
+        return np.stack([_dense(part[:, 1:-1], part[:, -1], s, order) for part in parts])
 
     def noise_radius(self, level: float) -> int:
         """Largest noise on any count, with this probability; 0 without noise."""
@@ -209,6 +245,7 @@ class ChainFit:
         data["counts"], data["triples"] = self.counts.tolist(), self.triples.tolist()
         data["later"] = None if self.later is None else self.later.tolist()
         data["runs"] = None if self.runs is None else self.runs.tolist()
+        data |= {name: data[name].tolist() for name in ("longer", "groups") if name in data}
         data["order_by"], data["missing_text"] = list(self.order_by), list(self.missing_text)
         return data
 
@@ -216,6 +253,13 @@ class ChainFit:
     def from_dict(cls, data: Any) -> ChainFit:
         """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
         return cls(**fit_fields(cls, data))
+
+
+def _dense(runs: np.ndarray, times: np.ndarray, states: int, order: int) -> np.ndarray:
+    """Counts of runs of order + 1 states as a table of windows by what comes next."""
+    dense = np.zeros((states,) * (order + 1), dtype=np.int64)
+    np.add.at(dense, tuple(runs.T), times)
+    return dense.reshape(-1, states)
 
 
 def _whole_numbers(name: str, values: Any) -> np.ndarray:
@@ -316,6 +360,14 @@ def fit_chain(
         counts, triples = noisy_counts(found, private_epsilon, order), np.zeros((0, 4), np.int64)
     else:
         _check_counts(found)
+    runs = _longer_runs(data, found, texts, engine, state, orders, group, order)
+    # whatever is counted without noise would break the promise of a private fit
+    later = longer = groups = None
+    if private_epsilon is None:
+        later = found.later
+        longer, groups = keep_evidence(
+            data, found.states, texts, engine, state, orders, group, order, found.sequences
+        )
     fit = ChainFit(
         counts=counts,
         triples=triples,
@@ -331,10 +383,11 @@ def fit_chain(
         missing_text=texts,
         zeros=zeros,
         private_epsilon=private_epsilon,
-        # whatever is counted without noise would break the promise of a private fit
-        later=found.later if private_epsilon is None else None,
+        later=later,
         public=public,
-        runs=_longer_runs(data, found, texts, engine, state, orders, group, order),
+        runs=runs,
+        longer=longer,
+        groups=groups,
     )
     length = None if public else found.longest
     chain = MarkovChain(fit.kernel, length, _start(fit), found.states, fitted=fit)
