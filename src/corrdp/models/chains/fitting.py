@@ -114,10 +114,10 @@ class ChainFit:
             arrays["runs"] = _whole_numbers("runs", self.runs)
             if arrays["runs"].ndim != 2:
                 raise ModelError("runs must be rows of states and a number")
-        for name in ("longer", "groups"):
-            if (rows := getattr(self, name)) is not None:
-                arrays[name] = _whole_numbers(name, rows)
-                if arrays[name].ndim != 2:
+        for name, states in (("longer", slice(0, -2)), ("groups", slice(1, -1))):
+            if (given := getattr(self, name)) is not None:
+                arrays[name] = rows = _whole_numbers(name, given)
+                if rows.ndim != 2 or rows[:, states].max(initial=0) >= len(counts):
                     raise ModelError(f"{name} must be rows of states and numbers")
         if self.later is not None:
             arrays["later"] = later = _whole_numbers("later", self.later)

@@ -323,9 +323,7 @@ class MarkovChain(Chain):
 
     def order_test(self) -> RatioTest:
         """First order against second; see :mod:`corrdp.models.chains.diagnostics`."""
-        from corrdp.models.chains.diagnostics import ORDER
-
-        test = self.diagnose().test(ORDER)
+        test = self.diagnose().own_order
         if test is None:
             raise ModelError("a private fit keeps no counts to test the order on")
         return test
