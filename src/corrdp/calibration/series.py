@@ -1,0 +1,3 @@
+"""Calibrating a whole series: the response of the chosen chain, made noisier where need be."""
+
+from __future__ import annotations
