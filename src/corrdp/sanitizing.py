@@ -236,6 +236,8 @@ class PreparedSeries:
             digest=model.digest,
             reads=self.reads,
             made=datetime.now(UTC).isoformat(timespec="seconds"),
+            confidence=calibration.confidence,
+            adequacy=calibration.adequacy,
         )
 
 

@@ -15,7 +15,7 @@ from corrdp.models.base import Model
 from corrdp.models.chains.alternatives import Alternative, alternatives
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.window import WindowChain
-from corrdp.queries import Query
+from corrdp.queries import Query, Series
 from corrdp.results import Leakage
 from corrdp.results.adequacy import Adequacy, Priced
 
@@ -121,7 +121,7 @@ def judge_model(
     if not robust:
         return replace(chosen, note=NOT_CONSIDERED)
     found = tuple(
-        price(alternative, epsilon, target, search.query, search.confidence)
+        price(alternative, epsilon, target, search)
         for alternative in alternatives(model)
     )
     return accepted(replace(chosen, alternatives=found), model, accept)
@@ -150,13 +150,20 @@ def accepted(adequacy: Adequacy, model: Model, accept: str | None) -> Adequacy:
 
 
 def price(
-    alternative: Alternative,
-    epsilon: float,
-    target: float | None,
-    query: Query,
-    confidence: float | None,
+    alternative: Alternative, epsilon: float, target: float | None, search: Search
 ) -> Priced:
-    """What a promise costs under an alternative: by its region where that is finite."""
+    """What a promise costs under an alternative: by its region where that is finite.
+
+    Parameters
+    ----------
+    alternative : Alternative
+    epsilon : float
+        What the chosen model alone allows.
+    target : float or None
+        None when epsilon was given: nothing is searched.
+    search : Search
+        How the chosen model was priced; the bounds are those that suit the alternative.
+    """
     test = alternative.test
     known = Priced(
         alternative.name,
@@ -172,37 +179,30 @@ def price(
     rows = max(len(model.transition) for model in alternative.models)  # type: ignore[attr-defined]
     if rows > _MOST_ROWS:
         return replace(known, reason=f"it has {rows:,} rows, and up to {_MOST_ROWS} are priced")
-    many = len(alternative.models)
+    confidence, many = search.confidence, len(alternative.models)
     levels: list[float | None] = [None]
     if confidence is not None and many <= _REGIONS:
         levels = [1.0 - (1.0 - confidence) / many, None]
     for level in levels:
         try:
-            found, at = _price_at(alternative, epsilon, target, query, level)
+            found, at = _price_at(alternative, epsilon, target, replace(search, confidence=level))
         except (NotApplicableError, InfeasibleError):
             continue
-        noise = _scale(query, found)
-        sure = None if level is None else confidence
-        return replace(
-            known, epsilon=found, scale=noise, leakage=at, confidence=sure, reason=""
-        )
+        noise, sure = _scale(search.query, found), None if level is None else confidence
+        return replace(known, epsilon=found, scale=noise, leakage=at, confidence=sure)
     return replace(known, reason="as far as is known it never forgets, so that no bound is finite")
 
 
 def _price_at(
-    alternative: Alternative,
-    epsilon: float,
-    target: float | None,
-    query: Query,
-    confidence: float | None,
+    alternative: Alternative, epsilon: float, target: float | None, search: Search
 ) -> tuple[float, float]:
     """The largest epsilon that keeps the target under all models, and what ``epsilon`` leaks."""
     models = alternative.models
-    searches = [Search(query, _method(model, len(models)), confidence) for model in models]
-    if not all(_forgets(model, confidence) for model in models):
+    searches = [replace(search, method=_method(model, len(models))) for model in models]
+    if not all(_forgets(model, search.confidence) for model in models):
         raise NotApplicableError("only the general bound holds")
     pairs = zip(models, searches, strict=True)
-    leaks = [search.leakage(model, epsilon).value for model, search in pairs]
+    leaks = [own.leakage(model, epsilon).value for model, own in pairs]
     if target is None:
         return epsilon, max(leaks)
     found = math.inf
@@ -222,6 +222,8 @@ def _method(model: Chain, many: int) -> str:
 def _scale(query: Query, epsilon: float) -> float | None:
     from corrdp.mechanisms.laplace import DiscreteLaplace
 
+    if isinstance(query, Series):
+        return None
     try:
         return DiscreteLaplace.for_epsilon(query, epsilon).scale
     except QueryError:  # a mean whose number of records is not known yet

@@ -195,6 +195,11 @@ def _sentence(adequacy: Adequacy, alternative: Priced) -> str:
     noise = "" if a.scale is None else f", noise of scale {a.scale:.4g}"
     pooled = f", {a.pooled} of its {a.rows} rows pooled" if a.pooled else ""
     sure = "its fitted numbers" if a.confidence is None else f"its {a.confidence:.4g} region"
+    if a.epsilon == adequacy.epsilon:  # the level was given
+        return (
+            f"{a.name}{known}: epsilon {a.epsilon:.4g} leaks {a.leakage:.4g} under it (by {sure}"
+            f"{pooled}), {adequacy.leakage:.4g} under the chosen model"
+        )
     return (
         f"{a.name}{known} asks for epsilon {a.epsilon:.4g}{noise} (by {sure}{pooled}); the chosen "
         f"model alone would allow {adequacy.epsilon:.4g}, which leaks {a.leakage:.4g} under it"
