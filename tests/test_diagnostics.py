@@ -384,6 +384,7 @@ def test_human_activity_has_few_changes_to_judge():
     chain = MarkovChain.fit(path, state="activity", group="subject")
     found = diagnose(chain, path)
     order = made(found, ORDER)
-    assert (order.p_value < 0.01) and not order.rejected  # it is one of two tests
+    assert order.p_value < 0.01
+    assert not order.rejected  # it is one of two tests
     assert made(found, GROUPS).p_value is None
     assert "6 to 4 (1)" in " ".join(found.warnings)

@@ -116,8 +116,12 @@ def test_p_values_in_words():
 def test_p_values_asked_together_are_corrected_by_holm():
     """Against the table of Holm: the smallest times m, the next times m - 1, never falling."""
     rng = np.random.default_rng(3)
-    tables = [rng.integers(20, 60, (1, 2, 3)) + k * np.array([[[0, 4, 0], [0, 0, 4]]]) for k in (0, 1, 3)]
-    asked = [Question(str(k), Cells.of_table(x).summary, "yes", "no", "-") for k, x in enumerate(tables)]
+    tables = [
+        rng.integers(20, 60, (1, 2, 3)) + k * np.array([[[0, 4, 0], [0, 0, 4]]]) for k in (0, 1, 3)
+    ]
+    asked = [
+        Question(str(k), Cells.of_table(x).summary, "yes", "no", "-") for k, x in enumerate(tables)
+    ]
     alone = [judge(question)[0] for question in asked]
     together = judge(*asked)
     raw = sorted(test.p_value for test in alone)
@@ -126,7 +130,8 @@ def test_p_values_asked_together_are_corrected_by_holm():
         assert test.p_value == own.p_value
         assert 10**test.corrected == pytest.approx(expected[raw.index(own.p_value)])
         assert own.log10_holm is None
-        assert (test.p_words in test.words) and (test.corrected >= own.corrected)
+        assert test.p_words in test.words
+        assert test.corrected >= own.corrected
 
 
 @pytest.mark.parametrize("order", [2, 3])

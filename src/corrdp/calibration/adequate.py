@@ -29,8 +29,8 @@ _QUICK = {"markov": "contraction", "window": "blocks"}
 
 NOT_CONSIDERED = "richer models than the fitted one were not considered (robust=False)"
 PRIVATE = (
-    "the fit is private, so that richer models cannot be held against it without a further release: "
-    "its order and states were given, not learned"
+    "the fit is private, so that richer models cannot be held against it without a further "
+    "release: its order and states were given, not learned"
 )
 IN_WORDS = "take the fitted numbers as exact (confidence=None, --confidence none)"
 
@@ -38,7 +38,7 @@ IN_WORDS = "take the fitted numbers as exact (confidence=None, --confidence none
 def level_of(model: Model, confidence: Confidence) -> float | None:
     """The confidence of a promise: .95 for a fitted chain when none was asked for."""
     if confidence != "default":
-        return confidence  # type: ignore[return-value]
+        return confidence
     return CONFIDENCE if isinstance(model, Chain) and model.fitted is not None else None
 
 
@@ -47,10 +47,10 @@ def promising(model: Model, confidence: Confidence) -> Iterator[None]:
     """Say how to go on without a region, where there is one only by default."""
     try:
         yield
-    except NotApplicableError as error:
+    except (NotApplicableError, InfeasibleError) as error:
         if confidence != "default" or level_of(model, confidence) is None:
             raise
-        raise NotApplicableError(
+        raise type(error)(
             f"a promise made from a fit holds at confidence {CONFIDENCE} by default, and here: "
             f"{error}. Otherwise {IN_WORDS}"
         ) from None
@@ -121,8 +121,7 @@ def judge_model(
     if not robust:
         return replace(chosen, note=NOT_CONSIDERED)
     found = tuple(
-        price(alternative, epsilon, target, search)
-        for alternative in alternatives(model)
+        price(alternative, epsilon, target, search) for alternative in alternatives(model)
     )
     return accepted(replace(chosen, alternatives=found), model, accept)
 
@@ -141,7 +140,9 @@ def accepted(adequacy: Adequacy, model: Model, accept: str | None) -> Adequacy:
     if accept is not None:
         return replace(adequacy, accepted=accept.strip())
     first = open_ones[0]
-    known = f" ({'which the data speak for, ' if first.rejected else ''}{first.p})" if first.p else ""
+    known = (
+        f" ({'which the data speak for, ' if first.rejected else ''}{first.p})" if first.p else ""
+    )
     raise RefusedError(
         f"the promise cannot be kept under {first.name}{known} instead of the fitted {model}: "
         f"{first.reason}. Merge states or fit that model; or accept it in words that will stand "
@@ -149,9 +150,7 @@ def accepted(adequacy: Adequacy, model: Model, accept: str | None) -> Adequacy:
     )
 
 
-def price(
-    alternative: Alternative, epsilon: float, target: float | None, search: Search
-) -> Priced:
+def price(alternative: Alternative, epsilon: float, target: float | None, search: Search) -> Priced:
     """What a promise costs under an alternative: by its region where that is finite.
 
     Parameters

@@ -169,10 +169,7 @@ def calibrate(
     search = Search(query, method, level)
     goal = None if target is None else check_level("target", target)
     with promising(model, confidence):
-        if goal is None:
-            own = check_level("epsilon", epsilon)
-        else:
-            own = search.largest(model, goal)
+        own = check_level("epsilon", epsilon) if goal is None else search.largest(model, goal)
         leak = search.leakage(model, own)
     check_forgetting(model, confidence)
     adequacy = judge_model(model, own, goal, leak, search, robust=robust, accept=accept)

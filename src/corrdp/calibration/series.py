@@ -19,7 +19,7 @@ from corrdp.results.adequacy import worst_leakage
 
 @dataclass(frozen=True, eq=False)
 class _ResponseSearch(Search):
-    """Leakage of a published series: of the response itself at its level, of any other elsewhere."""
+    """Leakage of a series: that of the response at its own level, of any response elsewhere."""
 
     mechanism: Any = None
     adversary: Literal["all", "none"] = "all"
@@ -71,10 +71,10 @@ def calibrate_series(
     if target is None:
         worst = worst_leakage(adequacy, found.epsilon, found.target, found.leakage.value)
         return replace(found, target=worst, confidence=level, adequacy=adequacy)
-    priced = [a for a in adequacy.alternatives if a.epsilon is not None and a.leakage is not None]
-    if any(a.leakage > target for a in priced):
+    priced = [(a.epsilon, a.leakage) for a in adequacy.alternatives]
+    if any(leak is not None and leak > target for _, leak in priced):
         # from here on the bounds for every mechanism count, that of the chosen model included
         wide = replace(search, confidence=None).largest(model, target)
-        least = min([wide, *(a.epsilon for a in priced)]) * (1.0 - 1e-9)
+        least = min([wide, *(own for own, _ in priced if own is not None)]) * (1.0 - 1e-9)
         found = respond(model, None, epsilon=least, **{**given, "method": "best"})
     return replace(found, target=target, confidence=level, adequacy=adequacy)

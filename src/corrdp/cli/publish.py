@@ -9,6 +9,7 @@ import typer
 
 from corrdp.cli.options import (
     MODEL_HELP,
+    AcceptModel,
     Confidence,
     Epsilon,
     Json,
@@ -22,6 +23,7 @@ from corrdp.cli.options import (
     check_outputs,
     missing_texts,
     one_of,
+    read_confidence,
     read_model,
     read_query,
     refuse_overwriting,
@@ -44,6 +46,7 @@ def release(
     epsilon: Epsilon = None,
     method: Method = "best",
     confidence: Confidence = None,
+    accept_model: AcceptModel = None,
     n: Number = None,
     state: State = None,
     missing: Missing = None,
@@ -63,7 +66,8 @@ def release(
         bool,
         typer.Option(
             "--public",
-            help="Keep fitted numbers and digests out of what is written; levels are rounded.",
+            help="Keep fitted numbers and digests out of what is written, and out of --json; "
+            "levels are rounded.",
         ),
     ] = False,
     output: Annotated[
@@ -88,8 +92,12 @@ def release(
     level = one_of(target, epsilon)
     if dry_run and output is not None:
         raise InputError("--dry-run makes no release: leave out --output")
-    if public and report is None and output is None:
-        raise InputError("--public is about what is written: add --report FILE or -o FILE")
+    if public and dry_run and json:
+        raise InputError("--dry-run makes no release to hand out: leave out --public or --json")
+    if public and report is None and output is None and not json:
+        raise InputError(
+            "--public is about what is handed out: add --report FILE, -o FILE or --json"
+        )
     check_outputs(report, output, inputs=(file, model, *([ledger] if ledger else [])))
     refuse_overwriting(report, output, force=force)
     from corrdp import calibrate
@@ -107,7 +115,8 @@ def release(
             **level,
             query=asked,
             method=method,
-            confidence=confidence,
+            confidence=read_confidence(confidence, "default"),
+            accept=accept_model,
             # what is handed out must not spell out what was fitted from the data
             coarse=public and law.fitted is not None,
         )
@@ -134,12 +143,12 @@ def release(
 
         with working("drawing the report"):
             texts[report] = render_report(result, law, calibration=calibration, public=public)
+    handed = public_release(answer, law) if public and answer is not None else result
     if output is not None:
-        handed = public_release(answer, law) if public and answer is not None else result
         texts[output] = as_json(handed) + "\n"
     write_files(texts)
     if json:
-        print(as_json(result))
+        print(as_json(handed))
     elif answer is None:
         show_calibration(calibration, dry_run=True)
     else:

@@ -10,6 +10,8 @@ import typer
 
 from corrdp.cli.options import (
     MODEL_HELP,
+    AcceptModel,
+    Confidence,
     Epsilon,
     Json,
     Missing,
@@ -19,6 +21,7 @@ from corrdp.cli.options import (
     check_outputs,
     missing_texts,
     one_of,
+    read_confidence,
     read_model,
     refuse_overwriting,
 )
@@ -57,6 +60,8 @@ def sanitize(
     method: Annotated[
         str, typer.Option(help="best, or published: the closed form of the literature.")
     ] = "best",
+    confidence: Confidence = None,
+    accept_model: AcceptModel = None,
     state: State = None,
     missing: Missing = None,
     skip_missing: Annotated[
@@ -113,7 +118,13 @@ def sanitize(
     asked = Series(symmetric=symmetric, missing="skip" if skip_missing else "raise")
     with working("finding the least distortion"):
         calibration = calibrate(
-            law, **level, query=asked, method=method, adversary="none" if uninformed else "all"
+            law,
+            **level,
+            query=asked,
+            method=method,
+            confidence=read_confidence(confidence, "default"),
+            adversary="none" if uninformed else "all",
+            accept=accept_model,
         )
     if dry_run:
         print(as_json(calibration)) if json else _show(calibration)
@@ -155,7 +166,7 @@ def _usual(law: Any) -> tuple[str, ...]:
 
 
 def _show(calibration: SeriesCalibration) -> None:
-    from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.cli.show import facts_table, judged, print_parts, print_title
 
     leak = calibration.leakage
     print_title("a published series, each record by randomized response")
@@ -165,6 +176,7 @@ def _show(calibration: SeriesCalibration) -> None:
                 ("mechanism", str(calibration.mechanism)),
                 ("wrong reports", f"{100 * calibration.distortion:.4g} % expected"),
                 ("target", f"{calibration.target:.9g} (BDP level promised)"),
+                *judged(calibration),
                 ("leakage", f"{leak.value:.9g} ({leak.kind}, by {leak.certificate.name})"),
                 ("scope", leak.scope),
                 ("model", leak.model),

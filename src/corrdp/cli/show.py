@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from corrdp.report.words import in_words, number
+from corrdp.report.sections import in_words_of
+from corrdp.report.words import believed, in_words, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.results import Calibration, Leakage, Release
+    from corrdp.results import Calibration, Leakage, Release, SeriesCalibration
 
 FIT_WARNING = (
     "warning: the model was learned from the private data, and that is itself a leak which no "
@@ -52,13 +53,13 @@ def say_aside(text: str) -> None:
     Console(stderr=True, markup=False, highlight=False).print(text)
 
 
-def facts_table(rows: Iterable[tuple[str, str]]) -> Table:
+def facts_table(rows: Iterable[tuple[str, str | Text]]) -> Table:
     """Names and what they say, in two columns."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(name, Text(value))
+        table.add_row(name, Text(value) if isinstance(value, str) else value)
     return table
 
 
@@ -114,11 +115,22 @@ def show_leakage(result: Leakage) -> None:
     print_parts(facts_table(facts))
 
 
-def _noise(calibration: Calibration) -> list[tuple[str, str]]:
+def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str | Text]]:
+    """What the promise means for a person, and how it fares under richer models."""
+    rows: list[tuple[str, str | Text]] = [("that is", believed(calibration.target))]
+    if (adequacy := calibration.adequacy) is None:
+        return rows
+    style = "red" if adequacy.against else ""
+    rows += [("richer model", Text(text, style=style)) for text in adequacy.lines]
+    return [*rows, ("confidence", in_words_of(calibration.confidence))]
+
+
+def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
     what = "largest error of a cell" if calibration.query.cells > 1 else "error"
     return [
         ("epsilon", f"{calibration.epsilon:.9g} (DP level of the noise)"),
         ("target", f"{calibration.target:.9g} (BDP level promised)"),
+        *judged(calibration),
         (
             "leakage",
             f"{calibration.leakage.value:.9g} ({calibration.leakage.kind}, by "
@@ -131,7 +143,7 @@ def _noise(calibration: Calibration) -> list[tuple[str, str]]:
     ]
 
 
-def _assumptions(texts: Iterable[str]) -> list[tuple[str, str]]:
+def _assumptions(texts: Iterable[str]) -> list[tuple[str, str | Text]]:
     return [("assumes", text) for text in texts]
 
 
@@ -149,15 +161,13 @@ def show_release(release: Release, calibration: Calibration) -> None:
     pairs = [release.interval(0.95)] if single else release.interval(0.95)
     values = [release.value] if single else release.value
     names = [""] if single else [f" {category}" for category in calibration.query.categories]
-    answers = []
+    answers: list[tuple[str, str | Text]] = []
     for name, value, ends in zip(names, values, pairs, strict=True):
         shown, low, high = (number(v, release.scale, release.grid) for v in (value, *ends))
         answers.append((f"answer{name}", f"{shown} (95 % interval {low} to {high})"))
-    book = (
-        []
-        if release.charge is None
-        else [("ledger", f"charge {release.charge}, {release.charge_hash}")]
-    )
+    book: list[tuple[str, str | Text]] = []
+    if release.charge is not None:
+        book.append(("ledger", f"charge {release.charge}, {release.charge_hash}"))
     said = _noise(calibration) + book + _assumptions(release.assumptions)
     print_parts(facts_table(answers + said))
 

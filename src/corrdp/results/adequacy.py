@@ -96,9 +96,7 @@ class Adequacy:
         close = [a.name for a in self.alternatives if self.is_close(a)]
         said = []
         if close:
-            said.append(
-                f"holds under {_joined(close)} too, within {CLOSE:.0%} of the chosen model"
-            )
+            said.append(f"holds under {_joined(close)} too, within {CLOSE:.0%} of the chosen model")
         said += [_sentence(self, a) for a in self.alternatives if not self.is_close(a)]
         if self.accepted:
             said.append(f"accepted by the steward: {self.accepted}")
@@ -113,9 +111,13 @@ class Adequacy:
     def public(self) -> Adequacy:
         """Without the numbers that were fitted from the data."""
         told = tuple(
-            Priced(a.name, rejected=a.rejected and not self.is_close(a), tested=a.tested,
-                   confidence=a.confidence,
-                   reason="" if a.epsilon is not None else "it has no price")  # fmt: skip
+            Priced(
+                a.name,
+                confidence=a.confidence,
+                rejected=a.rejected and not self.is_close(a),
+                reason="" if a.epsilon is not None or not a.tested else "has no price",
+                tested=a.tested,
+            )
             for a in self.alternatives
         )
         return replace(self, epsilon=None, leakage=None, alternatives=told)
@@ -187,7 +189,7 @@ def _sentence(adequacy: Adequacy, alternative: Priced) -> str:
     speak = "the data speak for it" if a.rejected else "the data do not speak for it"
     known = f" ({speak}, {a.p})" if a.p else (f" ({speak})" if a.rejected else "")
     if not a.tested:
-        return f"{a.name} was not looked at: {a.reason}"
+        return f"{a.name} was not looked at" + (f": {a.reason}" if a.reason else "")
     if adequacy.epsilon is None:  # the public form
         return f"{a.name}{known} {a.reason or 'was priced, and the promise holds under it'}"
     if a.epsilon is None:

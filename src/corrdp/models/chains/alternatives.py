@@ -58,8 +58,8 @@ def alternatives(chain: Chain) -> tuple[Alternative, ...]:
     """The richer models to hold against a fitted chain, in a fixed order.
 
     Those that are the chosen chain itself, because every row is pooled, are left out: the data
-    cannot fit them. A private fit has none: its counts are noisy, and what is kept beside them would
-    break its promise.
+    cannot fit them. A private fit has none: its counts are noisy, and what could be kept beside
+    them would break its promise.
 
     Parameters
     ----------
@@ -149,7 +149,9 @@ def _pooled(
         try:
             models.append(_chain(chain, kernel, order, fitted))
         except ModelError as error:
-            return Alternative(name, (), test=test, reason=f"it has no single long-run law: {error}")
+            return Alternative(
+                name, (), test=test, reason=f"it has no single long-run law: {error}"
+            )
     here = np.broadcast_to(occurs, rare.shape)
     return Alternative(name, tuple(models), int((rare & here).sum()), int(here.sum()), test)
 

@@ -59,9 +59,7 @@ def keep_evidence(
             groups = _numbered(states, windows.count_runs_by_group, *read, group, *most)
     else:
         if wanted:
-            longer = _numbered(
-                states, windows.count_runs_by_half_in_memory, data, texts, order + 2
-            )
+            longer = _numbered(states, windows.count_runs_by_half_in_memory, data, texts, order + 2)
         if sequences > 1:
             groups = _numbered(
                 states, windows.count_runs_by_sequence, data, texts, order + 1, MOST_GROUPS
@@ -72,7 +70,9 @@ def keep_evidence(
     )
 
 
-def _numbered(states: tuple[Any, ...], count: Any, *given: Any) -> tuple[np.ndarray, np.ndarray] | None:
+def _numbered(
+    states: tuple[Any, ...], count: Any, *given: Any
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Runs, and the place of their states among those of the fit."""
     try:
         found, runs = count(*given)

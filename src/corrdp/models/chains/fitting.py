@@ -22,7 +22,14 @@ from corrdp.errors import DataError, ModelError
 from corrdp.models.base import added, fit_dict, fit_fields
 from corrdp.models.chains.evidence import keep_evidence
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.chains.private import COUNT_SENSITIVITY, noisy_counts, with_states
+from corrdp.models.chains.private import (
+    COUNT_SENSITIVITY,
+    check_private,
+    listed_expression,
+    listed_values,
+    noisy_counts,
+    with_states,
+)
 from corrdp.models.chains.window import WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.tallies import TripleCounts
@@ -95,8 +102,8 @@ class ChainFit:
     later: np.ndarray | None = None
     runs: np.ndarray | None = None
     span: int | None = added()
-    longer: np.ndarray | None = added()
-    groups: np.ndarray | None = added()
+    longer: np.ndarray | None = added()  # noqa: RUF009
+    groups: np.ndarray | None = added()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -226,6 +233,7 @@ class ChainFit:
                 "is added to the epsilon of every release"
             )
             said.append("how many rows, missing rows, gaps and sequences there are is public")
+            said.append("a value outside the public list of states counts as the last one of it")
         if self.zeros == "structural":
             said.append("transitions that were never seen are impossible")
         if self.state is not None and not self.order_by:
@@ -316,7 +324,8 @@ def fit_chain(
         records, added to the epsilon of every release before conversion.
     states : sequence, optional
         The public list of states; needed for a private fit, because which states occur is
-        private too (true/false states are known anyway).
+        private too (true/false states are known anyway). In a private fit its last state stands
+        for every value that is not listed.
     public : bool
         The data of the fit are public, or older data that need no protection: fitting then gives
         nothing away, and the chain has no length, so that it serves data of any length.
@@ -345,6 +354,9 @@ def fit_chain(
         if engine is not None:
             raise DataError("this table is open already; give engine to open_table instead")
         texts = data.missing
+    if private_epsilon is not None:
+        check_private(order, zeros)
+        data, state = _listed(data, state, states, texts, engine)
     if isinstance(data, str | Path | Table):
         found = _count_table(data, state, orders, group, texts, engine or "duckdb")
     elif state is not None or orders or group is not None or engine is not None:
@@ -357,7 +369,7 @@ def fit_chain(
         found = with_states(found, states)
     counts, triples = found.counts, found.triples
     if private_epsilon is not None:
-        counts, triples = noisy_counts(found, private_epsilon, order), np.zeros((0, 4), np.int64)
+        counts, triples = noisy_counts(found, private_epsilon), np.zeros((0, 4), np.int64)
     else:
         _check_counts(found)
     runs = _longer_runs(data, found, texts, engine, state, orders, group, order)
@@ -392,6 +404,26 @@ def fit_chain(
     length = None if public else found.longest
     chain = MarkovChain(fit.kernel, length, _start(fit), found.states, fitted=fit)
     return chain if order == 1 else of_order(chain, order)
+
+
+def _listed(
+    data: Any,
+    state: str | None,
+    states: Sequence[Any] | None,
+    texts: tuple[str, ...],
+    engine: str | None,
+) -> tuple[Any, str | None]:
+    """The data of a private fit, whose values are always among the public states."""
+    from corrdp.tables.sequences import split_sequences
+    from corrdp.tables.source import Table, open_table
+
+    if states is None or (isinstance(data, str | Path | Table) and state is None):
+        return data, state  # what is missing here is said further on
+    listed = tuple(states)
+    if not isinstance(data, str | Path | Table):
+        return listed_values(split_sequences(data), listed, texts), state
+    table = data if isinstance(data, Table) else open_table(data, texts, engine or "duckdb")
+    return data, listed_expression(table, str(state), listed)
 
 
 def _start(fit: ChainFit) -> np.ndarray | None:
