@@ -291,7 +291,7 @@ def test_rejected_order_is_carried_by_every_result():
     chain = cdp.MarkovChain.fit(true.sample(rng))
     assert chain.order_test().rejected
     said = " ".join(cdp.leakage(chain, 1.0).certificate.assumptions)
-    assert "first order is rejected against second order, p < 1e-" in said
+    assert "order 1 is rejected against order 2, p < 1e-" in said
     assert chain.with_order(1) is chain
     # what the first-order model proves is too little for the law that made the data
     second = chain.with_order(2)

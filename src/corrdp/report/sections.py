@@ -58,8 +58,8 @@ def adequacy_section(adequacy: Adequacy | None, confidence: float | None, *, pub
     told = (
         f"By the chosen model alone epsilon would be {adequacy.epsilon:.4g}; the fourth column is "
         f"what that leaks under each richer model. Up to {CLOSE:.0%} more counts as the same. A "
-        f"row seen fewer than {MIN_SEEN} times is taken from the chosen model. P-values are corrected "
-        "for being asked together (Holm); they alone decide nothing."
+        f"row seen fewer than {MIN_SEEN} times is taken from the chosen model. P-values are "
+        "corrected for being asked together (Holm); they alone decide nothing."
     )
     return "".join([*parts, table(head, rows), paragraph(told, "quiet")])
 
