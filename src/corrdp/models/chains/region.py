@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from corrdp.models.chains.chain import Chain
 
 
+_OUT = 1e-14
+
+
 @dataclass(frozen=True, eq=False)
 class Region:
     """All kernels with ``lower <= P <= upper`` and rows that sum to one.
@@ -83,8 +86,9 @@ def region_of(
     single = free == 1
     lower[single], upper[single] = possible[single], possible[single]
     # what the others leave: a probability is at least one minus the upper ends of the rest
-    lower = np.maximum(lower, 1.0 - (upper.sum(axis=1, keepdims=True) - upper))
-    upper = np.minimum(upper, 1.0 - (lower.sum(axis=1, keepdims=True) - lower))
+    # (outwards by more than rounding: a lower end of 1e-16 would rule out that it never happens)
+    lower = np.maximum(lower, 1.0 - _OUT - (upper.sum(axis=1, keepdims=True) - upper))
+    upper = np.minimum(upper, 1.0 + _OUT - (lower.sum(axis=1, keepdims=True) - lower))
     lower, upper = np.clip(lower, 0.0, 1.0) * possible, np.clip(upper, 0.0, 1.0) * possible
     unseen = tuple((int(x), int(y)) for x, y in np.argwhere((counts <= 0) & possible))
     return Region(lower, upper, confidence, unseen)
