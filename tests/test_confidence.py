@@ -219,8 +219,8 @@ def test_one_changed_record_moves_counts_by_at_most_four():
 def test_private_fit_refuses():
     with pytest.raises(DataError, match="states="):
         cdp.MarkovChain.fit([0, 1, 1, 0], private_epsilon=1.0)
-    with pytest.raises(DataError, match="not among"):
-        cdp.MarkovChain.fit([0, 1, 2, 0], private_epsilon=1.0, states=(0, 1))
+    with pytest.raises(InputError, match="zeros come from the noise"):
+        cdp.MarkovChain.fit([0, 1], private_epsilon=1.0, states=(0, 1), zeros="structural")
     with pytest.raises(InputError, match="private_epsilon"):
         cdp.MarkovChain.fit([0, 1, 1, 0], private_epsilon=-1.0, states=(0, 1))
     with pytest.raises(DataError, match="order=1"):
@@ -342,3 +342,51 @@ def test_general_does_not_trust_rows_that_agree():
     inside = cdp.MarkovChain([[0.8, 0.2], [0.3, 0.7]], 10)  # well within the region
     assert sure.value >= cdp.leakage(inside, 1.0).value > 2.6
     assert any("confidence region" in text for text in sure.certificate.assumptions)
+
+
+# -- a private fit does not fail by its data ---------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [[0, 1], [0, 0, 0, 0], [1], [0, 1, 0, None, 1]])
+def test_a_private_fit_never_fails_by_its_data(data):
+    """A failure costs nothing and can be repeated: its probability told neighbours apart."""
+    for _ in range(40):
+        fit = cdp.MarkovChain.fit(data, private_epsilon=0.3, states=(0, 1, 2))
+        assert np.isfinite(fit.transition).all()
+        empty = ~fit.fitted.counts.any(axis=1)
+        np.testing.assert_allclose(fit.transition[empty], 1 / 3)
+
+
+def test_unlisted_values_count_as_the_last_listed_state(tmp_path):
+    rng = np.random.default_rng(3)
+    labels = np.array(["a", "b", "x", "y"])[rng.integers(0, 4, 3_000)]
+    path = tmp_path / "r.csv"
+    path.write_text("t,s\n" + "\n".join(f"{k},{s}" for k, s in enumerate(labels)) + "\n")
+    merged = np.where(np.isin(labels, ["a", "b"]), labels, "other")
+    exact = cdp.MarkovChain.fit(merged).fitted.counts
+    states = ["a", "b", "other"]
+    memory = cdp.MarkovChain.fit(labels, private_epsilon=50, states=states)
+    table = cdp.MarkovChain.fit(path, state="s", order_by="t", private_epsilon=50, states=states)
+    for fit in (memory, table):
+        assert fit.states == tuple(states)
+        np.testing.assert_allclose(fit.fitted.counts, exact, atol=3)
+        assert "counts as the last one of it" in " ".join(fit.fitted.assumptions)
+    for fit, data in ((memory, labels), (table, path)):
+        cal = cdp.calibrate(
+            fit, epsilon=20, query=cdp.Count("other"), confidence=None, robust=False
+        )
+        assert abs(cal.release(data).value - (merged == "other").sum()) < 4
+    series = cdp.calibrate(memory, epsilon=9, query=cdp.Series(), confidence=None)
+    assert "other" in list(series.release(labels.tolist()[:50]))
+    again = [labels.tolist()[0], 3.5, ["no", "state"], None]
+    assert cdp.MarkovChain.fit(again, private_epsilon=1.0, states=states).states == tuple(states)
+    with pytest.raises(InputError, match="are of another"):
+        cdp.MarkovChain.fit(path, state="s", private_epsilon=1.0, states=[1, 2])
+
+
+def test_the_ends_of_a_region_are_rounded_outwards():
+    """A transition that was never seen may be impossible: its lower end is 0, not 1e-16."""
+    for kept in range(20, 120):
+        box = region_of(np.array([[kept, 3], [0, kept]]), 0.95)
+        assert box.lower[1, 0] == 0.0
+        assert box.upper[1, 1] == 1.0

@@ -25,6 +25,7 @@ CONFIDENCE = 0.95  # of a promise made from a fitted chain
 _REGIONS = 10  # an alternative of more models than this is taken at its fitted numbers
 _SHARP = 16  # rows up to which every bound is tried on an alternative; beyond, the quick one
 _MOST_ROWS = 150  # rows up to which an alternative is priced at all: larger ones take minutes
+_ENDLESS = 64.0  # what epsilon = 1 leaks where a probability may vanish, up to rounding (1e-16)
 _QUICK = {"markov": "contraction", "window": "blocks"}
 
 NOT_CONSIDERED = "richer models than the fitted one were not considered (robust=False)"
@@ -84,7 +85,7 @@ def _forgets(chain: Chain, confidence: float | None) -> bool:
         leak = leakage(endless, 1.0, method=_QUICK[chain.kind], confidence=confidence)
     except NotApplicableError:
         return False
-    return math.isfinite(leak.value)
+    return leak.value < _ENDLESS
 
 
 def judge_model(
