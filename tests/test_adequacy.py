@@ -291,7 +291,10 @@ def test_what_was_never_seen_is_named_with_three_ways_on():
     said = str(error.value)
     for text in ("'b' -> 'a'", 'zeros="structural"', "merge states", "confidence=None"):
         assert text in said
-    assert cdp.calibrate(fit, 1.0, query=cdp.Count("a"), confidence=None).confidence is None
+    assert cdp.calibrate(fit, 1.0, query=cdp.Count("a"), **ALONE).confidence is None
+    order = alternatives(fit)[0]  # no stationary chain of order two has what was recorded
+    assert order.models == ()
+    assert "for ever" in order.reason
 
 
 def test_methods_for_one_law_ask_for_confidence_none(chain):

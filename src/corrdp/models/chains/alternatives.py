@@ -147,11 +147,14 @@ def _pooled(
         kernel = _kernel(table, pool)
         fitted = _refit(fit, table, order, chance=bool(((table == 0) & (pool > 0)).any()))
         try:
-            models.append(_chain(chain, kernel, order, fitted))
+            model = _chain(chain, kernel, order, fitted)
         except ModelError as error:
-            return Alternative(
-                name, (), test=test, reason=f"it has no single long-run law: {error}"
-            )
+            why = f"it has no single long-run law: {error}"
+            return Alternative(name, (), test=test, reason=why)
+        if own[~model.occurring].any():
+            why = "it leaves some recorded states for ever, and its bounds are for the long run"
+            return Alternative(name, (), test=test, reason=why)
+        models.append(model)
     here = np.broadcast_to(occurs, rare.shape)
     return Alternative(name, tuple(models), int((rare & here).sum()), int(here.sum()), test)
 
@@ -188,7 +191,9 @@ def _refit(fit: ChainFit, table: np.ndarray, order: int, *, chance: bool) -> Cha
     )
 
 
-def _chain(chain: Chain, kernel: np.ndarray, order: int, fitted: ChainFit) -> Chain:
+def _chain(
+    chain: Chain, kernel: np.ndarray, order: int, fitted: ChainFit
+) -> MarkovChain | WindowChain:
     if order > 1:
         return WindowChain(kernel, order, chain.length, chain.states, fitted=fitted)
     initial = getattr(chain, "initial", None)
