@@ -18,7 +18,7 @@ from corrdp.report.figures import draw_candidates, draw_noise, draw_per_record
 from corrdp.report.page import render_report, write_report
 from corrdp.report.svg import inline_svg
 from corrdp.report.words import in_words, number, public_release
-from corrdp.report.writing import write_files
+from corrdp._files import write_files
 from corrdp.results import Candidate, Certificate, Leakage
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}

@@ -90,8 +90,8 @@ def export(
     """Write the whole history as JSON, without the model."""
     import json
 
+    from corrdp._files import write_files
     from corrdp.accounting.ledger import Ledger
-    from corrdp.report.writing import write_files
 
     check_outputs(output, inputs=(file,))
     refuse_overwriting(output, force=force)

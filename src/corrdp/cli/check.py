@@ -298,9 +298,9 @@ def _generator(seed: int) -> Any:
 
 
 def _write(found: Audit, report: Path | None, output: Path | None) -> None:
+    from corrdp._files import write_files
     from corrdp.cli.show import as_json
     from corrdp.report.audits import render_audit
-    from corrdp.report.writing import write_files
 
     texts = {}
     if report is not None:

@@ -138,8 +138,8 @@ def release(
 
     Every run draws new noise and costs privacy anew: look with --dry-run first.
     """
+    from corrdp._files import write_files
     from corrdp.cli.show import as_json, show_files, working
-    from corrdp.report.writing import write_files
 
     if dry_run and (output is not None or report is not None):
         raise InputError("--dry-run makes no release: leave out --output and --report")

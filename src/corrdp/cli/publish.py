@@ -101,10 +101,10 @@ def release(
     check_outputs(report, output, inputs=(file, model, *([ledger] if ledger else [])))
     refuse_overwriting(report, output, force=force)
     from corrdp import calibrate
+    from corrdp._files import write_files
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
     from corrdp.reading import missing_text
     from corrdp.report.words import public_release
-    from corrdp.report.writing import write_files
     from corrdp.tables.source import open_table
 
     law = read_model(model)

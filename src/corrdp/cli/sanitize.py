@@ -134,8 +134,8 @@ def sanitize(
             say_what_is_left(ledger)
         return
     if report is not None:
+        from corrdp._files import write_files
         from corrdp.report.series import render_series
-        from corrdp.report.writing import write_files
 
         write_files({report: render_series(calibration)})
     if streaming:
@@ -235,9 +235,9 @@ def _write(
 
     from pyarrow import csv, table
 
+    from corrdp._files import write_files
     from corrdp.cli.options import words
     from corrdp.cli.show import working
-    from corrdp.report.writing import write_files
     from corrdp.tables.source import open_table
 
     with working(f"reporting {file}"):

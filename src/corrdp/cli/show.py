@@ -75,15 +75,20 @@ def warn_about_fit() -> None:
 
 def save_picture(ax: Axes, path: Path) -> None:
     """Write a figure, with the background that its colours are made for."""
+    import io
+
     import matplotlib
 
+    from corrdp._files import write_files
     from corrdp.report.style import PAPER
 
     figure = ax.get_figure(root=True)
     assert figure is not None
+    kind, drawn = path.suffix.lower().lstrip(".") or "png", io.BytesIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "corrdp"}):
-        undated = {"Date": None} if path.suffix.lower() == ".svg" else {}
-        figure.savefig(path, facecolor=PAPER, dpi=200, metadata=undated)
+        undated = {"Date": None} if kind == "svg" else {}
+        figure.savefig(drawn, format=kind, facecolor=PAPER, dpi=200, metadata=undated)
+    write_files({path: drawn.getvalue()})
 
 
 def show_leakage(result: Leakage) -> None:

@@ -167,7 +167,7 @@ def _stored(task: Task, store: Path | None) -> Result | None:
 def _keep(task: Task, result: Result, store: Path | None) -> None:
     if store is None:
         return
-    from corrdp.report.writing import write_files
+    from corrdp._files import write_files
 
     body = {"key": task.key, "result": result.to_dict()}
     write_files({_file(task, store): json.dumps(body, indent=1) + "\n"})

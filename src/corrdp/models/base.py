@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from corrdp._checks import check_items, check_whole
+from corrdp._files import write_files
 from corrdp.encoding import SCHEMA, encode
 from corrdp.errors import InputError, ModelError
 
@@ -82,13 +83,10 @@ class Model(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the model file; a crash leaves the old file or the new one, never half of it."""
-        target = Path(path)
-        partial = target.with_name(target.name + ".part")
         try:
-            partial.write_text(json.dumps(self.to_dict(), indent=1) + "\n")
-            partial.replace(target)
+            write_files({Path(path): json.dumps(self.to_dict(), indent=1) + "\n"})
         except OSError as error:
-            raise InputError(f"cannot write {target}: {error.strerror or error}") from None
+            raise InputError(f"cannot write {path}: {error.strerror or error}") from None
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"

@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from corrdp._files import write_files
 from corrdp.calibration.adequate import NOT_CONSIDERED
 from corrdp.errors import InputError
 from corrdp.levels import check_told_levels
@@ -34,7 +35,6 @@ from corrdp.report.words import (
     protects,
     public_assumptions,
 )
-from corrdp.report.writing import write_files
 from corrdp.results import Calibration, Leakage, Release
 
 
