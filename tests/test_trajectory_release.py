@@ -107,12 +107,15 @@ def test_sample(points):
     assert 50 < len(rows) < 120
 
 
-def test_the_ledger_is_charged_before_the_noise(points):
+def test_the_ledger_is_charged_and_holds_what_was_published(points):
     books = points.parent / "days.ledger"
     Ledger.create(books, budget=50)
-    result, _ = run(points, *TREE, "--ledger", books)
+    result, rows = run(points, *TREE, "--ledger", books)
     assert result.exit_code == 0, result.output
     assert Ledger.open(books).spent == 40
+    stored = Ledger.open(books).answer(1)
+    assert list(csv.DictReader(stored["rows"].splitlines())) == rows
+    assert stored["charge_hash"] == Ledger.open(books).head
     result, _ = run(points, *TREE, "--ledger", books, "--force")
     assert result.exit_code == 3
     assert Ledger.open(books).spent == 40

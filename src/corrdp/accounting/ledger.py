@@ -7,6 +7,7 @@ or a model is asked.
 from __future__ import annotations
 
 import json
+import operator
 import os
 import uuid
 from collections.abc import Callable, Sequence
@@ -226,6 +227,7 @@ class Ledger:
         what: str,
         model: Model | None = None,
         unit: str | None = None,
+        stored: Callable[[Made], Any] = operator.methodcaller("to_dict"),
     ) -> Made:
         """Sample a release, then charge it and store it in one transaction, then return it.
 
@@ -235,10 +237,12 @@ class Ledger:
         Parameters
         ----------
         sample : callable
-            Makes the release, a dataclass with ``to_dict`` and fields ``charge`` and
-            ``charge_hash``. Called once, when the charge fits.
+            Makes the release, a dataclass with fields ``charge`` and ``charge_hash``. Called once,
+            when the charge fits.
         epsilon, what, model, unit
             As for :meth:`charge`.
+        stored : callable
+            What of it is stored, as plain JSON; its ``to_dict`` if left out.
 
         Returns
         -------
@@ -251,7 +255,7 @@ class Ledger:
         """
         self._book.check_fits(self._wanted(epsilon, what, model, unit))
         made = sample()
-        charge = self.charge(epsilon, what=what, model=model, unit=unit, answer=made.to_dict())
+        charge = self.charge(epsilon, what=what, model=model, unit=unit, answer=stored(made))
         return replace(made, charge=charge.number, charge_hash=charge.hash)
 
     def charge_fit(self, model: Model) -> Charge | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +34,7 @@ from corrdp.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from corrdp.trajectories.cells import CellSequences, Grid
+    from corrdp.trajectories.publishing import PublishedMoves
     from corrdp.trajectories.reachability import Moves
 
 EXAMPLE = """Example: corrdp trajectories release points.csv --mechanism prefix --epsilon 1
@@ -120,7 +120,7 @@ def release(
     missing: Missing = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(help="Charge this DP ledger, whose records are the units, before drawing."),
+        typer.Option(help="Charge this DP ledger, whose records are the units, and store in it."),
     ] = None,
     report: Report = None,
     dry_run: Annotated[
@@ -139,6 +139,7 @@ def release(
     Every run draws new noise and costs privacy anew: look with --dry-run first.
     """
     from corrdp._files import write_files
+    from corrdp.cli.handing import handed_over
     from corrdp.cli.show import as_json, show_files, working
 
     if dry_run and (output is not None or report is not None):
@@ -176,27 +177,32 @@ def release(
         return
     assert output is not None
     say_what_shows(made)
-    charge: dict[str, Any] = {}
-    if ledger is not None:
-        from corrdp.accounting.ledger import Ledger
-        from corrdp.trajectories.charging import charge_movements
-
-        what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
-        paid = charge_movements(Ledger.open(ledger), made, cells, what=what)
-        charge = {"charge": paid.number, "charge_hash": paid.hash}
     with working("drawing the noise"):
-        done = replace(publish(made, walks, cells, moves, radius=radius), **charge)
-        texts = {output: rows_of(done, cells, counts=counts)}
+
+        def sample() -> PublishedMoves:
+            return publish(made, walks, cells, moves, radius=radius)
+
+        if ledger is None:
+            done = sample()
+        else:
+            from corrdp.accounting.ledger import Ledger
+            from corrdp.trajectories.charging import release_movements
+
+            what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
+            books = Ledger.open(ledger)
+            done = release_movements(books, made, cells, sample, what=what, counts=counts)
+    with handed_over(done, ledger):
+        write_files({output: rows_of(done, cells, counts=counts)})
+        if json:
+            print(as_json(done))
+        else:
+            _show(done, cells)
         if report is not None:
             from corrdp.report.moved import render_moved
 
-            texts[report] = render_moved(done, cells)
-        write_files(texts)
-    if json:
-        print(as_json(done))
-        return
-    _show(done, cells)
-    show_files(texts)
+            write_files({report: render_moved(done, cells)})
+        if not json:
+            show_files(path for path in (output, report) if path is not None)
 
 
 def _check_options(

@@ -76,7 +76,7 @@ def release(
     ledger: Annotated[
         Path | None,
         typer.Option(
-            help="Charge this ledger before the noise is drawn; refused if it does not fit."
+            help="Charge this ledger and store the answer in it; refused if it does not fit."
         ),
     ] = None,
     force: Annotated[
@@ -102,6 +102,7 @@ def release(
     refuse_overwriting(report, output, force=force)
     from corrdp import calibrate
     from corrdp._files import write_files
+    from corrdp.cli.handing import handed_over
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
     from corrdp.reading import missing_text
     from corrdp.report.words import public_release
@@ -137,31 +138,32 @@ def release(
     elif ledger is not None and not json:
         say_what_is_left(ledger)
     result = calibration if answer is None else answer
-    texts: dict[Path, str] = {}
-    if report is not None:
-        from corrdp.report.page import render_report
+    with handed_over(answer, ledger):
+        handed = public_release(answer, law) if public and answer is not None else result
+        if output is not None:
+            write_files({output: as_json(handed) + "\n"})
+        if json:
+            print(as_json(handed))
+        elif answer is None:
+            show_calibration(calibration, dry_run=True)
+        else:
+            show_release(answer, calibration)
+        if report is not None:
+            from corrdp.report.page import render_report
 
-        with working("drawing the report"):
-            texts[report] = render_report(result, law, calibration=calibration, public=public)
-    handed = public_release(answer, law) if public and answer is not None else result
-    if output is not None:
-        texts[output] = as_json(handed) + "\n"
-    write_files(texts)
-    if json:
-        print(as_json(handed))
-    elif answer is None:
-        show_calibration(calibration, dry_run=True)
-    else:
-        show_release(answer, calibration)
-    if not json:
-        show_files(texts)
+            with working("drawing the report"):
+                text = render_report(result, law, calibration=calibration, public=public)
+            write_files({report: text})
+        if not json:
+            show_files(path for path in (report, output) if path is not None)
 
 
 def say_what_is_left(path: Path) -> None:
     """A dry run does not charge: it says what the ledger would still take."""
     from corrdp.accounting.ledger import Ledger
+    from corrdp.accounting.ledger_units import rounded, units_down
     from corrdp.cli.show import print_parts, working
 
     with working("working out what is left"):
         left = Ledger.open(path).remaining
-    print_parts(f"the ledger has room for epsilon {left:.9g}")
+    print_parts(f"the ledger has room for epsilon {rounded(units_down(left), up=False)}")

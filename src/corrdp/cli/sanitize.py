@@ -85,7 +85,8 @@ def sanitize(
     ledger: Annotated[
         Path | None,
         typer.Option(
-            help="Charge this ledger before any report is drawn; refused if it does not fit."
+            help="Charge this ledger and store the reports in it (a stream is charged before its "
+            "first report, and not stored); refused if it does not fit."
         ),
     ] = None,
     force: Annotated[
@@ -99,7 +100,7 @@ def sanitize(
     --epsilon for the DP level of each report. Every run draws new lies and costs privacy anew.
     """
     from corrdp import calibrate
-    from corrdp.cli.show import as_json, working
+    from corrdp.cli.show import as_json, print_parts, show_files, working
     from corrdp.queries import Series
 
     level = one_of(target, epsilon)
@@ -133,30 +134,38 @@ def sanitize(
 
             say_what_is_left(ledger)
         return
-    if report is not None:
+    texts = missing_texts(missing, _usual(law))
+    if streaming:
+        _report(calibration, report)
+        _stream(calibration, texts, opened)
+        return
+    assert output is not None
+    done, columns = _sanitized(calibration, file, texts, state, keep, opened)
+    from corrdp.cli.handing import handed_over
+
+    with handed_over(done, ledger):
+        _write(columns, done, output)
+        if json:
+            import json as text
+
+            paid = {"charge": done.charge, "charge_hash": done.charge_hash}
+            print(text.dumps(calibration.to_dict() | (paid if opened else {}), indent=1))
+        else:
+            _show(calibration)
+            print_parts(f"{len(done):,} records reported")
+            if opened is not None:
+                print_parts(f"ledger: charge {done.charge}, {done.charge_hash}")
+        _report(calibration, report)
+        if not json:
+            show_files(path for path in (output, report) if path is not None)
+
+
+def _report(calibration: SeriesCalibration, path: Path | None) -> None:
+    if path is not None:
         from corrdp._files import write_files
         from corrdp.report.series import render_series
 
-        write_files({report: render_series(calibration)})
-    if streaming:
-        _stream(calibration, missing_texts(missing, _usual(law)), opened)
-        return
-    assert output is not None
-    texts = missing_texts(missing, _usual(law))
-    done = _write(calibration, file, texts, state, keep, output, opened)
-    if json:
-        import json as text
-
-        paid = {} if opened is None else {"charge": done.charge, "charge_hash": done.charge_hash}
-        print(text.dumps(calibration.to_dict() | paid, indent=1))
-        return
-    _show(calibration)
-    from corrdp.cli.show import print_parts, show_files
-
-    print_parts(f"{len(done):,} records reported")
-    if opened is not None:
-        print_parts(f"ledger: charge {done.charge}, {done.charge_hash}")
-    show_files([path for path in (output, report) if path is not None])
+        write_files({path: render_series(calibration)})
 
 
 def _usual(law: Any) -> tuple[str, ...]:
@@ -205,9 +214,9 @@ def _stream(calibration: SeriesCalibration, missing: list[str], ledger: Ledger |
 
     reporter = Reporter(calibration)
     if ledger is not None:
-        from corrdp.accounting.ledger_release import charge_series
+        from corrdp.accounting.ledger_release import charge_stream
 
-        charge = charge_series(ledger, calibration, "a stream")
+        charge = charge_stream(ledger, calibration)
         print(f"ledger: charge {charge.number}, {charge.hash}", file=sys.stderr)
     labels = {str(s): s for s in reporter.states}
     if set(reporter.states) == {False, True}:  # as CSV files write them
@@ -221,21 +230,15 @@ def _stream(calibration: SeriesCalibration, missing: list[str], ledger: Ledger |
         print("" if said is None else said, flush=True)
 
 
-def _write(
+def _sanitized(
     calibration: SeriesCalibration,
     file: str,
     missing: list[str],
     state: str | None,
     keep: str | None,
-    output: Path,
     ledger: Ledger | None,
-) -> Sanitized:
-    """Reports in the order of the file, with the public columns beside them."""
-    import io
-
-    from pyarrow import csv, table
-
-    from corrdp._files import write_files
+) -> tuple[Sanitized, dict[str, Any]]:
+    """Reports in the order of the file, and the public columns that go beside them."""
     from corrdp.cli.options import words
     from corrdp.cli.show import working
     from corrdp.tables.source import open_table
@@ -256,12 +259,19 @@ def _write(
             from corrdp.accounting.ledger_release import sanitize_with_ledger
 
             done = sanitize_with_ledger(ledger, calibration, source, state=state)
-        columns = {name: read[f"c{k}"] for k, name in enumerate(public)} if read is not None else {}
-        columns["report"] = list(done.values)
-        text = io.BytesIO()
-        csv.write_csv(table(columns), text)
-        write_files({output: text.getvalue().decode()})
-    return done
+    return done, {} if read is None else {name: read[f"c{k}"] for k, name in enumerate(public)}
+
+
+def _write(columns: dict[str, Any], done: Sanitized, output: Path) -> None:
+    import io
+
+    from pyarrow import csv, table
+
+    from corrdp._files import write_files
+
+    text = io.BytesIO()
+    csv.write_csv(table({**columns, "report": list(done.values)}), text)
+    write_files({output: text.getvalue()})
 
 
 def _check_public(kept: list[str], state: str, columns: tuple[str, ...]) -> None:
