@@ -195,7 +195,7 @@ def append(db: sqlite3.Connection, charge: Charge, answer: str | None, head: Hea
 
 def check_pages(db: sqlite3.Connection) -> None:
     """SQLite's own check of the file."""
-    found = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    found = " ".join(db.execute("PRAGMA integrity_check(1)").fetchone()[0].split())
     if found != "ok":
         raise InputError(f"the ledger's file is damaged ({found}); restore a copy that checks")
 
@@ -245,6 +245,8 @@ def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
             db.close()
     except sqlite3.Error as error:
         raise _in_words(path, error) from error
+    except UnicodeDecodeError:  # SQLite complains in the words of a damaged file
+        raise InputError(f"the ledger {path} is damaged; restore a copy that checks") from None
 
 
 def _make_private(path: Path) -> None:
@@ -274,6 +276,7 @@ def _in_words(path: Path, error: sqlite3.Error) -> CorrdpError:
         why = "the disk is full or failing; make room"
     else:
         why = "its tables are not those of a ledger; restore a copy that checks"
+    said = " ".join(str(error).split())  # of a damaged file these may be any words
     return InputError(
-        f"cannot use the ledger {path}: {why} ({name}: {error}). Nothing was released"
+        f"cannot use the ledger {path}: {why} ({name}: {said}). Nothing was released"
     )
