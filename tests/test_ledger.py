@@ -514,18 +514,20 @@ def test_eight_processes_never_overspend(path: Path) -> None:
 
 
 def answers_are_charged(ledger: Ledger, answers: Path) -> tuple[int, int]:
-    """Every answer has its charge, and the books are whole; how many of each."""
+    """Every answer has its charge, and every charge its answer; how many of each."""
     lines = answers.read_text().splitlines()
     charges = {charge.number: charge.hash for charge in ledger.history()}
+    stored = {number: ledger.answer(number)["value"] for number in charges}
     for line in lines:
-        number, seal, *_ = line.split()
+        number, seal, value = line.split()
         assert charges[int(number)] == seal
+        assert stored[int(number)] == int(value)
     assert ledger.check() == len(charges)
     assert len({line.split()[0] for line in lines}) == len(lines) <= len(charges)
     return len(lines), len(charges)
 
 
-def test_killed_200_times_no_answer_is_without_a_charge(path: Path) -> None:
+def test_killed_200_times_no_answer_is_without_a_charge_nor_lost(path: Path) -> None:
     ledger, answers = Ledger.create(path, budget=1000), path.with_name("answers")
     run("killed", path, answers, 200, 1)
     made, charged = answers_are_charged(ledger, answers)
@@ -534,7 +536,7 @@ def test_killed_200_times_no_answer_is_without_a_charge(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_in_real_releases_no_answer_is_without_a_charge(path: Path) -> None:
+def test_killed_in_real_releases_no_answer_is_without_a_charge_nor_lost(path: Path) -> None:
     ledger = Ledger.create(path, budget=1000, kind="bdp", model=CHAIN)
     answers, rng = path.with_name("answers"), random.Random(2)
     for _ in range(10):
@@ -631,8 +633,8 @@ EDITS = {
         "charge 2 .*'three'",
     ),
     "added": (
-        ["INSERT INTO charges (number, version, made, kind, what, epsilon, hash) SELECT 4, version, "
-         "made, kind, what, epsilon, hash FROM charges WHERE number = 3"],
+        ["INSERT INTO charges (number, version, made, kind, what, epsilon, hash) "
+         "SELECT 4, version, made, kind, what, epsilon, hash FROM charges WHERE number = 3"],
         "charge 4 ",
     ),
     "budget": (["UPDATE ledger SET budget = 2000000000000"], "the budget and model"),

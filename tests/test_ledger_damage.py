@@ -53,22 +53,23 @@ def whole(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def damaged(path: Path, content: bytes) -> dict[str, Any]:
     """What every look at the damaged file gives; anything but our own errors is raised."""
-    seen = {}
     path.write_bytes(content)
     for journal in path.parent.glob(f"{path.name}-*"):
         journal.unlink()
-    try:
-        ledger = Ledger.open(path)
-    except CorrdpError as error:
-        assert "\n" not in str(error)
+    ledger = words_or(lambda: Ledger.open(path))
+    if ledger is None:
         return dict.fromkeys(LOOKS)
-    for name, look in LOOKS.items():
-        try:
-            seen[name] = look(ledger)
-        except CorrdpError as error:
-            assert "\n" not in str(error)
-            seen[name] = None
-    return seen
+    return {name: words_or(lambda look=look: look(ledger)) for name, look in LOOKS.items()}  # type: ignore[misc]
+
+
+def words_or(look: Callable[[], Any]) -> Any:
+    """What a look gives, or None for an error in one line of words."""
+    try:
+        return look()
+    except CorrdpError as error:
+        message = str(error)
+    assert "\n" not in message
+    return None
 
 
 def flip(whole: Path, tmp_path: Path, places: list[int], rng: random.Random) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
+from corrdp._files import write_files
 from corrdp.errors import InputError
 from corrdp.levels import step_down, step_up
 from corrdp.report.diagrams import draw_blocks, draw_chain
@@ -18,7 +19,6 @@ from corrdp.report.figures import draw_candidates, draw_noise, draw_per_record
 from corrdp.report.page import render_report, write_report
 from corrdp.report.svg import inline_svg
 from corrdp.report.words import in_words, number, public_release
-from corrdp._files import write_files
 from corrdp.results import Candidate, Certificate, Leakage
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}

@@ -259,6 +259,7 @@ def _make_private(path: Path) -> None:
 
 def _in_words(path: Path, error: sqlite3.Error) -> CorrdpError:
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
+    said = " ".join(str(error).split())  # of a damaged file these may be any words
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return RefusedError(
             f"another process has held the ledger {path} for {PATIENCE:g} s; nothing was charged "
@@ -267,7 +268,7 @@ def _in_words(path: Path, error: sqlite3.Error) -> CorrdpError:
     if name == "SQLITE_NOTADB":
         return InputError(f"{path} is not a ledger of corrdp; make one with Ledger.create")
     if name.startswith("SQLITE_CORRUPT"):
-        return InputError(f"the ledger {path} is damaged ({error}); restore a copy that checks")
+        return InputError(f"the ledger {path} is damaged ({said}); restore a copy that checks")
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
         why = "it, or the folder that its journal goes to, cannot be written; check permissions"
     elif name == "SQLITE_TOOBIG":
@@ -276,7 +277,4 @@ def _in_words(path: Path, error: sqlite3.Error) -> CorrdpError:
         why = "the disk is full or failing; make room"
     else:
         why = "its tables are not those of a ledger; restore a copy that checks"
-    said = " ".join(str(error).split())  # of a damaged file these may be any words
-    return InputError(
-        f"cannot use the ledger {path}: {why} ({name}: {said}). Nothing was released"
-    )
+    return InputError(f"cannot use the ledger {path}: {why} ({name}: {said}). Nothing was released")

@@ -148,10 +148,9 @@ class Charge:
 
     def sealed(self, before: str, total: str) -> str:
         """The hash that this charge must carry after the hash ``before``; total is its text."""
-        if self.version == 2:
-            return text_digest(
-                canonical([before, self._body(), read_runs(total, "total").to_json()])
-            )
+        if self.version == 2 and self.reads is None and self.answered is None:
+            summed = read_runs(total, "the total").to_json()
+            return text_digest(canonical([before, self._body(), summed]))
         body = {name: getattr(self, name) for name in _SEALED}
         # mu and delta are for guarantees that corrdp does not add up yet
         body |= {"epsilon": self.amount, "mu": None, "delta": None}

@@ -173,13 +173,11 @@ def _rows(opened: Ledger) -> str:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(["charge", "made", "kind", "what", "epsilon", "of", "for", "answer", "hash"])
     for charge in opened.history():
-        whom = "every record" if charge.runs.is_scalar else "some records, at most"
-        answer, unit = in_short(opened.answer(charge.number)), charge.unit or RECORD
         level = written(charge.runs.largest)
-        rows.writerow(
-            [charge.number, charge.made, charge.kind, charge.what, level, whom, unit, answer]
-            + [charge.hash]
-        )
+        whom = "every record" if charge.runs.is_scalar else "some records, at most"
+        answer = in_short(opened.answer(charge.number))
+        said = (charge.number, charge.made, charge.kind, charge.what)
+        rows.writerow((*said, level, whom, charge.unit or RECORD, answer, charge.hash))
     return text.getvalue()
 
 
