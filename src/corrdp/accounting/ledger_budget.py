@@ -198,29 +198,29 @@ def release_level(epsilon: float) -> int:
 def _largest_fitting(over: Callable[[int], int], low: int, high: int) -> int:
     """Largest whole number up to high with over <= 0, from below; 0 if there is none.
 
-    Regula falsi (the leakage of small epsilons is close to linear), with a bisection after every
-    step that did not halve the bracket. ``low`` is a guess of what fits.
+    Regula falsi in the Illinois form: the end that stays is given half its weight, so that the
+    guesses fall on both sides; a bisection where three steps did not halve the bracket. ``low`` is
+    a guess of what fits.
     """
     y_low, y_high = over(max(low, 1)), over(high)
     if y_high <= 0:
         return high
-    if y_low > 0:
-        if low == 0:
-            return 0
+    if y_low > 0 and low:
         high, y_high, low, y_low = low, y_low, 0, over(1)
-        if y_low > 0:
-            return 0
-    halved, side = True, 1
+    if y_low > 0:
+        return 0
+    left, slow, side = -y_low, 0, 0
     # a leakage grows at least as its epsilon does: what is left of the budget bounds what is missed
-    while min(width := high - low, -y_low) > max(1.0, _PRECISION * low):
-        guess = low + width * -y_low // (y_high - y_low) if halved else low + width // 2
-        # a little beyond the guess, on alternating sides, so that both ends close in
-        guess += side * math.ceil(_PRECISION * guess / 4)
+    while min(width := high - low, left) > max(1.0, _PRECISION * low):
+        guess = low + (width // 2 if slow == 3 else width * -y_low // (y_high - y_low))
         middle = min(max(guess, low + 1), high - 1)
         y = over(middle)
         if y <= 0:
-            low, y_low, side = middle, y, 1
+            low, y_low, left = middle, y, -y
+            y_high = y_high // 2 if side == -1 else y_high
         else:
-            high, y_high, side = middle, y, -1
-        halved = 2 * (high - low) <= width
+            high, y_high = middle, y
+            y_low = -(-y_low // 2) if side == 1 else y_low
+        side = -1 if y <= 0 else 1
+        slow = 0 if 2 * (high - low) <= width else (slow + 1) % 4
     return low

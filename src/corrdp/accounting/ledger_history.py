@@ -189,7 +189,9 @@ class Wanted:
             hash="",
         )
         charge = replace(bare, hash=bare.sealed(head.hash, total.text))
-        return charge, Head(charge.number, charge.hash, total.text)
+        after = Head(charge.number, charge.hash, total.text)
+        vars(charge)["runs"], vars(after)["total"] = self.runs, total  # long vectors: read once
+        return charge, after
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ up to the unit and budgets round down. What is drawn keeps to the decimal and no
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 UNIT = 10**12  # units in one nat
 MOST = 10**6 * UNIT  # sums of a few stay inside 64-bit integers
 _DIGITS = 4  # of a level in a table for people
+# runs as text, in the one way to write them; possessive, or a million of them would be remembered
+_RUN = r"\[(?:0|[1-9]\d{0,17}),[1-9]\d{0,15}\]"
+_TEXT = re.compile(rf"(?:0|[1-9]\d{{0,18}})|\[{_RUN}(?:,{_RUN})++\]", re.ASCII)
 
 
 def units_up(value: float) -> int:
@@ -159,20 +163,18 @@ class Runs:
     @classmethod
     def from_text(cls, text: str) -> Runs:
         """Inverse of :attr:`text`; ValueError on anything else."""
-        numbers = [int(number) for number in text.strip("[]").replace("],[", ",").split(",")]
-        runs = cls.scalar(numbers[0])
-        if len(numbers) > 1:
+        if _TEXT.fullmatch(text) is None:
+            raise ValueError("not as written")
+        if not text.startswith("["):
+            runs = cls.scalar(int(text))
+        else:
             import numpy as np
 
-            if max(numbers) > 4 * MOST:  # sums of a few stay inside 64 bits
-                raise ValueError("beyond what can be charged")
-            pairs = np.array(numbers[: len(numbers) // 2 * 2], dtype=np.int64).reshape(-1, 2)
-            runs = cls(*pairs.T.copy())
-        # nothing is below 0, no run is empty, and no other text says the same
-        if runs.text != text or not 0 <= runs.least <= runs.largest <= 4 * MOST:
-            raise ValueError("not as written")
-        if not runs.is_scalar and runs.lengths.min() < 1:
-            raise ValueError("an empty run")
+            flat = text[2:-2].replace("],[", ",")
+            runs = cls(*np.fromstring(flat, dtype=np.int64, sep=",").reshape(-1, 2).T.copy())
+            vars(runs)["text"] = text  # it is long to write
+        if runs.largest > 4 * MOST:  # sums of a few stay inside 64 bits
+            raise ValueError("beyond what can be charged")
         return runs
 
     @cached_property
