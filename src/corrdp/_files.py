@@ -29,7 +29,7 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
     '0o600'
     """
     parts: dict[Path, Path] = {}
-    path = None
+    path = Path()
     try:
         for path, content in contents.items():
             # a name of its own, mode 0600: two commands may write the same report at the same time

@@ -343,7 +343,8 @@ def check_unit(first: Sequence[Charge], wanted: Sequence[Wanted]) -> None:
         ...
     corrdp.errors.RefusedError: this ledger adds up epsilons for one record, and 'tree' has its ...
     """
-    kept = next((line.unit for line in (*first, *wanted)), None)
+    lines: list[Charge | Wanted] = [*first, *wanted]
+    kept = lines[0].unit if lines else None
     for want in wanted:
         if want.unit != kept:
             raise RefusedError(
