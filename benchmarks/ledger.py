@@ -74,9 +74,7 @@ def vectors(folder: Path) -> None:
         vector = np.where(np.arange(n) % 2, 0.1, 0.2)
         used[n] = best_of(lambda ledger=ledger, vector=vector: ledger.charge(vector, what="count"))
     small, large = used
-    print(
-        f"{large // small} times the records, changing at each: {used[large] / used[small]:.1f} times the time"
-    )
+    print(f"{large // small} times the records take {used[large] / used[small]:.1f} times as long")
     long = cdp.MarkovChain([[0.883, 0.117], [0.305, 0.695]], length=1000)
     spent = np.random.default_rng(0).uniform(0.01, 0.1, 1000)
     path = folder / "long"
