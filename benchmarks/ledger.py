@@ -69,7 +69,7 @@ def main() -> None:
 def vectors(folder: Path) -> None:
     """Print how charges grow with the records, and what looking costs, as ratios."""
     used = {}
-    for n in (10_000, 100_000):
+    for n in (20_000, 200_000):
         ledger = Ledger.create(folder / f"{n}", budget=1e5, records=n)
         vector = np.where(np.arange(n) % 2, 0.1, 0.2)
         used[n] = best_of(lambda ledger=ledger, vector=vector: ledger.charge(vector, what="count"))

@@ -156,9 +156,10 @@ class Runs:
         import numpy as np
 
         _checked("the largest epsilon", float(epsilon.max()), units_up)
-        levels, places = np.unique(epsilon, return_inverse=True)
+        starts = np.flatnonzero(np.r_[True, epsilon[1:] != epsilon[:-1]])
+        levels, places = np.unique(epsilon[starts], return_inverse=True)
         units = np.array([units_up(value) for value in levels.tolist()], dtype=np.int64)
-        return cls.joined(units[places], np.ones(len(epsilon), dtype=np.int64))
+        return cls.joined(units[places], np.diff(starts, append=len(epsilon)))
 
     @classmethod
     def from_text(cls, text: str) -> Runs:
