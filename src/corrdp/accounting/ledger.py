@@ -464,7 +464,10 @@ class Ledger:
         return len(charges)
 
     def export(self) -> dict[str, Any]:
-        """Everything but the model as plain JSON; budget and epsilons in units of 1e-12."""
+        """Everything but the model as plain JSON; budget and epsilons in units of 1e-12.
+
+        ``remaining`` is :attr:`remaining_at_least`, ``answered`` the SHA-256 of a stored answer.
+        """
         with opened(self.path) as db, reading(db):
             charges, head = read_charges(db), self._book.verified_head(db)
         return {
@@ -474,7 +477,7 @@ class Ledger:
             "kind": self.kind,
             "budget": self.header.budget,
             "spent": self._budget.cost(head.total),
-            "remaining": self._budget.room(head.total, Runs.scalar(1)),
+            "remaining": self._budget.room_at_least(head.total),
             "unit": 1 / UNIT,
             "records": self.records,
             "protects": charges[0].unit or RECORD if charges else None,
