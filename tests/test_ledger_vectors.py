@@ -210,3 +210,19 @@ def test_levels_are_shown_in_few_digits(path: Path) -> None:
     assert "epsilon 1.666 for" in shown  # what is left rounds down
     assert "0.333333" not in shown
     assert ledger.history()[0].runs.largest == UNIT // 3 + 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_was_granted_is_never_above_the_budget(path: Path, seed: int) -> None:
+    """A vector is granted by its largest entry, whatever its own bounds say."""
+    rng = np.random.default_rng(seed)
+    chain = cdp.MarkovChain(rng.dirichlet([0.3, 0.3, 0.3], 3), length=12)
+    ledger = Ledger.create(path, budget=3, kind="bdp", model=chain)
+    for _ in range(12):
+        try:
+            ledger.charge(rng.choice([0.0, 0.05, 0.3], 12, p=[0.4, 0.3, 0.3]) + 1e-3, what="some")
+        except RefusedError:
+            break
+        assert ledger.spent <= 3
+    level = cdp.leakage(chain, float(np.max(ledger.epsilon))).value
+    assert ledger.spent <= level + 1e-11

@@ -106,7 +106,9 @@ class BDPBudget:
             # leakage needs something to add the fit to: the smallest charge, if there is none yet
             asked = beyond if beyond.largest > 0 else Runs.scalar(1)
             value = leakage(self.model, asked.doubles()).value
-            self._known[total] = units_up(value) if math.isfinite(value) else MOST + 1
+            units = units_up(value) if math.isfinite(value) else MOST + 1
+            # a theorem for one epsilon may be sharper than those for vectors: the smaller holds
+            self._known[total] = units if total.is_scalar else min(units, self.cost(_level(total)))
         return self._known[total]
 
     def room(self, total: Runs, shape: Runs) -> int:
