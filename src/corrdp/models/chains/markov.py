@@ -163,10 +163,29 @@ class MarkovChain(Chain):
     def occurring(self) -> np.ndarray:
         """Which states can occur at all, as a mask (for a homogeneous chain: at any time)."""
         if not self.homogeneous:
-            return np.asarray((self.marginals > 0).any(axis=0))
+            return np.asarray(self.support.any(axis=0))
         seen = self.start > 0
         for _ in range(len(seen)):
             seen = seen | (self.transition[seen] > 0).any(axis=0)
+        return seen
+
+    @cached_property
+    def support(self) -> np.ndarray:
+        """Which states are possible at each record, shape (n, s), from the zeros alone. O(n s^2).
+
+        Marginals do not tell: the probability of a rare state underflows to 0 along a long chain.
+
+        Examples
+        --------
+        >>> chain = MarkovChain([[[.001, .999], [0, 1]]] * 119, initial=[1, 0])
+        >>> chain.marginals[-1].tolist(), chain.support[-1].tolist()
+        ([0.0, 1.0], [True, True])
+        """
+        kernels = self.kernels > 0
+        seen = np.empty((len(kernels) + 1, len(self.states)), dtype=bool)
+        seen[0] = self.start > 0
+        for t, kernel in enumerate(kernels):
+            seen[t + 1] = kernel[seen[t]].any(axis=0)
         return seen
 
     @cached_property
@@ -186,8 +205,8 @@ class MarkovChain(Chain):
         """Birkhoff diameter, the largest over time; rows of impossible states are left out."""
         if self.homogeneous:
             return diameter(self.transition, self.occurring)
-        pairs = zip(self.transition, self.marginals, strict=False)
-        return max((diameter(kernel, law > 0) for kernel, law in pairs), default=0.0)
+        pairs = zip(self.transition, self.support, strict=False)
+        return max((diameter(kernel, rows) for kernel, rows in pairs), default=0.0)
 
     @property
     def gamma(self) -> float:
@@ -200,8 +219,8 @@ class MarkovChain(Chain):
         """Largest ratio of two entries of one column, the largest over time."""
         if self.homogeneous:
             return column_ratio(self.transition, self.occurring)
-        pairs = zip(self.transition, self.marginals, strict=False)
-        return max((column_ratio(kernel, law > 0) for kernel, law in pairs), default=1.0)
+        pairs = zip(self.transition, self.support, strict=False)
+        return max((column_ratio(kernel, rows) for kernel, rows in pairs), default=1.0)
 
     # -- other laws made from this one -------------------------------------------------------
 
