@@ -52,11 +52,23 @@ def table_of(chain: MarkovChain) -> JointTable:
     law: dict[tuple, float] = {}
     for path in itertools.product(np.flatnonzero(chain.occurring), repeat=n):
         p = chain.start[path[0]]
+        possible = bool(p > 0)
         for t, (x, y) in enumerate(itertools.pairwise(path)):
             p = p * kernels[t, x, y]
-        if p > 0:
-            law[tuple(chain.states[x] for x in path)] = float(p)
+            possible &= bool(kernels[t, x, y] > 0)
+        _keep(law, tuple(chain.states[x] for x in path), float(p), possible)
     return JointTable(law)
+
+
+def _keep(law: dict[tuple, float], values: tuple, p: float, possible: bool) -> None:
+    """Write down an outcome; one that is possible must not be lost to underflow."""
+    if possible and p < np.finfo(float).tiny:
+        raise NotApplicableError(
+            f"{values!r} is possible, but its probability is too small to write down; use transfer "
+            "or contraction"
+        )
+    if possible:
+        law[values] = p
 
 
 def window_table(chain: WindowChain) -> JointTable:
@@ -75,11 +87,12 @@ def window_table(chain: WindowChain) -> JointTable:
     for path in itertools.product(range(s), repeat=n):
         window = int(np.ravel_multi_index(path[:k], (s,) * k))
         p = chain.stationary[window]
+        possible = bool(p > 0)
         for y in path[k:]:
             p = p * chain.transition[window, y]
+            possible &= bool(chain.transition[window, y] > 0)
             window = (window * s) % size + y
-        if p > 0:
-            law[tuple(chain.states[x] for x in path)] = float(p)
+        _keep(law, tuple(chain.states[x] for x in path), float(p), possible)
     return JointTable(law)
 
 
