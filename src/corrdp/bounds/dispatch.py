@@ -130,7 +130,9 @@ def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
     for name in [name for name, bound in bounds.items() if bound.value < attained * (1 - VISIBLE)]:
         del bounds[name]
         k = next(k for k, candidate in enumerate(candidates) if candidate.method == name)
-        reason = f"below {attained:.9g}, which another method shows to be attained: please report it"
+        reason = (
+            f"below {attained:.9g}, which another method shows to be attained: please report it"
+        )
         candidates[k] = Candidate(name, None, reason)
         # which of the two is wrong is not known: the larger value is safe, and not called exact
         bounds = {key: replace(bound, kind="upper bound") for key, bound in bounds.items()}
@@ -148,7 +150,9 @@ def _attained(scope: Scope, bounds: dict[str, Bound]) -> float:
     some mechanism and some adversary only.
     """
     wide = scope.is_wide and scope.adversary is None
-    found = (b.value for name, b in bounds.items() if b.kind == "exact" and (wide or name == "exact"))
+    found = (
+        b.value for name, b in bounds.items() if b.kind == "exact" and (wide or name == "exact")
+    )
     return max(found, default=0.0)
 
 
