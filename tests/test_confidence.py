@@ -452,7 +452,7 @@ def attained_leakage(chain, eps: float) -> float:
     The chain of windows as a first-order chain of which one record in the middle is told apart
     by its newest value alone.
     """
-    rows, k, s = np.array(chain.transition), getattr(chain, "order", 1), len(chain.states)
+    rows, s = np.array(chain.transition), len(chain.states)
     size = len(rows)
     kernel = np.zeros((size, size))
     for w in range(size):

@@ -217,7 +217,7 @@ def check_windows(seed: int) -> None:
     chain = random_window_chain(rng)
     if chain is None:
         return
-    n, s = chain.length, len(chain.states)
+    n = chain.length
     eps = 10.0 ** rng.uniform(-3, np.log10(50))
     logs = written_out(chain)
     attained = 0.0

@@ -144,16 +144,15 @@ def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
 
 
 def _attained(scope: Scope, bounds: dict[str, Bound]) -> float:
-    """The largest value that some mechanism and adversary of the scope attain, by what was found.
+    """The largest value that some mechanism of the scope attains, by what was found.
 
-    Values called exact are attained: by the scope asked for where the method is about it, else by
-    some mechanism and some adversary only.
+    Values called exact are attained: in the scope asked for where the method is about it, else by
+    some other mechanism. About a single adversary they say nothing.
     """
-    wide = scope.is_wide and scope.adversary is None
-    found = (
-        b.value for name, b in bounds.items() if b.kind == "exact" and (wide or name == "exact")
-    )
-    return max(found, default=0.0)
+    if scope.adversary is not None:
+        return 0.0
+    sharp = {name: bound.value for name, bound in bounds.items() if bound.kind == "exact"}
+    return max((v for name, v in sharp.items() if scope.is_wide or name == "exact"), default=0.0)
 
 
 def _result(

@@ -144,7 +144,7 @@ def _side_of(edge_up: np.ndarray, edge_down: np.ndarray, cut: int, side: np.ndar
 
 @njit(cache=True)
 def _log_ratio(height: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
-    """ln(p.f / q.f) for f = e^height, all digits kept when f hardly varies; -inf if p.f vanishes."""
+    """ln(p.f / q.f) for f = e^height, with all digits for a flat f; -inf if p.f vanishes."""
     top, bottom = height.max(), height.min()
     gain, p_all, q_all = 0.0, 0.0, 0.0
     for y in range(len(p)):

@@ -37,11 +37,11 @@ def row_log_ratio_spread(kernel: np.ndarray) -> np.ndarray:
     return np.where(one.any(axis=-1), np.inf, spread)
 
 
-def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray | None:
+def multiply(left: np.ndarray | None, right: np.ndarray) -> np.ndarray | None:
     """Product of non-negative matrices, each row scaled to a largest entry of one. O(s^3).
 
     Row scales change no distance. None where a possible entry comes out so small that it may have
-    underflowed on the way: a zero must mean impossible.
+    underflowed on the way: a zero must mean impossible. None times anything is None.
 
     Examples
     --------
@@ -50,6 +50,8 @@ def multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray | None:
     >>> multiply(np.array([[1e-90, 1], [0, 1]]), np.array([[1e-90, 1], [0, 1]])) is None
     True
     """
+    if left is None:
+        return None
     product = left @ right
     product /= np.maximum(product.max(axis=-1, keepdims=True), np.finfo(float).tiny)
     possible = ((left > 0).astype(float) @ (right > 0).astype(float)) > 0

@@ -121,8 +121,8 @@ def _lattice(scores: np.ndarray) -> tuple[np.ndarray, int]:
         raise NotApplicableError("the query gives every state the same value: it reads nothing")
     if shifted.max() // step > _COARSE:
         raise NotApplicableError(
-            "exact needs state values that are few multiples of a common step once they are rounded "
-            "to the grid of the sum (such as whole numbers); use method='best'"
+            "exact needs state values that are few multiples of a common step once rounded to the "
+            "grid of the sum (such as whole numbers); use method='best'"
         )
     return shifted // step, step
 

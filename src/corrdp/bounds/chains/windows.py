@@ -37,7 +37,7 @@ def block_diameters(chain: WindowChain, longest: int = _JUMPS) -> np.ndarray:
     used = chain.occurring
     kernel = chain.window_kernel[np.ix_(used, used)]
     found = np.full(longest, np.inf)
-    power = np.eye(len(kernel))
+    power: np.ndarray | None = np.eye(len(kernel))
     for step in range(1, chain.order * longest + 1):
         power = multiply(power, kernel)
         if power is None:

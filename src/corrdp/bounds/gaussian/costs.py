@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corrdp.bounds.base import Bound
+from corrdp.bounds.base import VISIBLE, Bound
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.records import GaussianRecords
@@ -143,7 +143,9 @@ def metric_bound(
         *extra,
     )
     # a clipped or rounded mechanism need not reach what an unclipped sum does
-    exact = attained and guarantee.epsilon is None and not rounding
+    # and near a singular covariance what rounding may have hidden is added, and seen
+    sharp = attained and all(rounding_slack(shape) <= VISIBLE for shape in model.shapes)
+    exact = sharp and guarantee.epsilon is None and not rounding
     kind: Kind = "exact" if exact else "upper bound"
     return Bound(
         float(per_record[target]),
