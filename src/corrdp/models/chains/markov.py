@@ -178,7 +178,7 @@ class MarkovChain(Chain):
         Examples
         --------
         >>> chain = MarkovChain([[[.001, .999], [0, 1]]] * 119, initial=[1, 0])
-        >>> chain.marginals[-1].tolist(), chain.support[-1].tolist()
+        >>> chain.marginals[-1].round(6).tolist(), chain.support[-1].tolist()
         ([0.0, 1.0], [True, True])
         """
         kernels = self.kernels > 0
