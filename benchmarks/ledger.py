@@ -1,7 +1,8 @@
 """Charges per second, with and without waiting for the disk. Run: python benchmarks/ledger.py.
 
 Waiting is what makes a charge survive a power cut; the ratio is its price. SQLite alone is one row
-per transaction, with the same waiting: what no ledger on SQLite can beat.
+per transaction, with the same waiting: what no ledger on SQLite can beat. Then vectors: one that
+changes at every record, against its records, and what is left of a BDP budget, against one leakage.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
+from _timing import best_of
 
 import corrdp as cdp
 from corrdp.accounting import ledger_file
@@ -59,6 +63,27 @@ def main() -> None:
     durable = best["DP"]
     for name, each in best.items():
         print(f"{name:<22} {1 / each:8.0f} charges/s, {each / durable:.2f} times a DP charge")
+    vectors(folder)
+
+
+def vectors(folder: Path) -> None:
+    """Print how charges grow with the records, and what looking costs, as ratios."""
+    used = {}
+    for n in (20_000, 200_000):
+        ledger = Ledger.create(folder / f"{n}", budget=1e5, records=n)
+        vector = np.where(np.arange(n) % 2, 0.1, 0.2)
+        used[n] = best_of(lambda ledger=ledger, vector=vector: ledger.charge(vector, what="count"))
+    small, large = used
+    print(f"{large // small} times the records take {used[large] / used[small]:.1f} times as long")
+    long = cdp.MarkovChain([[0.883, 0.117], [0.305, 0.695]], length=1000)
+    spent = np.random.default_rng(0).uniform(0.01, 0.1, 1000)
+    path = folder / "long"
+    Ledger.create(path, budget=5, kind="bdp", model=long).charge(spent, what="count")
+    one = best_of(lambda: cdp.leakage(long, spent + 0.1))
+    # opened anew: a ledger remembers the leakages it has worked out
+    for name in ("remaining", "remaining_at_least"):
+        each = best_of(lambda name=name: getattr(Ledger.open(path), name))
+        print(f"{name:<22} {each / one:8.2f} times one leakage of 1,000 records")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Processes for the tests of the ledger. Run as a script; imports nothing but the ledger at first.
 
-An "answer" is a line that this process writes after its charge: the line stands for the release.
+An "answer" is a line that this process writes after its charge: the line stands for what is shown.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def _charge_and_answer(path: str, answers: str) -> None:
     ledger = Ledger.open(path)
     handle = os.open(answers, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     while True:
-        line = ledger.charge(0.001, what="count")
-        _answer(handle, f"{line.number} {line.hash}")
+        value = random.randrange(10**9)
+        line = ledger.charge(0.001, what="count", answer={"value": value})
+        _answer(handle, f"{line.number} {line.hash} {value}")
 
 
 def killed(path: str, answers: str, times: str, seed: str) -> None:
@@ -72,7 +73,7 @@ def release(path: str, answers: str) -> None:
     calibration = cdp.calibrate(ledger.model, epsilon=0.001, query=cdp.Count(1))
     handle = os.open(answers, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     while True:
-        made = release_with_ledger(ledger, calibration, [0, 1, 1, 0])
+        made = release_with_ledger(ledger, calibration, [0, 1, 1, 0, 0, 1])
         _answer(handle, f"{made.charge} {made.charge_hash} {made.value}")
         print("ready", flush=True)  # the first release has loaded all it needs
 

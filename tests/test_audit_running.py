@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from corrdp.auditing import workers
+from corrdp.auditing import groups, workers
 from corrdp.auditing.commands import Command
 from corrdp.auditing.outputs import gathered, joined, within
 from corrdp.auditing.recorded import read_outputs
@@ -412,6 +412,103 @@ def test_a_command_stopped_by_time_keeps_its_lines(tmp_path):
     samples, complete = collect(command, (0, 1), 10_000, generator(), time_limit=1.5)
     assert not complete
     assert 5 < samples.runs < 500
+
+
+CHILD = "import os, sys, time; time.sleep(60)  # {}"
+
+
+def alive(mark) -> bool:
+    """Whether a process whose command line holds the mark runs: the killed take a moment."""
+    for _ in range(40):
+        listed = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True)
+        lines = [line for line in listed.stdout.splitlines() if str(mark) in line]
+        if all(line.startswith("Z") for line in lines):
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.parametrize("ends", ["hangs", "ends"])
+def test_what_a_program_leaves_behind_is_ended(tmp_path, ends):
+    head = f"""
+    import subprocess, sys, time
+    subprocess.Popen([sys.executable, "-c", {CHILD.format(tmp_path)!r}])
+    {"time.sleep(60)" if ends == "hangs" else ""}
+    for line in sys.stdin:
+    """
+    command = program(tmp_path, "print(line, end='')", textwrap.dedent(head))
+    if ends == "hangs":
+        with pytest.raises(DataError, match="then nothing for"):
+            collect(command, (0, 1), 100, generator(), time_limit=1.2)
+    else:
+        collect(command, (0, 1), 100, generator())
+    assert not alive(tmp_path)
+
+
+@pytest.mark.parametrize("ends", ["hangs", "dies", "ends"])
+def test_what_a_function_leaves_behind_is_ended(tmp_path, ends):
+    def starts_another(x, rng):
+        if x == 1 and not (tmp_path / "started").exists():
+            (tmp_path / "started").touch()
+            # the child keeps every open file of its parent, also the one that says it has ended
+            subprocess.Popen([sys.executable, "-c", CHILD.format(tmp_path)], close_fds=False)
+        if x == 1 and ends == "hangs":
+            time.sleep(60)
+        if x == 1 and ends == "dies":
+            os._exit(3)
+        return x + rng.random()
+
+    if ends == "ends":
+        collect(starts_another, (0, 1), 100, generator())
+    else:
+        told = {"hangs": "did not answer input 1", "dies": "its process ended with code 3"}[ends]
+        with pytest.raises(DataError, match=told):
+            collect(starts_another, (0, 1), 100, generator(), time_limit=5)
+    assert not alive(tmp_path)
+
+
+def test_a_program_may_not_fill_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(groups, "MOST_OUTPUT", 2**20)
+    for body in ("print('x' * 2**21)", "sys.stderr.write('x' * 2**21); print(x)"):
+        with pytest.raises(DataError, match=r"wrote more than 1 MiB"):
+            collect(program(tmp_path, body), (0, 1), 100, generator())
+
+
+def test_memory_is_limited(tmp_path, monkeypatch):
+    monkeypatch.setattr(groups, "most_memory", lambda: 2**28)
+
+    def greedy(x, rng):
+        return np.ones(2**28).sum()
+
+    with pytest.raises(DataError, match=r"failed on input .: .*MemoryError"):
+        collect(greedy, (0, 1), 100, generator())
+    with pytest.raises(DataError, match=r"failed on input .: .*MemoryError"):
+        collect(program(tmp_path, "print(len(bytearray(2**29)))"), (0, 1), 100, generator())
+    assert collect(noisy, (0, 1), 100, generator())[1]
+
+
+def test_a_crash_is_told_once_and_dumps_nothing(tmp_path):
+    """Whoever runs with faulthandler on, as pytest does, would else see a dump for each crash."""
+    path = tmp_path / "crash.py"
+    path.write_text(
+        textwrap.dedent(
+            """
+            import faulthandler, os
+            import numpy as np
+            from corrdp.auditing.running import collect
+
+            faulthandler.enable()
+            try:
+                collect(lambda x, rng: os.abort(), (0, 1), 100, np.random.default_rng(1))
+            except Exception as error:
+                print(error)
+            """
+        )
+    )
+    made = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=tmp_path)
+    assert "killed by SIGABRT" in made.stdout
+    assert not made.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["crash.py"]
 
 
 @pytest.mark.parametrize(

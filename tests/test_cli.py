@@ -205,7 +205,9 @@ def test_dry_run_reads_and_draws_nothing(folder, tmp_path, monkeypatch):
 
 
 def test_version_and_help():
-    assert done("--version").stdout.strip() == f"corrdp {__version__}"
+    first, *parts = done("--version").stdout.splitlines()
+    assert first == f"corrdp {__version__}"
+    assert any(line.split() == ["numpy", np.__version__] for line in parts)
     assert "Commands" in done().stdout
     for command in ("fit", "leakage", "calibrate", "release"):
         shown = done(command, "--help").stdout
@@ -387,3 +389,41 @@ def test_as_a_process(folder, tmp_path):
     refused = call(*start, "count:True", "--target", 1, "--method", "lange", "-o", "r.json")
     assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (3, "", 1)
     assert list(tmp_path.iterdir()) == []
+
+
+# -- what should not happen ----------------------------------------------------------------------
+
+
+def test_an_unexpected_error_is_one_line_without_private_values(folder, monkeypatch):
+    import corrdp.models.chains.markov as markov
+
+    def fail(*_, **__):
+        raise RuntimeError("could not convert 'secretname'")
+
+    monkeypatch.setattr(markov.MarkovChain, "fit", fail)
+    command = ("fit", folder / "steps.csv", *FIT)
+    result = run(*command)
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "RuntimeError in corrdp.cli.fitting" in result.stderr
+    assert "secretname" not in result.output + result.stderr
+    shown = run(*command, "--debug")
+    assert isinstance(shown.exception, RuntimeError)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("lint", "--registry", "--json")])
+def test_a_closed_pipe_is_no_error(arguments):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "corrdp", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 0
+
+
+def test_completion_is_offered():
+    result = CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="corrdp")
+    assert "_CORRDP_COMPLETE" in result.output

@@ -44,9 +44,10 @@ def test_second_order(home):
 def test_confidence_asks_for_more_noise(home):
     model = home / "model.json"
     level = ("--target", 1, "--query", "count:True", "--json")
-    plain = json.loads(done("calibrate", model, *level).stdout)
+    plain = json.loads(done("calibrate", model, *level, "--confidence", "none").stdout)
     sure = json.loads(done("calibrate", model, *level, "--confidence", 0.95).stdout)
     assert sure["epsilon"] < plain["epsilon"]
+    assert json.loads(done("calibrate", model, *level).stdout)["epsilon"] == sure["epsilon"]
     assert run("calibrate", model, *level, "--confidence", 95).exit_code == 2
 
 

@@ -12,6 +12,7 @@ from scipy import stats
 import corrdp as cdp
 from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError
 from corrdp.models.chains.region import power_bounds, region_of, widest_diameter, widest_ratio
+from tests.oracles import chain_joint
 
 P = np.array([[0.9, 0.1], [0.2, 0.8]])
 THREE = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
@@ -219,8 +220,8 @@ def test_one_changed_record_moves_counts_by_at_most_four():
 def test_private_fit_refuses():
     with pytest.raises(DataError, match="states="):
         cdp.MarkovChain.fit([0, 1, 1, 0], private_epsilon=1.0)
-    with pytest.raises(DataError, match="not among"):
-        cdp.MarkovChain.fit([0, 1, 2, 0], private_epsilon=1.0, states=(0, 1))
+    with pytest.raises(InputError, match="zeros come from the noise"):
+        cdp.MarkovChain.fit([0, 1], private_epsilon=1.0, states=(0, 1), zeros="structural")
     with pytest.raises(InputError, match="private_epsilon"):
         cdp.MarkovChain.fit([0, 1, 1, 0], private_epsilon=-1.0, states=(0, 1))
     with pytest.raises(DataError, match="order=1"):
@@ -291,7 +292,7 @@ def test_rejected_order_is_carried_by_every_result():
     chain = cdp.MarkovChain.fit(true.sample(rng))
     assert chain.order_test().rejected
     said = " ".join(cdp.leakage(chain, 1.0).certificate.assumptions)
-    assert "first order is rejected against second order, p < 1e-" in said
+    assert "order 1 is rejected against order 2, p < 1e-" in said
     assert chain.with_order(1) is chain
     # what the first-order model proves is too little for the law that made the data
     second = chain.with_order(2)
@@ -342,3 +343,181 @@ def test_general_does_not_trust_rows_that_agree():
     inside = cdp.MarkovChain([[0.8, 0.2], [0.3, 0.7]], 10)  # well within the region
     assert sure.value >= cdp.leakage(inside, 1.0).value > 2.6
     assert any("confidence region" in text for text in sure.certificate.assumptions)
+
+
+# -- a private fit does not fail by its data ---------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [[0, 1], [0, 0, 0, 0], [1], [0, 1, 0, None, 1]])
+def test_a_private_fit_never_fails_by_its_data(data):
+    """A failure costs nothing and can be repeated: its probability told neighbours apart."""
+    for _ in range(40):
+        fit = cdp.MarkovChain.fit(data, private_epsilon=0.3, states=(0, 1, 2))
+        assert np.isfinite(fit.transition).all()
+        empty = ~fit.fitted.counts.any(axis=1)
+        np.testing.assert_allclose(fit.transition[empty], 1 / 3)
+
+
+def test_unlisted_values_count_as_the_last_listed_state(tmp_path):
+    rng = np.random.default_rng(3)
+    labels = np.array(["a", "b", "x", "y"])[rng.integers(0, 4, 3_000)]
+    path = tmp_path / "r.csv"
+    path.write_text("t,s\n" + "\n".join(f"{k},{s}" for k, s in enumerate(labels)) + "\n")
+    merged = np.where(np.isin(labels, ["a", "b"]), labels, "other")
+    exact = cdp.MarkovChain.fit(merged).fitted.counts
+    states = ["a", "b", "other"]
+    memory = cdp.MarkovChain.fit(labels, private_epsilon=50, states=states)
+    table = cdp.MarkovChain.fit(path, state="s", order_by="t", private_epsilon=50, states=states)
+    for fit in (memory, table):
+        assert fit.states == tuple(states)
+        np.testing.assert_allclose(fit.fitted.counts, exact, atol=3)
+        assert "counts as the last one of it" in " ".join(fit.fitted.assumptions)
+    for fit, data in ((memory, labels), (table, path)):
+        cal = cdp.calibrate(
+            fit, epsilon=20, query=cdp.Count("other"), confidence=None, robust=False
+        )
+        assert abs(cal.release(data).value - (merged == "other").sum()) < 4
+    series = cdp.calibrate(memory, epsilon=9, query=cdp.Series(), confidence=None)
+    assert "other" in list(series.release(labels.tolist()[:50]))
+    again = [labels.tolist()[0], 3.5, ["no", "state"], None]
+    assert cdp.MarkovChain.fit(again, private_epsilon=1.0, states=states).states == tuple(states)
+    with pytest.raises(InputError, match="are of another"):
+        cdp.MarkovChain.fit(path, state="s", private_epsilon=1.0, states=[1, 2])
+
+
+def test_the_ends_of_a_region_are_rounded_outwards():
+    """A transition that was never seen may be impossible: its lower end is 0, not 1e-16."""
+    for kept in range(20, 120):
+        box = region_of(np.array([[kept, 3], [0, kept]]), 0.95)
+        assert box.lower[1, 0] == 0.0
+        assert box.upper[1, 1] == 1.0
+
+
+def test_impossible_neighbours_force_no_error():
+    """From 0 the chain alternates between 1 and 2: the sum of three records is always 3."""
+    kernel = [[0, 0.5, 0.5], [0, 0, 1], [0, 1, 0]]
+    for n, alpha in [(1, 0.0), (2, 0.5), (3, 0.0), (4, 0.0)]:
+        chain = cdp.MarkovChain(kernel, n, [1, 0, 0])
+        assert cdp.minimum_error(chain, 1.0, query=cdp.Sum(0, 2)).alpha == alpha
+    for n in (None, 1, 2, 10, 10**6):
+        assert cdp.minimum_error(cdp.MarkovChain(P, n), 1.0, query=cdp.Count(1)).alpha == 0.5
+    part = cdp.Count(1, records=slice(2, 4))
+    assert cdp.minimum_error(cdp.MarkovChain(P, 9), 1.0, query=part).alpha == 0.5
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_minimum_error_agrees_with_the_table(seed):
+    rng = np.random.default_rng([11, seed])
+    s, n = int(rng.integers(2, 4)), int(rng.integers(1, 5))
+    kernels = rng.random((max(n - 1, 1), s, s)) * (rng.random((max(n - 1, 1), s, s)) < 0.5)
+    kernels[..., 0] += 0.1 * (kernels.sum(axis=2) == 0)
+    kernels /= kernels.sum(axis=2, keepdims=True)
+    start = np.eye(s)[0] if rng.random() < 0.5 else rng.dirichlet(np.ones(s))
+    chain = cdp.MarkovChain(kernels[0] if n < 3 else kernels, n, start)
+    query = cdp.Sum(0, s - 1)
+    joint = chain_joint(chain.kernels, chain.start, n)
+    truth = max(
+        abs(sum(x) - sum(y))
+        for x in joint
+        for y in joint
+        if sum(a != b for a, b in zip(x, y, strict=True)) <= 1
+    )
+    assert cdp.minimum_error(chain, 1.0, query=query).spread == pytest.approx(truth)
+
+
+# -- chains of every order: the promise at 95 % covers the truth ---------------------------------
+
+RARE = {
+    1: ([[0.97, 0.03], [0.4, 0.6]], 150),
+    2: ([[0.7, 0.3], [0.99, 0.01], [0.7, 0.3], [0.001, 0.999]], 300),
+    3: (
+        [
+            [0.8, 0.2],
+            [0.6, 0.4],
+            [0.9, 0.1],
+            [0.99, 0.01],
+            [0.8, 0.2],
+            [0.5, 0.5],
+            [0.7, 0.3],
+            [0.002, 0.998],
+        ],
+        300,
+    ),
+}
+
+
+def attained_leakage(chain, eps: float) -> float:
+    """Randomized response on every record, nothing known, against an interior record.
+
+    The chain of windows as a first-order chain of which one record in the middle is told apart
+    by its newest value alone.
+    """
+    rows, s = np.array(chain.transition), len(chain.states)
+    size = len(rows)
+    kernel = np.zeros((size, size))
+    for w in range(size):
+        kernel[w, (w * s) % size + np.arange(s)] = rows[w]
+    newest = np.arange(size) % s
+    best = 0.0
+    for favoured in range(s):
+        shown = np.exp(eps * (newest == favoured))
+        told, before = np.ones(size), chain.stationary.copy()
+        for _ in range((chain.length - 1) // 2):
+            told = kernel @ (shown * told)
+            told /= told.max()
+            before = (before * shown) @ kernel
+            before /= before.sum()
+        joint = before * shown * told
+        said = [
+            np.log(joint[newest == x].sum() / chain.stationary[newest == x].sum()) for x in range(s)
+        ]
+        best = max(best, abs(said[0] - said[1]))
+    return best
+
+
+def share_above(order: int, fits: int, seed: int) -> tuple[int, int, float]:
+    rows, n = RARE[order]
+    truth = cdp.WindowChain(rows, order, n)
+    eps = 0.02
+    least = attained_leakage(truth, eps)
+    rng = np.random.default_rng([12, order, seed])
+    above = done = 0
+    while done < fits:
+        try:
+            fitted = cdp.MarkovChain.fit(truth.sample(rng), order=order, states=(0, 1))
+        except DataError:  # too few data: no promise is made
+            continue
+        done += 1
+        above += cdp.leakage(fitted, eps, confidence=0.95).value >= least
+    return above, done, least
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_promise_covers_the_truth(order):
+    above, done, least = share_above(order, 12, 0)
+    assert least > 0.02
+    assert at_least(above, done, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_promise_covers_the_truth_long(order):
+    above, done, _ = share_above(order, 300, 1)
+    assert at_least(above, done, 0.95)
+
+
+def test_windows_never_seen_are_named_and_kept():
+    box = region_of(np.array([[40, 2], [30, 1], [31, 1], [0, 0]]), 0.95)
+    assert box.lower[3].tolist() == [0.0, 0.0]
+    assert box.upper[3].tolist() == [1.0, 1.0]
+    # reached and never left: it goes on somehow, whatever is declared impossible
+    declared = region_of(np.array([[40, 2], [30, 1], [31, 1], [0, 0]]), 0.95, structural=True)
+    assert declared.upper[3].tolist() == [1.0, 1.0]
+    never = region_of(np.array([[40, 2], [30, 0], [31, 1], [0, 0]]), 0.95, structural=True)
+    assert never.upper[3].tolist() == [0.0, 0.0]
+    fitted = cdp.MarkovChain.fit([0, 0, 1, 0, 0, 0, 1, 0] * 30, order=2, states=(0, 1))
+    leak = cdp.leakage(fitted, 0.1, confidence=0.95)
+    reason = next(c.reason for c in leak.candidates if c.method == "blocks")
+    for word in ("'1, 1'", "structural", "merge", "confidence=None"):
+        assert word in reason

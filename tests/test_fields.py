@@ -326,7 +326,7 @@ def test_round_trip(field):
         ([(0, 1)], EQUAL, {"fields": "x"}, "fields must be numbers"),
         ([(0, 1)], EQUAL, {"states": ("a",)}, "2 distinct states"),
         ([(0, 1)], EQUAL, {"labels": ("a", "a")}, "2 distinct labels"),
-        ([(0, 1)], EQUAL, {"nodes": 0}, "positive whole number"),
+        ([(0, 1)], EQUAL, {"nodes": 0}, "whole number >= 1"),
     ],
 )
 def test_bad_fields(edges, potentials, kwargs, match):

@@ -277,8 +277,8 @@ def test_bad_secret_ranges(given, said):
     [
         (lambda: GaussianRecords.equicorrelated(3, 1.0), "between -0.5 and 1"),
         (lambda: GaussianRecords.equicorrelated(3, -0.5), "between -0.5 and 1"),
-        (lambda: GaussianRecords.equicorrelated(3, np.nan), "between -0.5 and 1"),
-        (lambda: GaussianRecords.equicorrelated(0, 0.1), "positive whole number"),
+        (lambda: GaussianRecords.equicorrelated(3, np.nan), "rho must be a finite number"),
+        (lambda: GaussianRecords.equicorrelated(0, 0.1), "whole number >= 1"),
         (lambda: GaussianRecords.equicorrelated(2, 0.1, deviation=0), "deviation"),
         (lambda: GaussianRecords.equicorrelated(10**6, 0.1), "not written out"),
         (lambda: GaussianRecords.ar1(5, 1.0), "phi=1.0"),
@@ -305,7 +305,9 @@ def test_bad_arguments(build, said):
 
 def test_bad_conditions():
     model = GaussianRecords(FAMILY)
-    with pytest.raises(InputError, match=r"record 3 is not among 0\.\.2"):
+    with pytest.raises(
+        InputError, match=r"a known record must be a whole number >= 0 and <= 2, got 3"
+    ):
         model.condition({3: 1.0})
     with pytest.raises(InputError, match="finite"):
         model.condition({0: np.nan})

@@ -351,3 +351,13 @@ def test_assumptions_name_the_conditions():
 def test_signed_weights_are_checked():
     with pytest.raises(InputError, match="3 finite numbers"):
         signed(unit(FAMILY), ONE, weights=np.ones(2))
+
+
+def test_what_carries_visible_rounding_is_not_called_exact():
+    """Near a singular covariance the bound is raised by what rounding may have hidden."""
+    for off, kind in [(0.1, "exact"), (1e-9, "upper bound")]:
+        rho = 1.0 - off
+        model = GaussianRecords([[1.0, rho], [rho, 1.0]], secret_range=(0.0, 1.0))
+        found = regression(model, L1(1.0))
+        assert found.kind == kind
+        assert found.value >= 1.0 + rho

@@ -456,7 +456,7 @@ def test_bad_arguments(tmp_path):
     ("data", "arguments", "said"),
     [
         ([1.0, 2.0], {}, "rows of blocks"),
-        ([["a", "b"]], {}, "table or numbers"),
+        ([["a", "b"]], {}, "a table, or rows of blocks"),
         ([[1.0, 2.0]] * 5, {"columns": ["a"]}, "1 columns named"),
         ([[1.0, np.inf]] * 5, {}, "'1' is infinite in block 0"),
         ([[np.nan, np.nan]], {}, "nothing to learn"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corrdp as cdp
+from corrdp.bounds.applicable import APPLICABLE
+from corrdp.bounds.chains.skipping import skip_diameters
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
+from tests.attained import Attacks
 from tests.conftest import budgets, chains
 from tests.oracles import chain_joint, laplace_leakage
 
@@ -224,3 +229,93 @@ def test_exact_refuses_queries_that_leave_records_out():
     with pytest.raises(NotApplicableError, match="skip"):
         cdp.leakage(chain, 1.0, query=skipping, method="exact")
     assert cdp.leakage(chain, 1.0, query=skipping).value >= without_the_middle
+
+
+# -- never below what is attained ----------------------------------------------------------------
+
+
+def test_a_pivot_is_judged_by_its_end():
+    kernel = [
+        [0.711, 0.004, 0.07, 0.215],
+        [1, 0, 0, 0],
+        [2.5e-7, 0.99999925, 2.5e-7, 2.5e-7],
+        [0, 1, 0, 0],
+    ]
+    chain = cdp.MarkovChain(kernel, 3, [0.21, 0.24, 0.33, 0.22])
+    attained = Attacks(chain.kernels, chain.start, np.full(3, 33.0)).target(1, 0, 3, [None], [None])
+    assert attained == pytest.approx(98.51225, abs=1e-5)
+    for candidate in cdp.leakage(chain, 33.0).candidates:
+        assert candidate.value is None or candidate.value >= attained - 1e-9
+
+
+def test_copies_around_one_rare_step():
+    rare = np.array([[1e-14, 1e-14, 0.5, 0.5]] + [[1e-20, 1e-20, 0.5, 0.5]] * 3)
+    rare /= rare.sum(axis=1, keepdims=True)
+    before, after = 9, 7
+    chain = cdp.MarkovChain([np.eye(4)] * before + [rare] + [np.eye(4)] * after, None, [0.25] * 4)
+    for eps in (5.0, 8.0):
+        attacks = Attacks(chain.kernels, chain.start, np.full(chain.length, eps))
+        attained = max(
+            attacks.target(before, a, b, [None], [None])
+            for a, b in itertools.permutations(range(4), 2)
+        )
+        assert cdp.leakage(chain, eps).value >= attained - 1e-9
+
+
+@pytest.mark.slow
+def test_copies_around_one_rare_step_long():
+    rare = np.array([[1e-14, 1e-14, 0.5 - 1e-14, 0.5 - 1e-14]] + [[1e-20, 1e-20, 0.5, 0.5]] * 3)
+    chain = cdp.MarkovChain([np.eye(4)] * 49 + [rare] + [np.eye(4)] * 39, None, [0.25] * 4)
+    assert cdp.leakage(chain, 1.0).value >= 58.4524
+
+
+def test_support_comes_from_zeros_and_not_from_marginals():
+    chain = cdp.MarkovChain([[[1e-3, 0.999], [0, 1]]] * 119, initial=[1, 0])
+    assert chain.marginals[-1][0] == 0.0
+    assert chain.support[-1].all()
+    assert chain.occurring.all()
+    leak = cdp.leakage(chain, 1.0)
+    attained = Attacks(chain.kernels, chain.start, np.ones(120)).target(119, 0, 1, [None], [None])
+    assert attained >= 118.998
+    assert leak.value >= attained
+    assert leak.per_record[-1] >= attained
+    assert np.isinf(chain.diameter)
+    assert np.isinf(chain.omega)
+
+
+def test_products_that_underflow_are_not_taken_for_zeros():
+    """Two rows that differ only where a product of kernels has underflowed."""
+    kernel = np.array([[1e-14, 1.0, 0.0], [0.0, 1e-14, 1.0], [0.0, 0.0, 1.0]])
+    kernel /= kernel.sum(axis=1, keepdims=True)
+    diameters = skip_diameters(cdp.MarkovChain([kernel] * 40, None, [0.4, 0.3, 0.3]))
+    assert np.isinf(diameters).all()
+
+
+def test_a_value_below_an_attained_one_is_dropped(monkeypatch):
+    """Whichever of two methods is wrong, the larger value is safe, and it is not called exact."""
+    chain = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 4)
+    honest = cdp.leakage(chain, 1.0)
+    assert honest.kind == "exact"
+    methods = APPLICABLE["markov"]
+    low = lambda model, scope: replace(methods["transfer"](model, scope), value=1.0)  # noqa: E731
+    monkeypatch.setitem(APPLICABLE, "markov", methods | {"contraction": low})
+    leak = cdp.leakage(chain, 1.0)
+    assert leak.value == honest.value
+    assert leak.kind == "upper bound"
+    told = next(c for c in leak.candidates if c.method == "contraction")
+    assert told.value is None
+    assert "attained" in told.reason
+
+
+def test_sums_are_priced_on_the_grid_that_is_drawn():
+    """Thirds are no multiples of the grid: what is drawn are rounded values."""
+    chain = cdp.MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]], 4)
+    values = (0.0, 1 / 3, 1.0)
+    chain = cdp.MarkovChain(chain.transition, 4, states=values)
+    query = cdp.Sum(0, 1)
+    exact = cdp.leakage(chain, 1.0, query=query, method="exact")
+    joint = chain_joint(chain.transition, chain.start, 4)
+    steps = [query.on_grid([v])[0] for v in values]
+    truth = laplace_leakage(joint, lambda x: sum(steps[k] for k in x), query.steps / 1.0)
+    assert exact.value == pytest.approx(truth, rel=1e-11)
+    assert query.scores(values).tolist() == steps

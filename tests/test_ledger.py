@@ -92,7 +92,8 @@ def test_runs_add_like_vectors(data: st.DataObject, n: int) -> None:
     assert both == other + coded
     assert np.array_equal(np.broadcast_to(both.doubles(), n), a + b)
     assert both.largest == units_up((a + b).max())
-    assert Runs.from_json(json.loads(json.dumps(both.to_json()))) == both
+    assert Runs.from_text(both.text) == both
+    assert json.loads(both.text) == both.to_json()
     expected = np.where(a > 0, 3 / UNIT, 0)
     assert np.array_equal(np.broadcast_to(coded.spread(3).doubles(), n), expected)
 
@@ -300,7 +301,7 @@ def test_series_and_numbers_have_their_own_ways(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["dp", "bdp"])
-def test_a_series_is_charged_before_its_noise(
+def test_a_series_is_charged_and_stored(
     path: Path, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = CHAIN if kind == "bdp" else None
@@ -320,6 +321,7 @@ def test_a_series_is_charged_before_its_noise(
     assert f"charge 1, {charge.hash}" in repr(answer)
     again = cdp.Sanitized.from_dict(json.loads(json.dumps(answer.to_dict())))
     assert again.to_dict() == answer.to_dict()
+    assert ledger.answer(1) == answer.to_dict()
     drawn = []
 
     def struck(*arguments: Any) -> Any:
@@ -329,11 +331,12 @@ def test_a_series_is_charged_before_its_noise(
     monkeypatch.setattr(sanitizing, "report_states", struck)
     with pytest.raises(KeyboardInterrupt):
         sanitize_with_ledger(ledger, calibration, DATA)
-    assert drawn == [2]
+    assert drawn == [1]
+    assert len(ledger.history()) == 1
     large = cdp.calibrate(CHAIN, epsilon=2.0, query=cdp.Series())
     with pytest.raises(RefusedError, match="does not fit"):
         sanitize_with_ledger(ledger, large, DATA)
-    assert drawn == [2]
+    assert drawn == [1]
     if kind == "bdp":
         other = cdp.calibrate(CHAIN.with_length(9), 0.1, query=cdp.Series())
         with pytest.raises(RefusedError, match="the ledger's own model"):
@@ -452,7 +455,9 @@ def test_what_can_fail_fails_before_the_charge(path: Path, data: Any, query: Any
     assert ledger.history() == plain.history() == ()
 
 
-def test_noise_is_drawn_only_after_the_charge(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_sampled_for_a_refusal_and_nothing_charged_for_a_failed_sample(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = Ledger.create(path, budget=1)
     calibration = cdp.calibrate(cdp.Independent(), epsilon=0.6, query=cdp.Count(1))
     drawn = []
@@ -461,13 +466,36 @@ def test_noise_is_drawn_only_after_the_charge(path: Path, monkeypatch: pytest.Mo
         drawn.append(len(ledger.history()))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(releasing, "with_noise", struck)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
+        patch.setattr(releasing, "with_noise", struck)
+        with pytest.raises(KeyboardInterrupt):
+            release_with_ledger(ledger, calibration, DATA)
+        assert drawn == [0]
+        assert ledger.history() == ()
+        release = ledger.charge(0.6, what="another")
+        with pytest.raises(RefusedError, match="does not fit"):
+            release_with_ledger(ledger, calibration, DATA)
+        assert drawn == [0]
+    assert ledger.history() == (release,)
+
+
+def test_a_sample_that_no_longer_fits_is_shown_to_nobody(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process charges between the sample and the lock."""
+    ledger, other = Ledger.create(path, budget=1), Ledger.open(path)
+    calibration = cdp.calibrate(cdp.Independent(), epsilon=0.6, query=cdp.Count(1))
+    draw = releasing.with_noise
+
+    def beaten(*arguments: Any) -> Any:
+        other.charge(0.6, what="the other")
+        return draw(*arguments)
+
+    monkeypatch.setattr(releasing, "with_noise", beaten)
+    with pytest.raises(RefusedError, match=r"does not fit.*Nothing was charged"):
         release_with_ledger(ledger, calibration, DATA)
-    assert drawn == [1]
-    with pytest.raises(RefusedError, match="does not fit"):
-        release_with_ledger(ledger, calibration, DATA)
-    assert drawn == [1]
+    assert [charge.what for charge in ledger.history()] == ["the other"]
+    assert ledger.answer(1) is None
 
 
 # -- many processes, and crashes -------------------------------------------------------------
@@ -486,18 +514,20 @@ def test_eight_processes_never_overspend(path: Path) -> None:
 
 
 def answers_are_charged(ledger: Ledger, answers: Path) -> tuple[int, int]:
-    """Every answer has its charge, and the books are whole; how many of each."""
+    """Every answer has its charge, and every charge its answer; how many of each."""
     lines = answers.read_text().splitlines()
     charges = {charge.number: charge.hash for charge in ledger.history()}
+    stored = {number: ledger.answer(number)["value"] for number in charges}
     for line in lines:
-        number, seal, *_ = line.split()
+        number, seal, value = line.split()
         assert charges[int(number)] == seal
+        assert stored[int(number)] == int(value)
     assert ledger.check() == len(charges)
     assert len({line.split()[0] for line in lines}) == len(lines) <= len(charges)
     return len(lines), len(charges)
 
 
-def test_killed_200_times_no_answer_is_without_a_charge(path: Path) -> None:
+def test_killed_200_times_no_answer_is_without_a_charge_nor_lost(path: Path) -> None:
     ledger, answers = Ledger.create(path, budget=1000), path.with_name("answers")
     run("killed", path, answers, 200, 1)
     made, charged = answers_are_charged(ledger, answers)
@@ -506,7 +536,7 @@ def test_killed_200_times_no_answer_is_without_a_charge(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_in_real_releases_no_answer_is_without_a_charge(path: Path) -> None:
+def test_killed_in_real_releases_no_answer_is_without_a_charge_nor_lost(path: Path) -> None:
     ledger = Ledger.create(path, budget=1000, kind="bdp", model=CHAIN)
     answers, rng = path.with_name("answers"), random.Random(2)
     for _ in range(10):
@@ -603,8 +633,8 @@ EDITS = {
         "charge 2 .*'three'",
     ),
     "added": (
-        ["INSERT INTO charges SELECT 4, made, kind, what, epsilon, digest, unit, hash FROM charges "
-         "WHERE number = 3"],
+        ["INSERT INTO charges (number, version, made, kind, what, epsilon, hash) "
+         "SELECT 4, version, made, kind, what, epsilon, hash FROM charges WHERE number = 3"],
         "charge 4 ",
     ),
     "budget": (["UPDATE ledger SET budget = 2000000000000"], "the budget and model"),
@@ -771,13 +801,13 @@ def test_files_that_are_no_ledgers_are_refused(tmp_path: Path) -> None:
     db.close()
     Ledger.create(later, budget=1)
     with sqlite3.connect(later) as db:
-        db.execute("PRAGMA user_version = 3")
+        db.execute("PRAGMA user_version = 4")
     db.close()
     for path, message in [
         (text, "is not a ledger"),
         (empty, "is not a ledger"),
         (other, "is not a ledger"),
-        (later, "of version 3, this corrdp reads version 2"),
+        (later, "of version 4, this corrdp reads versions 2 and 3"),
         (tmp_path, "there is no ledger"),
         (tmp_path / "absent", "there is no ledger"),
     ]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import random
@@ -55,6 +56,24 @@ def test_releases_until_the_budget_is_spent(home):
     assert json.loads(done("ledger", "show", book, "--json").stdout) == json.loads(
         exported.read_text()
     )
+
+
+def test_an_export_for_people_is_a_table(home):
+    book, exported = home / "steps.ledger", home / "book.csv"
+    done("ledger", "init", book, "--budget", 1, "--records", 96)
+    answer = json.loads(release(home, book, "--epsilon", 0.1, "--json").stdout)
+    ledger = cdp.Ledger.open(book)
+    ledger.charge([0.25] + [0] * 95, what="the first, with a comma")
+    done("ledger", "export", book, "-o", exported)
+    first, second = csv.DictReader(exported.open())
+    assert (first["charge"], first["epsilon"], first["of"]) == ("1", "0.1", "every record")
+    assert (first["answer"], first["hash"]) == (str(answer["value"]), answer["charge_hash"])
+    assert second["what"] == "the first, with a comma"
+    assert (second["epsilon"], second["of"]) == ("0.25", "some records, at most")
+    assert (second["for"], second["answer"]) == ("one record", "-")
+    result = run("ledger", "export", book, "-o", home / "book.txt")
+    assert result.exit_code == 2
+    assert ".csv (a table) or .json" in result.output
 
 
 def test_exports_do_not_overwrite(home):

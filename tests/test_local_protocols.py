@@ -550,7 +550,7 @@ def test_bad_levels(name: str, epsilon: object) -> None:
 def test_bad_names_and_variants() -> None:
     with pytest.raises(InputError, match=r"no protocol 'rappor'.*grr, ss, sue"):
         protocol("rappor", 4, 1.0)
-    with pytest.raises(InputError, match='"floor" or "round"'):
+    with pytest.raises(InputError, match="'floor' or 'round'"):
         SS(4, 1.0, "ceil")
     for threshold in (0, 1, -0.2, math.nan):
         with pytest.raises(InputError, match="threshold"):

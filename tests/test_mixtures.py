@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from corrdp.bounds.mixtures import lambda_pairs, lambda_scalar, star
+from corrdp.bounds.mixtures import (
+    lambda_both,
+    lambda_pairs,
+    lambda_scalar,
+    pairs_between,
+    ratio_order,
+    star,
+)
 
 
 @pytest.mark.parametrize(
@@ -120,3 +127,64 @@ def test_star_bounds_every_reweighting_and_is_reached():
         assert value <= top * (1 + 1e-12)
         best = max(best, value)
     assert best > top - 0.02
+
+
+def test_both_directions_keep_what_is_rare():
+    """One minus a prefix sum has lost a part of 1e-20; the sum from the other end has not."""
+    p, q = np.array([0.1, 0.2, 0.7 - 1e-16, 1e-20]), np.array([0.2, 0.2, 0.3, 0.3])
+    back = lambda_both(60.0, p, q, ratio_order(p, q))[1]
+    assert back >= math.log(0.3 / 1e-20) - 1e-6
+    assert back == pytest.approx(lambda_scalar(60.0, q, p), rel=1e-12)
+
+
+def hard_problem(rng):
+    """Oscillations from 1e-9 to 100, laws with parts of 1e-20, ties of every kind."""
+    s = int(rng.integers(3, 9))
+    kind = rng.integers(4)
+    if kind == 0:
+        bounds = rng.exponential(1.0, (s, s))
+    elif kind == 1:
+        bounds = np.ones((s, s))
+    elif kind == 2:
+        bounds = rng.integers(1, 4, (s, s)).astype(float)
+    else:
+        bits = rng.integers(0, 2, (s, 3))
+        bounds = np.maximum((bits[:, None] != bits[None]).sum(axis=2), 1.0)
+    bounds = bounds * 10.0 ** rng.uniform(-9, 1.7)
+    np.fill_diagonal(bounds, 0.0)
+    for k in range(s):
+        bounds = np.minimum(bounds, bounds[:, k : k + 1] + bounds[k : k + 1])
+    laws = []
+    for _ in range(2):
+        law = 10.0 ** rng.uniform(-rng.choice([1, 8, 20]), 0, s)
+        law *= rng.random(s) < rng.choice([0.5, 1.0])
+        law[rng.integers(s)] += 1e-3
+        laws.append(law / law.sum())
+    if rng.random() < 0.2:
+        laws[1] = laws[0][rng.permutation(s)]
+    return bounds, *laws
+
+
+def test_what_is_proved_is_what_is_attained():
+    rng = np.random.default_rng(4)
+    apart = 0
+    for _ in range(2000):
+        bounds, p, q = hard_problem(rng)
+        low, high = pairs_between(bounds, p, q)
+        assert low <= high <= lambda_scalar(bounds.max(), p, q) + 1e-15
+        apart += high > low * (1 + 1e-7) + 1e-12 * bounds.max()
+        # every star is a function of the cone: none may do better than what is proved
+        for z in range(len(p)):
+            for f in (np.exp(bounds[:, z]), np.exp(-bounds[z])):
+                assert math.log((p @ f) / (q @ f)) <= high + 1e-12
+    assert apart <= 2  # ties may leave a proof that is not sharp
+
+
+def test_a_small_first_step_may_hide_a_large_gain():
+    """The pivot that matters gains next to nothing at its start."""
+    bounds = 40.0 * (1 - np.eye(4))
+    p, q = np.array([1e-14, 1e-14, 0.5, 0.5]), np.array([1e-20, 1e-20, 0.5, 0.5])
+    low, high = pairs_between(bounds, p / p.sum(), q / q.sum())
+    attained = math.log((2e-14 + math.exp(-40)) / (2e-20 + math.exp(-40)))
+    assert low >= attained - 1e-6
+    assert high == pytest.approx(low, rel=1e-9)

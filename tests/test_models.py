@@ -125,7 +125,7 @@ def test_constants():
         (dict(transition=[[math.nan, 1], [0.2, 0.8]]), "NaN"),
         (dict(transition=[[0.9, 0.1]]), "s x s"),
         (dict(transition=[["a", "b"], [1, 2]]), "numbers"),
-        (dict(transition=[[0.9, 0.1], [0.2]]), "square"),
+        (dict(transition=[[0.9, 0.1], [0.2]]), "rows of equal length"),
         (dict(transition=[]), "s x s"),
         (dict(transition=P, length=0), "length"),
         (dict(transition=P, length=2.5), "length"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from corrdp.partial.calibrating import NoiseScale
@@ -16,7 +17,8 @@ ASKED = ("--epsilon", 0.1, "--delta", 1e-6)
 @pytest.fixture(scope="module")
 def people(tmp_path_factory):
     path = tmp_path_factory.mktemp("partial") / "people.csv"
-    rows = ("yes" if k % 10 < 3 else "no" for k in range(20_000))
+    rng = np.random.default_rng(7)
+    rows = ("yes" if k % 10 < 3 else "no" for k in rng.permutation(20_000))
     path.write_text("smokes\n" + "\n".join(rows) + "\n")
     return path
 
@@ -37,7 +39,7 @@ def test_json_and_picture(tmp_path):
     picture = tmp_path / "noise.svg"
     result = done("partial", "--n", 10_000, "--known", 5000, *ASKED, "--bias", 0.5, "--json",
                   "--picture", picture)  # fmt: skip
-    found = NoiseScale.from_dict(json.loads(result.output))
+    found = NoiseScale.from_dict(json.loads(result.stdout))
     assert float(found) == pytest.approx(8.35002424, abs=2e-8)
     assert "does not know" in picture.read_text()
 
@@ -49,12 +51,55 @@ def test_private_data_need_a_decision(people):
     assert "cost epsilon 0.25 of 0.5" in refused.output
     assert "--spend" in refused.output
     result = done(*told, "--data", people, "--where", "smokes = 'yes'", "--spend", "--json")
-    found = EstimatedScale.from_dict(json.loads(result.output))
+    found = EstimatedScale.from_dict(json.loads(result.stdout))
     assert found.estimate.epsilon == 0.25
     assert found.step.bias[0] < 0.3 < found.step.bias[1]  # misses with probability 2e-7
     out = done(*told, "--data", people, "--where", "smokes = 'yes'", "--spend").output
     assert "it cost epsilon 0.25" in out
     assert "not in any ledger" in out
+
+
+def dependent(folder, name):
+    """Rows that hang together, 3 of 10 counted: sorted, in turn, or a chain that stays."""
+    rng = np.random.default_rng(3)
+    if name == "chain":
+        state, rows = 0, []
+        for moves in rng.random(20_000) < 0.1:
+            state = int(rng.random() < 0.3) if moves else state
+            rows.append(state)
+    else:
+        rows = [k % 10 < 3 for k in range(20_000)]
+        rows = sorted(rows) if name == "sorted" else rows
+    path = folder / f"{name}.csv"
+    path.write_text("smokes\n" + "\n".join("yes" if row else "no" for row in rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("name", ["chain", "sorted", "in turn"])
+def test_rows_that_look_dependent_need_a_reason(tmp_path, name):
+    path = dependent(tmp_path, name)
+    told = ("partial", "--n", 20_000, "--known", 5000, "--epsilon", 0.5, "--delta", 1e-6,
+            "--data", path, "--where", "smokes = 'yes'", "--spend")  # fmt: skip
+    refused = run(*told)
+    assert refused.exit_code == 3
+    text = " ".join(refused.output.split())
+    assert "the rows look dependent" in text
+    assert "Nothing was spent" in text
+    assert "--independent" in text
+    accepted = done(*told, "--independent", "the file is sorted")
+    assert "the file is sorted" in " ".join(accepted.stdout.split())
+    said = json.loads(done(*told, "--independent", "the file is sorted", "--json").stdout)
+    assert "the file is sorted" in said["certificate"]["assumptions"][0]
+    assert run(*told, "--independent", " ").exit_code == 2
+
+
+def test_rows_that_look_independent_are_said_to(people):
+    told = ("partial", "--n", 20_000, "--known", 5000, "--epsilon", 0.5, "--delta", 1e-6,
+            "--data", people, "--where", "smokes = 'yes'", "--spend")  # fmt: skip
+    result = done(*told)
+    assert "do not look dependent" in " ".join(result.stdout.split())
+    assert "p =" not in result.stdout  # the number is private
+    assert "no dependence between the 20,000 rows is seen" in " ".join(result.stderr.split())
 
 
 def test_bounds_look_like_bounds(people):
@@ -63,7 +108,7 @@ def test_bounds_look_like_bounds(people):
     out = done(*given).output
     assert out.count("<= 1e-06") == 2  # with 0 noise both rows are bounds
     assert "CAUTION" in out
-    said = json.loads(done(*given, "--json").output)
+    said = json.loads(done(*given, "--json").stdout)
     assert (said["data"], said["where"]) == (str(people), "smokes = 'yes'")
     # nobody is counted, so the bias may be 0, and delta without noise 1: not above it
     few = ("partial", "--n", 20_000, "--known", 19_000, "--epsilon", 2, "--delta", 1e-6)
@@ -109,6 +154,7 @@ def test_nothing_is_spent_where_it_cannot_pay(people):
         (("--bias", 0.3, "--delta", 0), "strictly between"),
         (("--bias", 0.3, "--epsilon", -1), "epsilon"),
         (("--bias", 0.3, "--where", "a > 1"), "go with --data"),
+        (("--bias", 0.3, "--independent", "so"), "go with --data"),
         (("--bias", 0.3, "--picture", "x.pdf"), ".svg or .png"),
         (("--bias", 0.3, "--n", "1.5"), "not a whole number"),
         (("--bias", 0.3, "--n", "many"), "not a number of records"),
@@ -116,7 +162,7 @@ def test_nothing_is_spent_where_it_cannot_pay(people):
         (("--data", "absent.csv"), "needs --where"),
         (("--data", "absent.csv", "--where", "a > 1", "--delta", 0), "strictly between"),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_bad_input(more, said):
     given = {"--n": 100, "--known": 60, "--epsilon": 0.5, "--delta": 1e-3}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
 from corrdp.errors import InputError
+from corrdp.models.chains.markov import MarkovChain
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.chernoff import bias_interval, chernoff_radius, divergence
 from corrdp.partial.covering import noise_over
@@ -22,6 +25,7 @@ from corrdp.partial.estimating import (
     noisy_count,
 )
 from corrdp.partial.gaussians import exact_gaussian
+from corrdp.partial.independence import _runs, _two_sided, row_dependence
 from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.printed import (
     class_losses,
@@ -439,3 +443,42 @@ def test_picture_and_json_say_which_plain_dp():
     assert data["step"]["plain after the estimate"] == found.step.plain.counts
     assert "on the count" in data["unit"]
     assert EstimatedScale.from_dict(data) == found
+
+
+# -- do rows look independent? -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 1), (7, 3), (9, 1), (9, 5), (10, 8), (10, 10), (6, 0)])
+def test_runs_of_ones_follow_their_law(n, m):
+    """Against all orders, one by one."""
+    counts = Counter()
+    for chosen in itertools.combinations(range(n), m):
+        rows = np.zeros(n, dtype=bool)
+        rows[list(chosen)] = True
+        counts[_runs(rows)] += 1
+    total = sum(counts.values())
+    for runs in counts:
+        below = sum(c for r, c in counts.items() if r <= runs) / total
+        above = sum(c for r, c in counts.items() if r >= runs) / total
+        assert _two_sided(runs, n, m) == pytest.approx(min(1.0, 2 * min(below, above)))
+
+
+@pytest.mark.parametrize(("n", "share"), [(60, 0.3), (400, 0.02), (5_000, 0.5)])
+def test_independent_rows_look_dependent_as_seldom_as_is_said(n, share):
+    rng = np.random.default_rng(1)
+    found = np.array([row_dependence(rng.random(n) < share).p for _ in range(300)])
+    # at level .05 at most 15 of 300; binomial(300, .05) exceeds 36 once in a million
+    assert (found < 0.05).sum() <= 36
+
+
+def test_rows_of_a_chain_look_dependent_and_its_lag_is_named():
+    rng = np.random.default_rng(2)
+    chain = MarkovChain([[0.9, 0.1], [0.2, 0.8]], 2_000)
+    found = row_dependence(chain.sample(rng))
+    assert found.seen
+    assert found.lag <= 3
+    assert found.correlation == pytest.approx(0.7**found.lag, abs=0.1)
+    daily = np.tile(rng.random(24) < 0.5, 100) ^ (rng.random(2_400) < 0.1)
+    assert row_dependence(daily).lag == 24
+    assert not row_dependence([True] * 50).seen
+    assert not row_dependence([True]).seen

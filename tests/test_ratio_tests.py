@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from corrdp import MarkovChain
-from corrdp.models.chains.diagnostics import GROUPS, HALVES, INDEPENDENCE, ORDER, diagnose
-from corrdp.models.chains.ratio_tests import Cells, judge, log_chi_square_tail, p_in_words
+from corrdp.models.chains.diagnostics import GROUPS, HALVES, INDEPENDENCE, diagnose, order_name
+from corrdp.models.chains.ratio_tests import Cells, Question, judge, log_chi_square_tail, p_in_words
 from tests.walks import KERNEL, by_scipy, made, walk, walk_twice
 
 SIGNIFICANCE = 1e-3
+ORDER = order_name(1)
 
 # -- the numbers -------------------------------------------------------------------------------
 
@@ -61,7 +62,7 @@ def test_states_that_do_not_occur_cost_no_degrees():
     assert cells.summary.degrees.tolist() == [1]
     said = {"rejected": "yes", "kept": "no", "nothing": "none"}
     statistic, degrees, p = by_scipy(list(table))
-    test = judge("any", cells.summary, **said)
+    (test,) = judge(Question("any", cells.summary, **said))
     assert (test.statistic, test.degrees) == (pytest.approx(statistic), degrees)
     assert test.p_value == pytest.approx(p, rel=1e-6)
 
@@ -110,6 +111,43 @@ def test_p_values_in_words():
     assert p_in_words(-0.5) == "p = 0.316"
     assert p_in_words(-20.0) == "p < 1e-19"
     assert p_in_words(-19.01) == "p < 1e-19"
+
+
+def test_p_values_asked_together_are_corrected_by_holm():
+    """Against the table of Holm: the smallest times m, the next times m - 1, never falling."""
+    rng = np.random.default_rng(3)
+    tables = [
+        rng.integers(20, 60, (1, 2, 3)) + k * np.array([[[0, 4, 0], [0, 0, 4]]]) for k in (0, 1, 3)
+    ]
+    asked = [
+        Question(str(k), Cells.of_table(x).summary, "yes", "no", "-") for k, x in enumerate(tables)
+    ]
+    alone = [judge(question)[0] for question in asked]
+    together = judge(*asked)
+    raw = sorted(test.p_value for test in alone)
+    expected = np.minimum(np.maximum.accumulate([raw[0] * 3, raw[1] * 2, raw[2]]), 1)
+    for test, own in zip(together, alone, strict=True):
+        assert test.p_value == own.p_value
+        assert 10**test.corrected == pytest.approx(expected[raw.index(own.p_value)])
+        assert own.log10_holm is None
+        assert test.p_words in test.words
+        assert test.corrected >= own.corrected
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_order_k_is_tested_against_k_plus_one(order):
+    series = walk_twice(6_000, 5)
+    found = diagnose(MarkovChain.fit(series, order=order))
+    windows = np.zeros((2**order, 2, 2))
+    for k in range(len(series) - order - 1):
+        before, *window, after = series[k : k + order + 2]
+        windows[int("".join(map(str, window)), 2), before, after] += 1
+    statistic, degrees, p = by_scipy(list(windows))
+    test = made(found, order_name(order))
+    assert (test.statistic, test.degrees) == (pytest.approx(statistic), degrees)
+    assert test.p_value == pytest.approx(p, rel=1e-6)
+    assert not test.rejected
+    assert found.test(ORDER) is None
 
 
 # -- size and power ----------------------------------------------------------------------------

@@ -116,6 +116,17 @@ def test_command(tmp_path, monkeypatch):
     assert wrong.exit_code == 2
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_without_data_the_command_says_how_to_name_them(tmp_path, monkeypatch, more):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CORRDP_DATA", raising=False)
+    asked = ["reproduce", "--only", "001-figure-3", "--quick", *more]
+    said = " ".join(CliRunner().invoke(app, asked).stderr.split())
+    assert "--data DIRECTORY, or CORRDP_DATA=DIRECTORY" in said
+    named = CliRunner().invoke(app, [*asked, "--data", str(tmp_path)])
+    assert "CORRDP_DATA" not in named.stderr
+
+
 @needs_data
 def test_noise_table():
     result = noise.computed(rng=np.random.default_rng(1), data=DATA)

@@ -86,7 +86,7 @@ def test_own_threats():
     for threats in ({}, [old], old):
         with pytest.raises(InputError, match="mapping"):
             cdp.risk(1.0, threats)
-    with pytest.raises(InputError, match="expected epsilon"):
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
         cdp.risk({"epsilon": 1})
 
 

@@ -285,9 +285,13 @@ def test_plot(curve):
     ("call", "error", "words"),
     [
         (lambda: ApproximateCurve(-1), InputError, "epsilon"),
-        (lambda: ApproximateCurve(1, 1.5), InputError, "delta must be a finite number in"),
+        (
+            lambda: ApproximateCurve(1, 1.5),
+            InputError,
+            "delta must be a finite number >= 0 and <= 1",
+        ),
         (lambda: GaussianCurve(math.inf), InputError, "mu"),
-        (lambda: GaussianCurve("x"), InputError, "mu must be a number"),
+        (lambda: GaussianCurve("x"), InputError, "mu must be a finite number"),
         (lambda: LaplaceCurve(math.nan), InputError, "epsilon"),
         (lambda: GaussianCurve(1)(1.5), InputError, "alpha"),
         (lambda: GaussianCurve(1).group(0), InputError, "k must be"),

@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from corrdp.accounting.ledger import Ledger
 from corrdp.cli.app import app
-from corrdp.trajectories.noisytree import NoisyTree
+from corrdp.trajectories.ngrams import NgramTree
+from corrdp.trajectories.noisytree import NoisyTree, must_walk
+from corrdp.trajectories.prefix import PrefixTree
 
 BOX = ["--box", "39.90,116.30,39.94,116.35"]
 TREE = ["--mechanism", "prefix", "--epsilon", "40", "--levels", "2", *BOX]
@@ -105,15 +107,87 @@ def test_sample(points):
     assert 50 < len(rows) < 120
 
 
-def test_the_ledger_is_charged_before_the_noise(points):
+def test_the_ledger_is_charged_and_holds_what_was_published(points):
     books = points.parent / "days.ledger"
     Ledger.create(books, budget=50)
-    result, _ = run(points, *TREE, "--ledger", books)
+    result, rows = run(points, *TREE, "--ledger", books)
     assert result.exit_code == 0, result.output
     assert Ledger.open(books).spent == 40
+    stored = Ledger.open(books).answer(1)
+    assert list(csv.DictReader(stored["rows"].splitlines())) == rows
+    assert stored["charge_hash"] == Ledger.open(books).head
     result, _ = run(points, *TREE, "--ledger", books, "--force")
     assert result.exit_code == 3
     assert Ledger.open(books).spent == 40
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        TREE,
+        ["--mechanism", "ngrams", "--epsilon", "60", "--levels", "2", "--length", "4", *BOX],
+        ["--mechanism", "local", "--epsilon", "30", "--levels", "1", "--length", "3", *BOX],
+        ["--mechanism", "planar", "--epsilon", "2", "--radius", "100", *BOX],
+        ["--mechanism", "sample", "--rate", ".5", *BOX],
+    ],
+    ids=lambda given: given[1],
+)
+def test_a_dry_run_draws_charges_and_writes_nothing(points, arguments):
+    books = points.parent / "days.ledger"
+    Ledger.create(books, budget=50)
+    before = sorted(points.parent.iterdir())
+    given = ["trajectories", "release", points, *arguments, "--ledger", books, "--dry-run"]
+    result = CliRunner().invoke(app, list(map(str, given)))
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.output.split())
+    assert "nothing was drawn, charged or written" in text
+    assert "room for epsilon 50" in text
+    assert ("a path shows in 95 of 100 releases if" in text) == (
+        arguments[1] in ("prefix", "ngrams")
+    )
+    assert Ledger.open(books).spent == 0
+    assert sorted(points.parent.iterdir()) == before
+    told = CliRunner().invoke(app, [*map(str, given), "--json"])
+    assert json.loads(told.stdout)["unit"] in text
+
+
+def test_how_many_must_walk_a_path_is_said_before_it_is_charged(points):
+    books = points.parent / "days.ledger"
+    Ledger.create(books, budget=1)
+    result, rows = run(points, *TREE, "--ledger", books)  # costs 40
+    assert result.exit_code == 3
+    assert rows is None
+    assert "a path shows in 95 of 100 releases if" in " ".join(result.stderr.split())
+
+
+def test_an_empty_release_is_not_passed_over_in_silence(points):
+    report = points.parent / "report.html"
+    faint = ["--mechanism", "prefix", "--epsilon", "1", "--threshold", "10000", *BOX]
+    result, rows = run(points, *faint, "--report", report)
+    assert not rows
+    assert "THE RELEASE IS EMPTY" in result.stdout
+    assert "THE RELEASE IS EMPTY" in report.read_text()
+    result, _ = run(points, *faint, "--json", "--force")
+    assert "THE RELEASE IS EMPTY" in json.loads(result.stdout)["warnings"][0]
+    result, rows = run(points, *TREE, "--force")
+    assert rows
+    assert "THE RELEASE IS EMPTY" not in result.stdout
+
+
+@pytest.mark.parametrize("tree", [PrefixTree(9, 3, 1.5), NgramTree(9, 4, 6.0, n_max=2)])
+def test_a_path_that_enough_walk_shows_as_often_as_is_said(tree):
+    rng = np.random.default_rng(1)
+    depth = tree.depth
+    needed = must_walk(tree.scales, tree.thresholds)
+    assert list(needed) == sorted(needed)
+    path = list(range(depth))
+    shown = {}
+    for count in (needed[-1], needed[-1] - 1 - int(tree.scales[-1])):
+        made = (tree.sample([path] * count, rng) for _ in range(400))
+        shown[count] = sum(tuple(path) in released.counts() for released in made)
+    # 380 of 400 are expected at least; 4.9 standard deviations are 21
+    assert shown[needed[-1]] >= 359
+    assert shown[needed[-1]] > min(shown.values())
 
 
 PREFIX = ("--mechanism", "prefix", "--epsilon", "1")
@@ -123,6 +197,7 @@ PREFIX = ("--mechanism", "prefix", "--epsilon", "1")
     ("arguments", "code", "words"),
     [
         (PREFIX, 3, "public box"),
+        ((*PREFIX, *BOX, "--dry-run"), 2, "leave out --output"),
         ((*PREFIX, "--label", "shop"), 3, "read from the data"),
         ((*PREFIX, "--label", "shop", "--places", "a,b"), 2, "'c'"),
         ((*PREFIX, "--label", "shop", *BOX), 2, "leave out --box"),
@@ -139,7 +214,7 @@ PREFIX = ("--mechanism", "prefix", "--epsilon", "1")
         ((*PREFIX, *BOX, "--levels", "0"), 2, "length"),
         ((*PREFIX, *BOX, "--user", "who"), 2, "who"),
     ],
-    ids=range(16),
+    ids=range(17),
 )
 def test_refusals(points, arguments, code, words):
     result, rows = run(points, *arguments)
@@ -184,7 +259,7 @@ LABELS = ["--label", "shop", "--places", "a,b,c,d"]
             "planar noise needs",
         ),
         (("local", "--epsilon", "9", "--length", "6", "--levels", "7", *LABELS), "--levels"),
-        (("prefix", "--epsilon", "1", "--box", "nan,0,1,1"), "a grid needs"),
+        (("prefix", "--epsilon", "1", "--box", "nan,0,1,1"), "must be a finite number"),
         (("prefix", "--epsilon", "1", "--box", "39.9,116.3,39.91,116.31"), "with --clip"),
     ],
     ids=range(8),
@@ -244,7 +319,7 @@ def test_a_release_names_its_charge_and_what_was_done_before(points):
     assert f"charge 1, {first.hash}" in report.read_text()
     assert "points.csv, written to out.csv" in first.what
     result, _ = run(points, *SMALL, *more, "--json")
-    told = json.loads(result.output)
+    told = json.loads(result.stdout)
     assert (told["charge"], told["charge_hash"]) == (2, Ledger.open(books).head)
     before = " ".join(told["before"])
     for words in ("a grid of", "nearest cell", "merged into", "the first row was kept"):

@@ -340,7 +340,7 @@ def test_round_trip():
     [
         ([], P, {}, "one number per node"),
         ([[-1, 0]], P, {}, "one number per node"),
-        (["a", "b"], P, {}, "whole numbers"),
+        (["a", "b"], P, {}, "parents must be numbers"),
         ([-1, 0.5], P, {}, "whole numbers"),
         ([-1, 5], P, {}, "parent of node 1 is 5"),
         ([-1, -2], P, {}, "parent of node 1 is -2"),

@@ -13,6 +13,7 @@ import numpy as np
 from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.models.base import Model
 from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.private import listed_values
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
 from corrdp.queries import Count, Mean, Query, Sum, is_missing
@@ -72,6 +73,9 @@ def _answer_sequences(model: Model, query: Query, sequences: list[list[Any]]) ->
             f"the model names the block of each record of one sequence; the data are "
             f"{len(sequences)} sequences. Pass them as one, in the order of the labels"
         )
+    if getattr(model.fitted, "private_epsilon", None) is not None:
+        # which values are not listed is private: the last state stands for them, as in the fit
+        sequences = listed_values(sequences, model.states or (), missing_text(model))
     for number, values in enumerate(sequences):
         _check_length(model, len(values))
         _check_states(model, values, f"sequence {number}, " if len(sequences) > 1 else "")

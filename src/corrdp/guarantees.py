@@ -8,26 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_array, check_number
 from corrdp.errors import InputError
-
-
-def _non_negative(name: str, value: float, *, allow_zero: bool) -> float:
-    number = float(value)
-    if not np.isfinite(number) or number < 0 or (number == 0 and not allow_zero):
-        raise InputError(
-            f"{name} must be a finite number {'>= 0' if allow_zero else '> 0'}, got {number!r}"
-        )
-    return number
 
 
 def _levels(name: str, given: Any) -> Any:
     """One number > 0, or an array with one number >= 0 per record, not all of them 0."""
-    if np.ndim(given) == 0:
-        return _non_negative(name, given, allow_zero=False)
-    try:
-        vector = np.array(given, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numbers, one per record: {error}") from None
+    if not isinstance(given, Sequence | np.ndarray) or getattr(given, "shape", None) == ():
+        return check_number(name, given, above=0)
+    vector = check_array(name, given)
     if vector.ndim != 1 or vector.size == 0:
         raise InputError(f"{name} must be one number or one per record, got shape {vector.shape}")
     bad = np.flatnonzero(~np.isfinite(vector) | (vector < 0))
@@ -102,8 +91,8 @@ class Approximate:
     delta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _non_negative("epsilon", self.epsilon, allow_zero=True))
-        object.__setattr__(self, "delta", _non_negative("delta", self.delta, allow_zero=True))
+        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, least=0))
+        object.__setattr__(self, "delta", check_number("delta", self.delta, least=0))
         if self.delta > 1:
             raise InputError(f"delta must lie in [0, 1], got {self.delta}")
 
@@ -168,7 +157,7 @@ class GDP:
     mu: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", _non_negative("mu", self.mu, allow_zero=False))
+        object.__setattr__(self, "mu", check_number("mu", self.mu, above=0))
 
 
 @dataclass(frozen=True)

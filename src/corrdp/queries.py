@@ -94,7 +94,7 @@ class Query:
         raise NotImplementedError
 
     def scores(self, states: Sequence[Any]) -> np.ndarray | None:
-        """What each state adds to the answer, when the answer is a sum over records."""
+        """What each state adds to the answer, in grid steps, when that is a sum over records."""
         return None
 
     def pattern(self, n: int) -> np.ndarray | None:
@@ -177,7 +177,7 @@ class Count(Query):
         return [sum(1 for v in self.present(part) if v == self.state)]
 
     def scores(self, states: Sequence[Any]) -> np.ndarray | None:
-        return np.array([float(s == self.state) for s in states])
+        return np.array([int(s == self.state) for s in states])
 
     def pattern(self, n: int) -> np.ndarray | None:
         if self.records is None:
@@ -285,7 +285,8 @@ class Sum(Query):
             raise QueryError(
                 f"{self.kind} needs numeric states; the model's are {list(states)!r}"
             ) from None
-        return np.clip(values, self.lower, self.upper)
+        clipped = np.clip(values, self.lower, self.upper)
+        return np.rint(clipped / self.base_grid).astype(np.int64)
 
 
 @dataclass(frozen=True)

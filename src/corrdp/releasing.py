@@ -90,6 +90,8 @@ class Prepared:
             reads=self.reads,
             nonnegative=self.nonnegative,
             made=datetime.now(UTC).isoformat(timespec="seconds"),
+            confidence=calibration.confidence,
+            adequacy=calibration.adequacy,
         )
 
 

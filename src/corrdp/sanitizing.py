@@ -146,6 +146,8 @@ class Reporter:
         self._thresholds = grid_thresholds(calibration.mechanism)
         self._skip = calibration.query.missing == "skip"
         self._model = calibration.model
+        # which values are not listed is private: the last state stands for them, as in the fit
+        self._private = getattr(calibration.model.fitted, "private_epsilon", None) is not None
 
     def one(self, value: Any) -> Any:
         """The report of one record."""
@@ -183,6 +185,8 @@ class Reporter:
         try:
             return self._number[value]
         except (KeyError, TypeError):
+            if self._private:
+                return len(self.states) - 1
             text = repr(value)
             shown = text if len(text) <= _SHOWN else f"a {type(value).__name__}"
             raise DataError(
@@ -238,6 +242,8 @@ class PreparedSeries:
             digest=model.digest,
             reads=self.reads,
             made=datetime.now(UTC).isoformat(timespec="seconds"),
+            confidence=calibration.confidence,
+            adequacy=calibration.adequacy,
         )
 
 

@@ -1,4 +1,4 @@
-"""The ledger: what was released from one data set, charged before it was drawn.
+"""The ledger: what was released from one data set, charged before it is shown.
 
 An SQLite file, one per data set. Loads nothing but the standard library until a vector is charged
 or a model is asked.
@@ -7,60 +7,56 @@ or a model is asked.
 from __future__ import annotations
 
 import json
+import operator
 import os
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from corrdp.accounting.ledger_book import Book
 from corrdp.accounting.ledger_budget import (
     BDPBudget,
     DPBudget,
-    budget_of,
     fit_of,
     fit_units,
     records_of,
 )
 from corrdp.accounting.ledger_file import (
-    VERSION,
-    append,
     check_pages,
     create_file,
-    has_fit,
     opened,
     read_charges,
-    read_hash,
     read_head,
     read_header,
+    read_stored,
     reading,
-    writing,
 )
 from corrdp.accounting.ledger_history import (
     RECORD,
+    VERSION,
     Charge,
-    Head,
     Header,
-    LastSeen,
     Wanted,
+    canonical,
     check_chain,
-    check_first,
-    check_head,
     check_kept,
-    check_unit,
     now,
+    read_answer,
 )
-from corrdp.accounting.ledger_units import MOST, UNIT, Runs, budget_units, written
+from corrdp.accounting.ledger_units import UNIT, Runs, budget_units, written
 from corrdp.errors import InputError, NotApplicableError, RefusedError
 
 if TYPE_CHECKING:
-    import sqlite3
-
     import numpy as np
 
     from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
+
+
+Made = TypeVar("Made", bound=Any)
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,7 +104,6 @@ class Ledger:
 
     path: Path
     header: Header
-    _seen: LastSeen = field(default_factory=LastSeen, init=False, compare=False)
 
     @classmethod
     def create(
@@ -171,14 +166,15 @@ class Ledger:
         what: str,
         model: Model | None = None,
         unit: str | None = None,
+        answer: Any = None,
     ) -> Charge:
-        """Write down a release before it is made; once this returns, the charge is on disk.
+        """Write down a release before it is shown; once this returns, the charge is on disk.
 
         Parameters
         ----------
         epsilon : float, sequence of float, or guarantee
-            One number for every record, or one per record. The release may then draw at
-            ``charge.epsilon``, which is never above what was charged.
+            One number for every record, or one per record. A release that is sampled afterwards
+            may draw at ``charge.epsilon``, which is never above what was charged.
         what : str
             What is released, in words.
         model : Model, optional
@@ -188,6 +184,9 @@ class Ledger:
             Whom epsilon protects, in words, such as "one user replaced"; left out, one record. The
             first charge fixes the unit of a DP ledger, and another is refused: epsilons for
             different units do not add up.
+        answer : JSON, optional
+            What was sampled and not shown yet. It is stored in the same transaction, so that what
+            was paid for cannot be lost: :meth:`answer` gives it back.
 
         Returns
         -------
@@ -197,7 +196,12 @@ class Ledger:
         ------
         RefusedError
             When it does not fit, and the message says what remains; or when the unit is not the
-            ledger's. Nothing is charged then.
+            ledger's. Nothing is charged then, and what was sampled must not be shown.
+
+        Notes
+        -----
+        Time and memory grow with the runs of a vector (how often it changes), about 3 s for a
+        million; the lock is held only while they are written.
 
         Examples
         --------
@@ -211,26 +215,51 @@ class Ledger:
         >>> ledger.spent
         1.0
         """
-        if not isinstance(what, str) or not what.strip() or _unwritable(what):
-            raise InputError(f"what must say in words what is released, got {what!r}")
-        if unit is not None and (
-            not isinstance(unit, str) or not unit.strip() or _unwritable(unit)
-        ):
-            raise InputError(f"unit must say in words whom epsilon protects, got {unit!r}")
-        if unit is not None and self.kind == "bdp":
-            raise RefusedError(
-                "a BDP ledger is about the records of its model, and this release is about "
-                f"{unit}: use a DP ledger"
-            )
-        runs = Runs.charged(epsilon, self.records)
-        digest = None if model is None else self._check_model(model)
-        wanted = [Wanted("release", what, runs, digest, unit)]
-        if model is not None and (fit := fit_units(model)):
-            wanted.insert(0, fit_of(model, fit))
-        return self._append(wanted)[-1]
+        stored = None if answer is None else _stored(answer)
+        wanted = self._wanted(epsilon, what, model, unit)
+        return self._book.append([*wanted[:-1], replace(wanted[-1], answer=stored)])[-1]
+
+    def release(
+        self,
+        sample: Callable[[], Made],
+        epsilon: Guarantee | float | Sequence[float] | np.ndarray,
+        *,
+        what: str,
+        model: Model | None = None,
+        unit: str | None = None,
+        stored: Callable[[Made], Any] = operator.methodcaller("to_dict"),
+    ) -> Made:
+        """Sample a release, then charge it and store it in one transaction, then return it.
+
+        In this order nothing that is shown is unpaid, and nothing that is paid for is lost: a
+        process that is killed on the way leaves neither charge nor answer, or both.
+
+        Parameters
+        ----------
+        sample : callable
+            Makes the release, a dataclass with fields ``charge`` and ``charge_hash``. Called once,
+            when the charge fits.
+        epsilon, what, model, unit
+            As for :meth:`charge`.
+        stored : callable
+            What of it is stored, as plain JSON; its ``to_dict`` if left out.
+
+        Returns
+        -------
+        what ``sample`` made, with its charge
+
+        Raises
+        ------
+        RefusedError
+            When it does not fit. What was sampled is then lost to everybody.
+        """
+        self._book.check_fits(self._wanted(epsilon, what, model, unit))
+        made = sample()
+        charge = self.charge(epsilon, what=what, model=model, unit=unit, answer=stored(made))
+        return replace(made, charge=charge.number, charge_hash=charge.hash)
 
     def charge_fit(self, model: Model) -> Charge | None:
-        """Charge a private fit, once: before the fitted model is written or used.
+        """Charge a private fit and store its model, once: before the model is written or used.
 
         Parameters
         ----------
@@ -249,48 +278,35 @@ class Ledger:
         >>> chain = cdp.MarkovChain.fit([[False, True] * 99], private_epsilon=.25)
         >>> ledger.charge_fit(chain).epsilon, ledger.charge_fit(chain) is None
         (0.25, True)
+        >>> ledger.answer(1)["digest"] == chain.digest
+        True
         """
         if not (fit := fit_units(model)):
             raise InputError("the model was not fitted with private_epsilon: there is no cost")
         self._check_model(model)
-        return next(iter(self._append([fit_of(model, fit)])), None)
+        stored = _stored(model.to_dict())
+        return next(iter(self._book.append([replace(fit_of(model, fit), answer=stored)])), None)
 
-    def _append(self, wanted: list[Wanted]) -> list[Charge]:
-        """Write charges in one transaction; those of private fits that are there are left out."""
-        while True:
-            with opened(self.path) as db, writing(db):
-                head = self._verified_head(db)
-                pending = [w for w in wanted if w.kind != "fit" or not has_fit(db, str(w.digest))]
-                if not pending:
-                    return []
-                check_unit(read_charges(db, most=1), pending)
-                total = sum((w.runs for w in pending), start=head.total)
-                quick = self._budget.is_quick(total)
-                if quick:
-                    if self._budget.cost(total) > self.header.budget or total.largest > MOST:
-                        break
-                    charges = append(db, head, pending)
-            if quick:  # the charges are on disk
-                self._seen.move(Head(charges[-1].number, charges[-1].hash, total))
-                return charges
-            # a leakage may take seconds: not while others wait for the lock
-            self._budget.cost(total)
-        raise self._does_not_fit(head.total, pending)
-
-    def _verified_head(self, db: sqlite3.Connection) -> Head:
-        """Where the ledger stands, after a look at its header and last charge; ``check`` looks at
-        all."""
-        if read_header(db) != self.header:
-            raise InputError(
-                f"{self.path} is not the ledger that was opened, or its budget or model was "
-                "changed; open it again, and corrdp ledger check (ledger.check()) says where"
+    def _wanted(
+        self, epsilon: Any, what: str, model: Model | None, unit: str | None
+    ) -> list[Wanted]:
+        """A release as it is to be charged, behind the private fit of its model if there is one."""
+        if not isinstance(what, str) or not what.strip() or _unwritable(what):
+            raise InputError(f"what must say in words what is released, got {what!r}")
+        if unit is not None and (
+            not isinstance(unit, str) or not unit.strip() or _unwritable(unit)
+        ):
+            raise InputError(f"unit must say in words whom epsilon protects, got {unit!r}")
+        if unit is not None and self.kind == "bdp":
+            raise RefusedError(
+                "a BDP ledger is about the records of its model, and this release is about "
+                f"{unit}: use a DP ledger"
             )
-        head = read_head(db)
-        check_first(self.header, read_charges(db, most=1))
-        check_head(self.header, head, read_charges(db, after=head.number - 2))
-        self._seen.check(lambda k: head.hash if k == head.number else read_hash(db, k))
-        self._seen.move(head)
-        return head
+        runs = Runs.charged(epsilon, self.records)
+        digest = None if model is None else self._check_model(model)
+        release = Wanted("release", what, runs, digest, unit)
+        fit = 0 if model is None else fit_units(model)
+        return [fit_of(model, fit), release] if model is not None and fit else [release]
 
     def _check_model(self, model: Model) -> str:
         digest = model.digest
@@ -301,20 +317,6 @@ class Ledger:
                 "keep another ledger (their promises do not add up)"
             )
         return digest
-
-    def _does_not_fit(self, spent: Runs, pending: list[Wanted]) -> RefusedError:
-        release = pending[-1]
-        for want in pending[:-1]:
-            spent = spent + want.runs
-        room = self._budget.room(spent, release.runs)
-        beside = f" beside {pending[0].what}" if len(pending) > 1 else ""
-        whom = "every record" if release.runs.is_scalar else "these records"
-        return RefusedError(
-            f"epsilon {written(release.runs.largest)} for {release.what!r} does not fit{beside}: "
-            f"{written(self._budget.cost(spent))} of the {self._budget.words} budget of "
-            f"{written(self.header.budget)} is spent, and a release of {whom} may have at most "
-            f"epsilon {written(room)}. Nothing was charged"
-        )
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -366,15 +368,25 @@ class Ledger:
     def remaining(self) -> float:
         """The epsilon that one more release of every record may have; rounded down.
 
-        On a BDP ledger, to a millionth: ``max { e : leakage(model, sum + e) <= budget }``.
+        On a BDP ledger, to a millionth: ``max { e : leakage(model, sum + e) <= budget }``. That
+        takes some leakages of the sum; :attr:`remaining_at_least` is quick where the sum is a long
+        vector.
         """
         return self._budget.room(self._total, Runs.scalar(1)) / UNIT
 
     @property
+    def remaining_at_least(self) -> float:
+        """An epsilon that one more release of every record may have for certain.
+
+        The same as :attr:`remaining` where every record has spent the same; elsewhere, on a BDP
+        ledger, as if every record had spent as much as the one that spent most.
+        """
+        return self._budget.room_at_least(self._total) / UNIT
+
+    @property
     def head(self) -> str:
         """The hash of the last charge. Kept elsewhere, it tells this history from any other."""
-        with opened(self.path) as db, reading(db):
-            return self._verified_head(db).hash
+        return self._book.head().hash
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -385,6 +397,41 @@ class Ledger:
         """Every charge, in order."""
         with opened(self.path) as db, reading(db):
             return tuple(read_charges(db))
+
+    def answer(self, number: int) -> Any:
+        """What was released under a charge, as plain JSON, as often as it is asked for.
+
+        Parameters
+        ----------
+        number : int
+            Of the charge.
+
+        Returns
+        -------
+        JSON or None
+            None where the charge was made without its answer, as all were before version 3 of the
+            file.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> ledger = Ledger.create(os.path.join(tempfile.mkdtemp(), "a.ledger"), budget=1)
+        >>> charge = ledger.charge(.1, what="a count of mine", answer={"value": 17})
+        >>> ledger.answer(charge.number)
+        {'value': 17}
+        """
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise InputError(f"number must be the number of a charge, got {number!r}")
+        with opened(self.path) as db, reading(db):
+            head = self._book.verified_head(db)
+            if not 1 <= number <= head.number:
+                raise InputError(f"there is no charge {number}: the ledger has {head.number}")
+            charges, text = read_charges(db, number - 1, most=1), read_stored(db, number)
+        if [charge.number for charge in charges] != [number]:
+            raise InputError(
+                f"charge {number} of the ledger is missing; restore a copy that checks"
+            )
+        return read_answer(charges[0], text)
 
     def check(self, head: str | None = None) -> int:
         """Verify the whole file, and say how many charges it holds.
@@ -405,9 +452,11 @@ class Ledger:
         with opened(self.path) as db, reading(db):
             check_pages(db)
             header, charges, last = read_header(db), read_charges(db), read_head(db)
-        check_chain(header, charges, last)
+            check_chain(header, charges, last)
+            for charge in charges:
+                read_answer(charge, read_stored(db, charge.number))
         seals = {charge.number: charge.hash for charge in charges}
-        self._seen.check(seals.get)
+        self._book.seen.check(seals.get)
         if head is not None:
             check_kept(header, charges, head)
         if isinstance(self._budget, BDPBudget) and self._budget.model.digest != header.digest:
@@ -415,9 +464,12 @@ class Ledger:
         return len(charges)
 
     def export(self) -> dict[str, Any]:
-        """Everything but the model as plain JSON; budget and epsilons in units of 1e-12."""
+        """Everything but the model as plain JSON; budget and epsilons in units of 1e-12.
+
+        ``remaining`` is :attr:`remaining_at_least`, ``answered`` the SHA-256 of a stored answer.
+        """
         with opened(self.path) as db, reading(db):
-            charges, head = read_charges(db), self._verified_head(db)
+            charges, head = read_charges(db), self._book.verified_head(db)
         return {
             "corrdp": VERSION,
             "result": "ledger",
@@ -425,7 +477,7 @@ class Ledger:
             "kind": self.kind,
             "budget": self.header.budget,
             "spent": self._budget.cost(head.total),
-            "remaining": self._budget.room(head.total, Runs.scalar(1)),
+            "remaining": self._budget.room_at_least(head.total),
             "unit": 1 / UNIT,
             "records": self.records,
             "protects": charges[0].unit or RECORD if charges else None,
@@ -454,12 +506,23 @@ class Ledger:
 
     @property
     def _total(self) -> Runs:
-        with opened(self.path) as db, reading(db):
-            return self._verified_head(db).total
+        return self._book.head().total
 
     @cached_property
+    def _book(self) -> Book:
+        return Book(self.path, self.header)
+
+    @property
     def _budget(self) -> DPBudget | BDPBudget:
-        return budget_of(self.header)
+        return self._book.budget
+
+
+def _stored(answer: Any) -> str:
+    """An answer as text: plain JSON."""
+    try:
+        return canonical(answer)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"answer must be plain JSON: {error}") from None
 
 
 def _unwritable(text: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from corrdp.accounting.ledger_history import Header, Wanted
+from corrdp.accounting.ledger_history import Header, Wanted, canonical, text_digest
 from corrdp.accounting.ledger_units import MOST, Runs, units_down, units_up
 from corrdp.errors import InputError, NotApplicableError
 
@@ -30,18 +30,21 @@ class DPBudget:
     def __init__(self, header: Header) -> None:
         self.header = header
 
-    def is_quick(self, total: Runs) -> bool:
-        """Whether the cost is known without much work."""
-        return True
-
     def cost(self, total: Runs) -> int:
         """The largest entry."""
         return total.largest
 
     def room(self, total: Runs, shape: Runs) -> int:
         """Units that a further release of the records in ``shape`` may have."""
-        worst = max((have for have, reads, _ in total.beside(shape) if reads), default=0)
-        return max(0, self.header.budget - worst)
+        return max(0, self.header.budget - total.largest_in(shape))
+
+    def room_at_least(self, total: Runs) -> int:
+        """Units that a further release of every record may have."""
+        return self.room(total, Runs.scalar(1))
+
+    def fits(self, total: Runs) -> bool:
+        """Whether a sum keeps the budget."""
+        return self.cost(total) <= self.header.budget
 
 
 class BDPBudget:
@@ -60,10 +63,21 @@ class BDPBudget:
 
     @cached_property
     def model(self) -> Model:
-        """The ledger's model."""
+        """The ledger's model; nothing is built from a text that is not what was written."""
         from corrdp.models.files import model_from_dict
 
-        return model_from_dict(json.loads(self.header.model or "null"))
+        try:
+            data = json.loads(self.header.model or "")
+            body = {name: value for name, value in data.items() if name != "digest"}
+            whole = text_digest(canonical(body)) == self.header.digest
+        except (ValueError, AttributeError, RecursionError):
+            whole = False
+        if not whole:
+            raise InputError(
+                "the model of the ledger does not have the ledger's digest: one of them was "
+                "changed; restore a copy that checks"
+            )
+        return model_from_dict(data)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -73,9 +87,13 @@ class BDPBudget:
         exact = "the fitted numbers of the model are taken as exact, at no confidence level"
         return (*self.model.assumptions, exact)
 
-    def is_quick(self, total: Runs) -> bool:
-        """Whether the cost is known without much work."""
-        return total in self._known
+    def fits(self, total: Runs) -> bool:
+        """Whether a sum keeps the budget.
+
+        What one epsilon for every record may have, a vector below it may have too: its own leakage,
+        which takes a time that grows with the records, is asked only where that says no.
+        """
+        return any(self.cost(sum_) <= self.header.budget for sum_ in (_level(total), total))
 
     def cost(self, total: Runs) -> int:
         """Leakage of the sum, rounded up to the unit."""
@@ -88,16 +106,37 @@ class BDPBudget:
             # leakage needs something to add the fit to: the smallest charge, if there is none yet
             asked = beyond if beyond.largest > 0 else Runs.scalar(1)
             value = leakage(self.model, asked.doubles()).value
-            self._known[total] = units_up(value) if math.isfinite(value) else MOST + 1
+            units = units_up(value) if math.isfinite(value) else MOST + 1
+            # a theorem for one epsilon may be sharper than those for vectors: the smaller holds
+            self._known[total] = units if total.is_scalar else min(units, self.cost(_level(total)))
         return self._known[total]
 
     def room(self, total: Runs, shape: Runs) -> int:
-        """Units that a further release of the records in ``shape`` may have, rounded down."""
+        """Units that a further release of the records in ``shape`` may have, rounded down.
+
+        One epsilon for every record is quick to invert and brackets a vector from both sides, so
+        that few leakages of the vector itself are asked.
+        """
 
         def over(units: int) -> int:
             return self.cost(total + shape.spread(units)) - self.header.budget
 
-        return _largest_fitting(over, self.header.budget)
+        low, high = 0, self.header.budget
+        if not total.is_scalar or not shape.is_scalar:
+            low = self.room_at_least(total)
+            if shape.is_scalar:
+                high = max(low + 1, self.room_at_least(Runs.scalar(total.least)))
+        return _largest_fitting(over, low, high)
+
+    def room_at_least(self, total: Runs) -> int:
+        """Units that a further release of every record may have for certain: as if every record
+        had spent as much as the one that spent most."""
+        return self.room(_level(total), Runs.scalar(1))
+
+
+def _level(total: Runs) -> Runs:
+    """The largest entry for every record."""
+    return Runs.scalar(total.largest)
 
 
 def budget_of(header: Header) -> DPBudget | BDPBudget:
@@ -158,27 +197,32 @@ def release_level(epsilon: float) -> int:
     return units
 
 
-def _largest_fitting(over: Callable[[int], int], high: int) -> int:
+def _largest_fitting(over: Callable[[int], int], low: int, high: int) -> int:
     """Largest whole number up to high with over <= 0, from below; 0 if there is none.
 
-    Regula falsi (the leakage of small epsilons is close to linear), with a bisection after every
-    step that did not halve the bracket.
+    Regula falsi in the Illinois form: the end that stays is given half its weight, so that the
+    guesses fall on both sides; a bisection where three steps did not halve the bracket. ``low`` is
+    a guess of what fits.
     """
-    low, y_low, y_high = 0, over(1), over(high)
+    y_low, y_high = over(max(low, 1)), over(high)
     if y_high <= 0:
         return high
+    if y_low > 0 and low:
+        high, y_high, low, y_low = low, y_low, 0, over(1)
     if y_low > 0:
         return 0
-    halved, side = True, 1
-    while (width := high - low) > max(1.0, _PRECISION * low):
-        guess = low + width * -y_low // (y_high - y_low) if halved else low + width // 2
-        # a little beyond the guess, on alternating sides, so that both ends close in
-        guess += side * math.ceil(_PRECISION * guess / 4)
+    left, slow, side = -y_low, 0, 0
+    # a leakage grows at least as its epsilon does: what is left of the budget bounds what is missed
+    while min(width := high - low, left) > max(1.0, _PRECISION * low):
+        guess = low + (width // 2 if slow == 3 else width * -y_low // (y_high - y_low))
         middle = min(max(guess, low + 1), high - 1)
         y = over(middle)
         if y <= 0:
-            low, y_low, side = middle, y, 1
+            low, y_low, left = middle, y, -y
+            y_high = y_high // 2 if side == -1 else y_high
         else:
-            high, y_high, side = middle, y, -1
-        halved = 2 * (high - low) <= width
+            high, y_high = middle, y
+            y_low = -(-y_low // 2) if side == 1 else y_low
+        side = -1 if y <= 0 else 1
+        slow = 0 if 2 * (high - low) <= width else (slow + 1) % 4
     return low

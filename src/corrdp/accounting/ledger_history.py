@@ -1,6 +1,7 @@
 """The history of a ledger: charges in a hash chain, so that an edit shows.
 
-Each charge's hash covers the hash before it, the charge itself and the sum of all charges so far.
+Each charge's hash covers the hash before it, the charge itself, its answer and the sum of all
+charges so far. Charges of older files keep the hashes they were written with.
 Whoever can write the file can also write a whole new chain, or bring back an older one; a hash
 kept elsewhere, as every release keeps its own, tells them apart.
 """
@@ -13,11 +14,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Literal
 
 from corrdp.accounting.ledger_units import Runs, level, written
 from corrdp.errors import InputError, RefusedError
 
+VERSION = 3  # of the file. 2: charges name their unit; 3: answers, what is read, room for mu
 _SHOWN = 80  # characters of a charge's words in a table
 _KEPT = 12  # digits of a hash that are enough to tell it from others
 
@@ -54,7 +57,7 @@ class Header:
     @property
     def hash(self) -> str:
         """Where the chain starts."""
-        return _digest(canonical(vars(self)))
+        return text_digest(canonical(vars(self)))
 
 
 @dataclass(frozen=True)
@@ -65,30 +68,45 @@ class Charge:
     ----------
     number : int
         From 1, without gaps.
+    version : int
+        Of the file that it was written to: what its hash covers.
     made : str
         When, as an ISO time in UTC.
     kind : {"release", "fit"}
         "fit" is the cost of a private fit.
     what : str
         What was released, in words.
-    runs : Runs
-        Epsilon of each record, in units of 1e-12.
+    amount : str
+        Epsilon of each record in units of 1e-12, as the text of :class:`Runs`; records that the
+        release does not touch have 0.
     digest : str or None
         Fingerprint of the model that the release was calibrated with, where one was named.
     unit : str or None
         Whom its epsilon protects, in words; None is one record of the data set.
+    reads : str or None
+        First and last record read, as JSON, where known.
+    answered : str or None
+        SHA-256 of the answer, where one is stored.
     hash : str
         SHA-256 of the hash before, this charge, and the sum of all charges up to this one.
     """
 
     number: int
+    version: int
     made: str
     kind: str
     what: str
-    runs: Runs
+    amount: str
     digest: str | None
     unit: str | None
+    reads: str | None
+    answered: str | None
     hash: str
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Epsilon of each record, in units of 1e-12."""
+        return read_runs(self.amount, f"charge {self.number}")
 
     @property
     def epsilon(self) -> float:
@@ -110,9 +128,14 @@ class Charge:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; ``epsilon`` in units of 1e-12, a vector as [units, length] pairs."""
-        return {**self._body(), "hash": self.hash}
+        more = {
+            "reads": None if self.reads is None else json.loads(self.reads),
+            "answered": self.answered,
+        }
+        return {**self._body(), **more, "hash": self.hash}
 
     def _body(self) -> dict[str, Any]:
+        """What files of version 2 say of a charge."""
         return {
             "number": self.number,
             "made": self.made,
@@ -123,36 +146,90 @@ class Charge:
             "unit": self.unit,
         }
 
-    def sealed(self, before: str, total: Runs) -> str:
-        """The hash that this charge must carry after the hash ``before``."""
-        return _digest(canonical([before, self._body(), total.to_json()]))
+    def sealed(self, before: str, total: str) -> str:
+        """The hash that this charge must carry after the hash ``before``; total is its text."""
+        if self.version == 2 and self.reads is None and self.answered is None:
+            summed = read_runs(total, "the total").to_json()
+            return text_digest(canonical([before, self._body(), summed]))
+        body = {name: getattr(self, name) for name in _SEALED}
+        # mu and delta are for guarantees that corrdp does not add up yet
+        body |= {"epsilon": self.amount, "mu": None, "delta": None}
+        return text_digest(canonical([before, body, total]))
+
+
+_SEALED = ("number", "version", "made", "kind", "what", "digest", "unit", "reads", "answered")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A charge that is not written yet."""
+    """A charge that is not written yet, and its answer as JSON text where there is one."""
 
     kind: Literal["release", "fit"]
     what: str
     runs: Runs
     digest: str | None
     unit: str | None = None
+    answer: str | None = None
 
     def after(self, head: Head) -> tuple[Charge, Head]:
         """The charge as it follows on a head, and the head that it leaves."""
-        number, total = head.number + 1, head.total + self.runs
-        bare = Charge(number, now(), self.kind, self.what, self.runs, self.digest, self.unit, "")
-        charge = replace(bare, hash=bare.sealed(head.hash, total))
-        return charge, Head(number, charge.hash, total)
+        total = head.total + self.runs
+        touched = self.runs.touched
+        bare = Charge(
+            number=head.number + 1,
+            version=VERSION,
+            made=now(),
+            kind=self.kind,
+            what=self.what,
+            amount=self.runs.text,
+            digest=self.digest,
+            unit=self.unit,
+            reads=None if touched is None else canonical(touched),
+            answered=None if self.answer is None else text_digest(self.answer),
+            hash="",
+        )
+        charge = replace(bare, hash=bare.sealed(head.hash, total.text))
+        after = Head(charge.number, charge.hash, total.text)
+        vars(charge)["runs"], vars(after)["total"] = self.runs, total  # long vectors: read once
+        return charge, after
 
 
 @dataclass(frozen=True)
 class Head:
-    """Where a ledger stands: its last charge and the sum of all."""
+    """Where a ledger stands: its last charge and the sum of all, as text."""
 
     number: int
     hash: str
-    total: Runs
+    sum: str
+
+    @cached_property
+    def total(self) -> Runs:
+        """The sum of all charges."""
+        return read_runs(self.sum, "the total")
+
+
+def read_runs(text: str, where: str) -> Runs:
+    """Runs as they stand in a file."""
+    try:
+        return Runs.from_text(text)
+    except ValueError:
+        raise InputError(
+            f"{where} of the ledger is not what was written: {text[:40]!r} is no epsilon; "
+            "restore a copy that checks"
+        ) from None
+
+
+def read_answer(charge: Charge, text: str | None) -> Any:
+    """The stored answer of a charge, which carries its number and hash from now on."""
+    if (None if text is None else text_digest(text)) != charge.answered:
+        raise InputError(
+            f"the answer of charge {charge.number} of the ledger is not what was written; "
+            f"{_RESTORE}"
+        )
+    found = None if text is None else json.loads(text)
+    if isinstance(found, dict) and "charge" in found:
+        found |= {"charge": charge.number, "charge_hash": charge.hash}
+    return found
 
 
 class LastSeen:
@@ -198,8 +275,8 @@ def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
     Examples
     --------
     >>> header = Header("a", "dp", 10, None, None, None, "")
-    >>> charge = Charge(1, "", "release", "count", Runs.scalar(3), None, None, "")
-    >>> check_chain(header, [charge], Head(1, "", Runs.scalar(3)))
+    >>> charge = Charge(1, 3, "", "release", "count", "3", None, None, None, None, "")
+    >>> check_chain(header, [charge], Head(1, "", "3"))
     Traceback (most recent call last):
         ...
     corrdp.errors.InputError: charge 1 of the ledger, 'count', is not what was written: ...
@@ -209,7 +286,7 @@ def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
         if charge.number != number:
             raise InputError(f"charge {number} of the ledger is missing; {_RESTORE}")
         total = total + charge.runs
-        if charge.hash != charge.sealed(before, total):
+        if charge.hash != charge.sealed(before, total.text):
             raise InputError(
                 f"charge {number} of the ledger, {charge.what!r}, is not what was written: it or "
                 f"{'the budget and model' if number == 1 else 'what comes before it'} was changed "
@@ -237,7 +314,7 @@ def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
 
 def check_first(header: Header, first: Sequence[Charge]) -> None:
     """Check the budget, the kind and the model against the first charge, which seals them."""
-    if first and first[0].hash != first[0].sealed(header.hash, Runs.scalar(0) + first[0].runs):
+    if first and first[0].hash != first[0].sealed(header.hash, first[0].amount):
         raise InputError(
             f"the budget, kind, model or first charge of the ledger was changed; {_LOOK}"
         )
@@ -250,7 +327,7 @@ def check_head(header: Header, head: Head, last: Sequence[Charge]) -> None:
             f"the last charges of the ledger are not the {head.number} of its head; {_LOOK}"
         )
     before = last[0].hash if len(last) == 2 else header.hash
-    seal = last[-1].sealed(before, head.total) if last else before
+    seal = last[-1].sealed(before, head.sum) if last else before
     if seal != head.hash or (last and last[-1].hash != seal):
         raise InputError(f"the last charge or the total of the ledger was changed; {_LOOK}")
 
@@ -260,13 +337,14 @@ def check_unit(first: Sequence[Charge], wanted: Sequence[Wanted]) -> None:
 
     Examples
     --------
-    >>> charge = Charge(1, "", "release", "count", Runs.scalar(3), None, None, "")
+    >>> charge = Charge(1, 3, "", "release", "count", "3", None, None, None, None, "")
     >>> check_unit([charge], [Wanted("release", "tree", Runs.scalar(3), None, "one user replaced")])
     Traceback (most recent call last):
         ...
     corrdp.errors.RefusedError: this ledger adds up epsilons for one record, and 'tree' has its ...
     """
-    kept = (first or wanted)[0].unit
+    lines: list[Charge | Wanted] = [*first, *wanted]
+    kept = lines[0].unit if lines else None
     for want in wanted:
         if want.unit != kept:
             raise RefusedError(
@@ -287,7 +365,8 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def _digest(text: str) -> str:
+def text_digest(text: str) -> str:
+    """SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A release that is charged first: an answer never exists without its charge."""
+"""A release that is charged: nobody sees an answer without its charge, and none is lost."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def release_with_ledger(
     nonnegative: bool = False,
     state: str | None = None,
 ) -> Release:
-    """Charge a ledger, then answer the calibrated query with OpenDP's noise.
+    """Answer the calibrated query with OpenDP's noise, charge a ledger, and store the answer there.
 
-    What can be wrong is found first: the query, the proof, the data, the noise. Then the charge is
-    put on disk, then noise is drawn. A process killed on the way leaves no charge and no answer, or
-    a charge; never an answer without a charge.
+    What can be wrong is found first: the query, the proof, the data, the noise, the budget. Then
+    noise is drawn; then the charge and the answer are put on disk in one transaction; then the
+    answer is returned. A process killed on the way leaves neither, or both: ``ledger.answer`` shows
+    again what was paid for.
 
     Parameters
     ----------
@@ -68,14 +69,13 @@ def release_with_ledger(
     calibration = replace(calibration, epsilon=level(release_level(calibration.epsilon)))
     ready = prepare(calibration, data, nonnegative=nonnegative, state=state)
     what = f"{calibration.query}{f', {ready.reads}' if ready.reads else ''}"
-    charge = ledger.charge(calibration.guarantee, what=what, model=calibration.model)
-    return replace(ready.draw(), charge=charge.number, charge_hash=charge.hash)
+    return ledger.release(ready.draw, calibration.guarantee, what=what, model=calibration.model)
 
 
 def sanitize_with_ledger(
     ledger: Ledger, calibration: SeriesCalibration, data: Any, *, state: str | None = None
 ) -> Sanitized:
-    """Charge a ledger, then publish a series: every record costs the epsilon of its report.
+    """Publish a series, charged and stored: every record costs the epsilon of its report.
 
     Parameters
     ----------
@@ -109,14 +109,25 @@ def sanitize_with_ledger(
     if not isinstance(calibration, SeriesCalibration):
         raise InputError("a series is calibrated with Series(); this calibration is for numbers")
     ready = prepare_series(calibration, data, state=state)
-    charge = charge_series(ledger, calibration, ready.reads)
-    return replace(ready.draw(), charge=charge.number, charge_hash=charge.hash)
+    what = _series_in_words(calibration, ready.reads)
+    return ledger.release(ready.draw, calibration.guarantee, what=what, model=calibration.model)
 
 
-def charge_series(ledger: Ledger, calibration: SeriesCalibration, reads: str = "") -> Charge:
-    """Charge a series before its first report is drawn; also for one that comes as a stream."""
-    what = f"{calibration.query} by {calibration.mechanism}{f', {reads}' if reads else ''}"
-    return ledger.charge(calibration.guarantee, what=what, model=calibration.model)
+def charge_stream(ledger: Ledger, calibration: SeriesCalibration) -> Charge:
+    """Charge a series that comes record by record, before its first report is drawn.
+
+    What is stored is the calibration: the reports go out one by one and are kept nowhere else.
+    """
+    return ledger.charge(
+        calibration.guarantee,
+        what=_series_in_words(calibration, "a stream"),
+        model=calibration.model,
+        answer=calibration.to_dict(),
+    )
+
+
+def _series_in_words(calibration: SeriesCalibration, reads: str) -> str:
+    return f"{calibration.query} by {calibration.mechanism}{f', {reads}' if reads else ''}"
 
 
 def _check_scope(ledger: Ledger, calibration: Calibration) -> None:

@@ -9,16 +9,26 @@ up to the unit and budgets round down. What is drawn keeps to the decimal and no
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corrdp.errors import InputError
 
+if TYPE_CHECKING:
+    import numpy as np
+
 UNIT = 10**12  # units in one nat
-MOST = 10**6 * UNIT  # sums of two stay far inside SQLite's 64-bit integers
+MOST = 10**6 * UNIT  # sums of a few stay inside 64-bit integers
+_DIGITS = 4  # of a level in a table for people
+# runs as text, in the one way to write them; possessive, or a million of them would be remembered
+_RUN = r"\[(?:0|[1-9]\d{0,17}),[1-9]\d{0,15}\]"
+_TEXT = re.compile(rf"(?:0|[1-9]\d{{0,18}})|\[{_RUN}(?:,{_RUN})++\]", re.ASCII)
 
 
 def units_up(value: float) -> int:
@@ -67,39 +77,56 @@ def written(units: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-@dataclass(frozen=True)
-class Runs:
-    """One number of units for every record, run-length coded.
-
-    Parameters
-    ----------
-    parts : tuple of (units, length)
-        A single part with length None is one number for every record, however many there are.
+def rounded(units: int, *, up: bool) -> str:
+    """Units in four digits, for people; what was spent rounds up, what is left rounds down.
 
     Examples
     --------
-    >>> day = Runs(((5, 2), (0, 3)))
-    >>> (day + Runs.scalar(1)).parts, day.largest
-    (((6, 2), (1, 3)), 5)
+    >>> rounded(132807123456, up=True), rounded(132807123456, up=False), rounded(3 * UNIT, up=True)
+    ('0.1329', '0.1328', '3')
+    """
+    context = Context(prec=_DIGITS, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return written(int(context.create_decimal(units)))
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """One number of units for every record, run-length coded.
+
+    Every operation is a few passes of numpy over the runs; a vector that changes at each of its n
+    records has n of them.
+
+    Parameters
+    ----------
+    units : int or array of int
+        One number for every record, however many there are; or one per run.
+    lengths : array of int, optional
+        Records in each run.
+
+    Examples
+    --------
+    >>> day = Runs.from_text("[[5,2],[0,3]]")
+    >>> (day + Runs.scalar(1)).text, day.largest
+    ('[[6,2],[1,3]]', 5)
     """
 
-    parts: tuple[tuple[int, int | None], ...]
+    units: Any
+    lengths: Any = None
 
     @classmethod
     def scalar(cls, units: int) -> Runs:
         """The same number for every record."""
-        return cls(((units, None),))
+        return cls(units)
 
     @classmethod
-    def joined(cls, parts: list[tuple[int, int]]) -> Runs:
+    def joined(cls, units: np.ndarray, lengths: np.ndarray) -> Runs:
         """Runs of a vector, neighbours of equal value merged; one value is a scalar."""
-        merged: list[tuple[int, int]] = []
-        for units, length in parts:
-            if merged and merged[-1][0] == units:
-                merged[-1] = (units, merged[-1][1] + length)
-            else:
-                merged.append((units, length))
-        return cls.scalar(merged[0][0]) if len(merged) == 1 else cls(tuple(merged))
+        import numpy as np
+
+        starts = np.flatnonzero(np.r_[True, units[1:] != units[:-1]])
+        if len(starts) == 1:
+            return cls(int(units[0]))
+        return cls(units[starts], np.add.reduceat(lengths, starts))
 
     @classmethod
     def charged(cls, epsilon: Any, records: int | None) -> Runs:
@@ -128,74 +155,120 @@ class Runs:
             )
         import numpy as np
 
-        starts = np.flatnonzero(np.r_[True, epsilon[1:] != epsilon[:-1]])
-        lengths = np.diff(np.r_[starts, len(epsilon)])
         _checked("the largest epsilon", float(epsilon.max()), units_up)
-        found = zip(epsilon[starts].tolist(), lengths.tolist(), strict=True)
-        return cls.joined([(units_up(value), length) for value, length in found])
+        starts = np.flatnonzero(np.r_[True, epsilon[1:] != epsilon[:-1]])
+        levels, places = np.unique(epsilon[starts], return_inverse=True)
+        units = np.array([units_up(value) for value in levels.tolist()], dtype=np.int64)
+        return cls.joined(units[places], np.diff(starts, append=len(epsilon)))
 
     @classmethod
-    def from_json(cls, coded: Any) -> Runs:
-        """Inverse of :meth:`to_json`."""
-        if isinstance(coded, int):
-            return cls.scalar(coded)
-        return cls(tuple((int(units), int(length)) for units, length in coded))
+    def from_text(cls, text: str) -> Runs:
+        """Inverse of :attr:`text`; ValueError on anything else."""
+        if _TEXT.fullmatch(text) is None:
+            raise ValueError("not as written")
+        if not text.startswith("["):
+            runs = cls.scalar(int(text))
+        else:
+            import numpy as np
+
+            flat = text[2:-2].replace("],[", ",")
+            runs = cls(*np.fromstring(flat, dtype=np.int64, sep=",").reshape(-1, 2).T.copy())
+            vars(runs)["text"] = text  # it is long to write
+        if runs.largest > 4 * MOST:  # sums of a few stay inside 64 bits
+            raise ValueError("beyond what can be charged")
+        return runs
+
+    @cached_property
+    def text(self) -> str:
+        """As it stands in the file: a whole number, or a list of [units, length]."""
+        if self.is_scalar:
+            return str(self.units)
+        return f"[[{'],['.join(map('%d,%d'.__mod__, self._pairs()))}]]"
 
     def to_json(self) -> int | list[list[int]]:
         """A whole number, or a list of [units, length]."""
-        if self.is_scalar:
-            return self.parts[0][0]
-        return [[units, int(length or 0)] for units, length in self.parts]
+        return self.units if self.is_scalar else [list(pair) for pair in self._pairs()]
+
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        return zip(self.units.tolist(), self.lengths.tolist(), strict=True)
 
     @property
     def is_scalar(self) -> bool:
         """Whether every record has the same number."""
-        return self.parts[0][1] is None
+        return self.lengths is None
 
     @property
     def largest(self) -> int:
         """The largest entry."""
-        return max(units for units, _ in self.parts)
+        return self.units if self.is_scalar else int(self.units.max())
+
+    @property
+    def least(self) -> int:
+        """The smallest entry."""
+        return self.units if self.is_scalar else int(self.units.min())
+
+    @property
+    def records(self) -> int | None:
+        """How many records there are; None where one number holds for any."""
+        return None if self.is_scalar else int(self.lengths.sum())
+
+    @property
+    def touched(self) -> tuple[int, int] | None:
+        """First and last record above 0; None where one number holds for all."""
+        if self.is_scalar:
+            return None
+        ends, above = self.lengths.cumsum(), self.units.nonzero()[0]
+        return int(ends[above[0]] - self.lengths[above[0]]), int(ends[above[-1]] - 1)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Runs) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     def __add__(self, other: Runs) -> Runs:
-        return self.joined([(a + b, length) for a, b, length in self.beside(other)])
+        mine, theirs, lengths = self._beside(other)
+        return Runs(mine + theirs) if lengths is None else self.joined(mine + theirs, lengths)
 
     def minus(self, units: int) -> Runs:
         """Every entry less by this."""
-        return Runs(tuple((value - units, length) for value, length in self.parts))
+        return Runs(self.units - units, self.lengths)
 
     def spread(self, units: int) -> Runs:
         """The same number of units wherever this is above 0: a release of the same records."""
-        parts = tuple((units if value else 0, length) for value, length in self.parts)
-        return Runs(parts) if self.is_scalar else self.joined([(u, k or 0) for u, k in parts])
-
-    def beside(self, other: Runs) -> list[tuple[int, int, int]]:
-        """Both, cut where either changes: (units here, units there, length)."""
-        if self.is_scalar and other.is_scalar:
-            return [(self.parts[0][0], other.parts[0][0], 1)]
         if self.is_scalar:
-            return [(self.parts[0][0], b, length or 0) for b, length in other.parts]
-        if other.is_scalar:
-            return [(a, other.parts[0][0], length or 0) for a, length in self.parts]
-        cut, mine, theirs = [], list(self.parts[::-1]), list(other.parts[::-1])
-        while mine and theirs:
-            (a, left), (b, right) = mine.pop(), theirs.pop()
-            left, right = left or 0, right or 0
-            both = min(left, right)
-            cut.append((a, b, both))
-            if left > both:
-                mine.append((a, left - both))
-            if right > both:
-                theirs.append((b, right - both))
-        return cut
+            return Runs(units if self.units else 0)
+        return self.joined((self.units > 0) * units, self.lengths)
+
+    def largest_in(self, shape: Runs) -> int:
+        """The largest entry among the records where ``shape`` is above 0; 0 if there is none."""
+        mine, theirs, lengths = self._beside(shape)
+        if lengths is None:
+            return mine if theirs else 0
+        return int((mine * (theirs > 0)).max())
+
+    def _beside(self, other: Runs) -> tuple[Any, Any, Any]:
+        """Both, cut where either changes: units here, units there, lengths."""
+        if self.is_scalar or other.is_scalar:
+            return self.units, other.units, other.lengths if self.is_scalar else self.lengths
+        if self.records != other.records:
+            raise InputError(
+                f"vectors of {self.records} and of {other.records} records do not add up; restore "
+                "a copy of the ledger that checks"
+            )
+        import numpy as np
+
+        mine, theirs = self.lengths.cumsum(), other.lengths.cumsum()
+        ends = np.sort(np.r_[mine, theirs], kind="stable")  # merges what is sorted: linear
+        ends = ends[np.diff(ends, append=-1) != 0]
+        here, there = np.searchsorted(mine, ends), np.searchsorted(theirs, ends)
+        return self.units[here], other.units[there], np.diff(ends, prepend=0)
 
     def doubles(self) -> Any:
         """As :func:`corrdp.leakage` takes them: a float, or an array of the nearest doubles."""
         if self.is_scalar:
-            return self.parts[0][0] / UNIT
-        import numpy as np
-
-        return np.repeat([u / UNIT for u, _ in self.parts], [k or 0 for _, k in self.parts])
+            return self.units / UNIT
+        return (self.units / UNIT).repeat(self.lengths)
 
 
 def _dp_level(epsilon: Any) -> Any:

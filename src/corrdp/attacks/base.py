@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_array
 from corrdp.attacks.scoring import LEVEL, memory, success_interval
 from corrdp.errors import DataError, InputError, ModelError
 from corrdp.mechanisms.base import FiniteMechanism
@@ -68,7 +69,7 @@ def check_model(model: Any) -> MarkovChain:
 
 def check_channel(model: MarkovChain, channel: Any) -> np.ndarray:
     """``Pr[report | record]`` as an array, refused when it is not over the states of the model."""
-    law = np.asarray(channel, dtype=float)
+    law = check_array("channel", channel)
     s = len(model.states)
     if law.shape != (s, s):
         raise ModelError(

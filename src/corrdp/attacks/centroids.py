@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_array
 from corrdp.errors import DataError, InputError
 
 UNKNOWN = -1  # the unknown point, in a partition
@@ -126,10 +127,7 @@ def centroid_candidates(known: Any, centroids: Any) -> CentroidCandidates:
 
 
 def _rows(name: str, values: Any) -> np.ndarray:
-    try:
-        rows = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be points: one row of coordinates each") from None
+    rows = check_array(f"{name}, one row of coordinates for each point,", values)
     if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():
         raise InputError(
             f"{name} must be one or more points of finite coordinates, got shape {rows.shape}"

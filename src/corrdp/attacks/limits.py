@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from corrdp._checks import check_array, check_number
 from corrdp.errors import InputError
 
 _ROUNDING = 2.0**-50  # a few ulps on top: a bound is never below its formula
@@ -14,10 +13,7 @@ _ROUNDING = 2.0**-50  # a few ulps on top: a bound is never below its formula
 
 def _log_odds(prior: Any) -> float:
     """ln of the larger prior probability over the smaller."""
-    try:
-        given = np.asarray(prior, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"prior must be two probabilities or their odds, got {prior!r}") from None
+    given = check_array("prior", prior)
     if given.ndim == 0:
         odds = float(given)
         if not odds >= 0:
@@ -31,13 +27,7 @@ def _log_odds(prior: Any) -> float:
 
 
 def _leakage(epsilon: Any) -> float:
-    try:
-        level = float(epsilon)
-    except (TypeError, ValueError):
-        raise InputError(f"epsilon must be a number, got {epsilon!r}") from None
-    if not level >= 0:
-        raise InputError(f"epsilon must be a number >= 0, got {level}")
-    return level
+    return math.inf if epsilon is math.inf else check_number("epsilon", epsilon, least=0)
 
 
 def _probability(log_odds: float) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_items
 from corrdp.attacks.scoring import LEVEL, counted_interval
 from corrdp.errors import DataError, InputError
 
@@ -126,7 +127,8 @@ class PointIndex:
     @classmethod
     def of(cls, trajectories: Sequence[Any]) -> PointIndex:
         """The index of trajectories given as sequences of whole numbers or texts."""
-        lists = [np.asarray(walk) for walk in trajectories]
+        walks = check_items("trajectories", trajectories, error=DataError)
+        lists = [np.asarray(walk) for walk in walks]
         if not lists:
             raise DataError("there are no trajectories")
         for number, walk in enumerate(lists):

@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp.auditing import groups
 from corrdp.auditing.outputs import gathered
 from corrdp.auditing.workers import Failure
 from corrdp.errors import InputError
@@ -30,6 +32,11 @@ class Command:
     number in the environment variable ``CORRDP_SEED``; a program that seeds its generator from
     it gives the same outputs in every audit with the same ``rng``. An output is a number,
     numbers separated by blanks or commas (a vector), or a text.
+
+    It runs in a process group of its own, which is killed when the program has ended, hangs or is
+    stopped; a daemon or a child with a session of its own leaves the group and is out of reach.
+    Each of its processes may have data of half of the machine's memory, and no file that it
+    writes, its outputs among them, may exceed 1 GiB.
 
     Parameters
     ----------
@@ -84,7 +91,10 @@ class CommandJob:
                 (home / "in").open() as taken,
                 (home / "out").open("w") as given,
                 (home / "err").open("w") as said,
+                warnings.catch_warnings(),
             ):
+                # other threads do not exist in the child: it only sets its limits
+                warnings.filterwarnings("ignore", ".*fork.*", DeprecationWarning)
                 self._process = subprocess.Popen(
                     command.arguments,
                     stdin=taken,
@@ -92,6 +102,7 @@ class CommandJob:
                     stderr=said,
                     env={**os.environ, SEED: str(number)},
                     start_new_session=True,  # Ctrl-C is for the audit; stop() ends the group
+                    preexec_fn=_confine,
                 )
         except OSError as error:
             self._folder.cleanup()
@@ -103,10 +114,15 @@ class CommandJob:
 
     def advance(self) -> bool:
         """Take in the lines written since; whether the batch is complete."""
-        code = self._process.poll()  # before reading: what is written after it comes next time
-        self._take(self._out.read(), ended=code is not None)
-        if code is None:
+        # before reading: what is written after it comes next time
+        ended = groups.has_ended(self._process.pid)
+        self._take(self._out.read(), ended=ended)
+        if not ended:
             return False
+        code = self._end()
+        if self._too_much():
+            most = f"{groups.MOST_OUTPUT / 2**20:.4g} MiB"
+            raise Failure(f"the program wrote more than {most} after {self._tally()}")
         if code:
             how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             raise Failure(f"the program died ({how}) after {self._tally()}{self._message()}")
@@ -120,11 +136,19 @@ class CommandJob:
 
     def stop(self) -> None:
         """End the program and all it started."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._end()
         self._out.close()
         self._folder.cleanup()
+
+    def _end(self) -> int:
+        if self._process.returncode is None:
+            groups.end_group(self._process.pid)
+        return self._process.wait()
+
+    def _too_much(self) -> bool:
+        home = Path(self._folder.name)
+        written = max((home / name).stat().st_size for name in ("out", "err"))
+        return written >= groups.MOST_OUTPUT
 
     def _take(self, text: str, *, ended: bool) -> None:
         *lines, self._rest = (self._rest + text).split("\n")
@@ -144,6 +168,10 @@ class CommandJob:
         said = self._said.read_text(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(said) if line.strip()), "")
         return f": {last[:_SHOWN]}" if last else ""
+
+
+def _confine() -> None:
+    groups.confine(files=True)
 
 
 def _line(value: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from corrdp.auditing.adversaries import adversaries
 from corrdp.auditing.drawing import attack_outputs, attack_reports
-from corrdp.auditing.judging import audit_samples
+from corrdp.auditing.judging import NOT_A_PROOF, audit_samples
 from corrdp.auditing.results import Audit
 from corrdp.auditing.running import name_of
 from corrdp.auditing.samples import Samples
@@ -106,7 +106,7 @@ def audit_model(
         shown = -math.inf
         for who in choices:
             tried, complete = attack(
-                mechanism, model, who, each, rng, jobs=jobs, ends=ends, progress=False
+                mechanism, model, who, each, rng, jobs=jobs, ends=ends, progress=progress
             )
             found = audit_samples(tried, level, confidence=confidence, rng=rng)
             spent += tried.runs
@@ -126,10 +126,12 @@ def audit_model(
     found = audit_samples(samples, level, confidence=confidence, rng=rng)
     proved = _proved(mechanism, model)
     verdict, notes = _judged(found, level, proved)
+    beside = (NOT_A_PROOF,) if verdict == "violated" else ()
     return replace(
         found,
         verdict=verdict,
-        runs_needed=None,
+        runs_needed=_needed(found, level) if verdict == "undecided" else None,
+        unseen="" if verdict == "violated" else found.unseen,
         mechanism=f"{name_of(mechanism)} on {model.describe()}",
         attack=f"{best}; {how}",
         runs=spent,
@@ -141,7 +143,11 @@ def audit_model(
         assumptions=(
             f"the records follow the model: {model.describe()}",
             f"the attack is {best}; another adversary may learn more",
-            *(text for text in found.assumptions if "neighbours" not in text),
+            *(
+                text
+                for text in found.assumptions
+                if "neighbours" not in text and text not in beside
+            ),
         ),
     )
 
@@ -166,6 +172,12 @@ def _judged(
         "adversaries may learn more"
     )
     return "undecided", (text,)
+
+
+def _needed(found: Audit, claim: float) -> int | None:
+    """Runs after which a violation may show; none where the attack shows no more than is claimed,
+    as attacks cannot keep a claim."""
+    return found.runs_needed if found.estimate > claim else None
 
 
 def _level(claim: Any) -> float:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from corrdp.auditing.adversaries import WINDOW, Attacked
-from corrdp.auditing.running import collect
+from corrdp.auditing.running import collect, with_rng
 from corrdp.auditing.samples import Samples
 from corrdp.auditing.watching import bar, stop_asked
 from corrdp.errors import InputError
@@ -140,14 +140,11 @@ class _OnDependentRecords:
     ``laws`` are the laws of all records given what is known, by value of the target.
     """
 
-    mechanism: Any
+    call: Callable[[Any, np.random.Generator], Any]
     laws: Mapping[Any, Any]
 
     def __call__(self, value: Any, rng: np.random.Generator) -> Any:
-        records = self.laws[value].sample(rng)
-        if callable(self.mechanism):
-            return self.mechanism(records, rng)
-        return self.mechanism.sample(records, rng)
+        return self.call(self.laws[value].sample(rng), rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,13 +195,17 @@ def attack_outputs(
     ends: float,
     progress: bool,
 ) -> tuple[Samples, bool]:
-    if not callable(mechanism) and not hasattr(mechanism, "sample"):
+    if callable(mechanism):
+        call = with_rng(mechanism)
+    elif hasattr(mechanism, "sample"):
+        call = mechanism.sample
+    else:
         raise InputError(
             f"a mechanism is a callable f(records, rng) or has sample(); got {mechanism!r}"
         )
     laws = {value: _law_given(model, who, value) for value in who.values}
     left = None if math.isinf(ends) else max(ends - time.perf_counter(), 0.1)
     return collect(
-        _OnDependentRecords(mechanism, laws), who.values, runs, rng,
+        _OnDependentRecords(call, laws), who.values, runs, rng,
         jobs=jobs, time_limit=left, progress=progress,
     )  # fmt: skip

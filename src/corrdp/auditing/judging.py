@@ -24,7 +24,7 @@ _MOST_RUNS = 10**12  # beyond, more runs are no advice
 
 _INDEPENDENT = "runs are independent of each other, and the mechanism does not change between them"
 _EQUAL = "values that are equal as numbers are one output; low-order bits are not examined"
-_NOT_A_PROOF = (
+NOT_A_PROOF = (
     "an audit proves violations only: 'holds' says that no attack tried beats the claim by more "
     f"than {TOLERANCE:.0%}, with runs enough to have seen that; 'unseen' tells in which events"
 )
@@ -132,7 +132,7 @@ def read_claim(claim: Any) -> tuple[Pure | Approximate, LocalProtocol | None]:
         guarantee = as_guarantee(claim)
     except InputError as error:
         raise InputError(f"claim: {error}") from None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"claim must be a number, a guarantee or a protocol, got {claim!r}"
         ) from None
@@ -224,11 +224,12 @@ def judge(
         runs_needed=needed,
         confidence=confidence,
         seconds=time.perf_counter() - start,
-        assumptions=_assumptions(inputs, family),
+        assumptions=_assumptions(inputs, family, verdict),
         mechanism=mechanism,
         notes=tuple(notes),
         scope=scope,
-        unseen=power.words(alpha, epsilon, delta),
+        # a violation that was seen stands, whatever else was not
+        unseen="" if verdict == "violated" else power.words(alpha, epsilon, delta),
     )
 
 
@@ -263,11 +264,11 @@ def _contradictions(tests: Sequence[Test], family: LocalProtocol | None) -> list
     return []
 
 
-def _assumptions(inputs: int, family: LocalProtocol | None) -> tuple[str, ...]:
+def _assumptions(inputs: int, family: LocalProtocol | None, verdict: Verdict) -> tuple[str, ...]:
     words = [_INDEPENDENT, f"any two of the {inputs} inputs are neighbours; no others were tried"]
     if family is not None:
         words.append(f"family tests alone: reports follow {type(family).__name__} at some epsilon")
-    return (*words, _EQUAL, _NOT_A_PROOF)
+    return (*words, _EQUAL) if verdict == "violated" else (*words, _EQUAL, NOT_A_PROOF)
 
 
 def _within(test: Test, epsilon: float) -> bool:

@@ -17,6 +17,7 @@ from corrdp.auditing.judging import check_confidence, judge, read_claim
 from corrdp.auditing.pairs import best_threshold, nominal_scores, pair_evidence, partners
 from corrdp.auditing.power import Power
 from corrdp.auditing.results import Audit
+from corrdp.auditing.running import check_runs
 from corrdp.auditing.samples import Samples
 from corrdp.auditing.watching import bar, stop_asked
 from corrdp.errors import InputError
@@ -87,8 +88,7 @@ def audit_protocol(
             "claim the protocol that it implements, e.g. OUE(100, 1.0)"
         )
     check_confidence(confidence)
-    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
-        raise InputError(f"runs must be a whole number of at least 1, got {runs!r}")
+    check_runs(runs)
     delta = guarantee.delta if isinstance(guarantee, Approximate) else 0.0
     tally = _Tally(known, np.arange(known.k), rng)
     ends = math.inf if time_limit is None else start + check_positive("time_limit", time_limit)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_items
 from corrdp.auditing.outputs import gathered
 from corrdp.auditing.samples import Samples
 from corrdp.errors import DataError, InputError
@@ -93,7 +94,7 @@ def _refuse_ragged(table: Table) -> None:
 
 def _columns(table: Table, output: str | Sequence[str] | None) -> tuple[str, ...]:
     if output is not None:
-        names = (output,) if isinstance(output, str) else tuple(output)
+        names = (output,) if isinstance(output, str) else tuple(check_items("output", output))
         if not names:
             raise InputError("output must name a column or more")
         return names

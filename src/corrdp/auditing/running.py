@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -18,11 +19,13 @@ from corrdp.auditing.watching import bar, stop_asked
 from corrdp.auditing.workers import CallJob, Failure
 from corrdp.errors import DataError, InputError
 
+MOST_RUNS = 10**12  # that anybody could wait for
 _BATCHES = 20  # batches of an audit, unless they get too small or too large
 _SMALLEST, _LARGEST = 1_000, 100_000  # runs of a batch
 _PAUSE = 0.005  # seconds between two looks at the workers
 _STUCK = 1.0  # seconds without an output, and half of the time: then it hangs
 _LIES = 3  # outputs of a repeated batch that no deterministic mechanism could have given
+_LONGEST = 1e9  # seconds
 _PROBE = 60.0  # seconds for one step of the search for an input that fails
 
 
@@ -69,7 +72,7 @@ def collect(
 
     Parameters
     ----------
-    mechanism : Command, object with ``sample(x, rng)``, or callable ``f(x, rng) -> y``
+    mechanism : Command, object with ``sample(x, rng)``, or callable ``f(x, rng)`` or ``f(x)``
         ``sample`` is called with an array of inputs and gives one output for each; if the inputs
         are sequences (whole data sets), with one input at a time.
     inputs : sequence
@@ -125,8 +128,7 @@ def collect(
 def _check_numbers(inputs: tuple[Any, ...], runs: int, jobs: int, time_limit: float | None) -> None:
     if len(inputs) < 2:
         raise InputError(f"an audit compares two inputs or more, got {len(inputs)}")
-    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
-        raise InputError(f"runs must be a whole number above 0, got {runs!r}")
+    check_runs(runs)
     check_jobs(jobs)
     if runs < len(inputs):
         raise InputError(
@@ -134,6 +136,15 @@ def _check_numbers(inputs: tuple[Any, ...], runs: int, jobs: int, time_limit: fl
             "must be run"
         )
     check_time(time_limit)
+
+
+def check_runs(runs: Any) -> int:
+    """A number of runs, or an error."""
+    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
+        raise InputError(f"runs must be a whole number above 0, got {runs!r}")
+    if runs > MOST_RUNS:
+        raise InputError(f"runs must be at most {MOST_RUNS:,}, got {runs}")
+    return int(runs)
 
 
 def check_jobs(jobs: int) -> None:
@@ -147,7 +158,7 @@ def check_time(seconds: float | None) -> None:
     if seconds is None:
         return
     number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-    if not number or not (math.isfinite(seconds) and seconds > 0):
+    if not number or not 0 < seconds <= _LONGEST:
         raise InputError(f"time_limit must be seconds above 0, got {seconds!r}")
 
 
@@ -168,11 +179,66 @@ def _starter(mechanism: Any, inputs: tuple[Any, ...]) -> Start:
         whole = any(np.ndim(x) and not isinstance(x, str) for x in inputs)
         return lambda values, seed: CallJob(sample, values, seed, vectorised=not whole)
     if callable(mechanism):
-        return lambda values, seed: CallJob(mechanism, values, seed)
+        call = with_rng(mechanism)
+        return lambda values, seed: CallJob(call, values, seed)
     raise InputError(
-        "mechanism must be a callable f(x, rng), an object with sample(x, rng), a Command or "
-        f"Samples; got {mechanism!r}"
+        "mechanism must be a callable f(x, rng) or f(x), an object with sample(x, rng), a Command "
+        f"or Samples; got {mechanism!r}"
     )
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """A function that draws its noise by itself, called as one that is handed a generator."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        return self.function(x)
+
+
+@dataclass(frozen=True)
+class _ByName(_Alone):
+    """A function that takes its generator by name alone."""
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        return self.function(x, rng=rng)
+
+
+def with_rng(function: Callable[..., Any]) -> Callable[[Any, np.random.Generator], Any]:
+    """The function as ``f(x, rng)``.
+
+    A second argument is the generator if it must be given or is called ``rng``; one with a default
+    and another name is the function's own affair. Without one the function draws by itself: the
+    generators of numpy and Python are seeded anew for each batch.
+
+    Examples
+    --------
+    >>> with_rng(lambda x: 2 * x)(4, np.random.default_rng())
+    8
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C: nothing is known of it
+        return function
+    if "rng" in signature.parameters and _takes(signature, None, rng=None):
+        return _ByName(function)
+    several = any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values())
+    if _takes(signature, None) and not several:
+        return _Alone(function)
+    if _takes(signature, None, None):
+        return function
+    raise InputError(
+        f"a mechanism is called as f(x) or f(x, rng), and {name_of(function)} takes {signature}"
+    )
+
+
+def _takes(signature: inspect.Signature, *arguments: Any, **named: Any) -> bool:
+    try:
+        signature.bind(*arguments, **named)
+    except TypeError:
+        return False
+    return True
 
 
 @dataclass
@@ -340,4 +406,4 @@ def name_of(mechanism: Any) -> str:
     if isinstance(mechanism, Command):
         return f"the command {mechanism.text!r}"
     named = getattr(mechanism, "__qualname__", None)
-    return f"{mechanism.__module__}:{named}" if named else repr(mechanism)
+    return f"{mechanism.__module__}:{named}" if named else " ".join(repr(mechanism).split())

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_items
 from corrdp.errors import DataError, InputError
 
 
@@ -39,7 +40,10 @@ class Samples:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", _inputs(self.inputs))
-        outputs, which = np.asarray(self.outputs), np.asarray(self.which)
+        try:
+            outputs, which = np.asarray(self.outputs), np.asarray(self.which)
+        except ValueError:  # rows of different lengths
+            raise InputError("outputs and which must be arrays, with rows of one length") from None
         if outputs.ndim < 1 or outputs.dtype.kind not in "biufOUS":
             raise InputError(
                 "outputs must be one entry per run, numbers or objects that can be hashed; got "
@@ -96,7 +100,7 @@ def fingerprint(samples: Samples) -> int:
 
 
 def _inputs(given: Any) -> tuple[Any, ...]:
-    inputs = tuple(given)
+    inputs = tuple(given if isinstance(given, str) else check_items("inputs", given))
     if len(inputs) < 2:
         raise InputError(f"an audit compares two inputs or more, got {len(inputs)}")
     seen: list[Any] = []

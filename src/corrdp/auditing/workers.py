@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import faulthandler
 import multiprocessing
 import os
 import pickle
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp.auditing.groups import confine, end_group, has_ended
 from corrdp.auditing.outputs import gathered
 from corrdp.errors import InputError
 
@@ -25,6 +27,7 @@ from corrdp.errors import InputError
 START = "fork" if sys.platform == "linux" else "spawn"
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _EVERY = 0.2  # seconds between two messages of a worker
+_GRACE = 1.0  # seconds for a worker that has said its last to end by itself
 
 
 class Failure(Exception):
@@ -80,21 +83,27 @@ class CallJob:
             ) from None
         finally:
             outbox.close()
+        self._pid: int = self._process.pid
 
     def advance(self) -> bool:
         """Take in what the worker has sent; whether the batch is complete."""
+        ended = has_ended(self._pid)  # before reading: what is sent after it comes next time
         while self._inbox.poll():
             try:
                 message = self._inbox.recv()
             except EOFError:
-                self._process.join()
-                raise Failure(_death(self._process.exitcode), self._known_place()) from None
+                ended = True
+                break
             if isinstance(message, str):
                 raise Failure(message, self._known_place())
             if message is None:
-                self._process.join()
+                self._process.join(_GRACE)
                 return True
             self.chunks.append(message)
+        if ended:
+            self._process.join(_GRACE)  # how it ended is known a little later
+            self._end()
+            raise Failure(_death(self._process.exitcode), self._known_place())
         return False
 
     def waiting_for(self) -> int | None:
@@ -102,11 +111,14 @@ class CallJob:
         return self._known_place()
 
     def stop(self) -> None:
-        """End the worker, done or not."""
-        if self._process.is_alive():
-            self._process.kill()
-        self._process.join()
+        """End the worker and all it started, done or not."""
+        self._end()
         self._inbox.close()
+
+    def _end(self) -> None:
+        end_group(self._pid)
+        self._process.kill()  # it may not lead its group yet
+        self._process.join()
 
     def _known_place(self) -> int | None:
         if self._vectorised and self._count > 1:
@@ -129,7 +141,9 @@ def _serve(
     place: Any,
 ) -> None:
     """The worker's side: outputs as they come, then None; or why it failed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    os.setsid()  # a group of its own: the parent decides what Ctrl-C means, and ends it whole
+    faulthandler.disable()  # the parent tells a crash, and a dump would tell of the parent's code
+    confine(files=False)
     # the audit's own stdout is for its result, whatever the mechanism prints
     with contextlib.suppress(OSError):
         os.dup2(2, 1)

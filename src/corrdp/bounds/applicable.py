@@ -145,7 +145,7 @@ def _exact_chain(model: MarkovChain, scope: Scope) -> Bound:
         scores = scope.query.scores(model.states)
         if scores is not None and not scope.dp.is_vector and model.homogeneous:
             try:
-                return exact_sum(model, scores, scope.dp.largest, _spread(scope.query, scores))
+                return exact_sum(model, scores, scope.dp.largest, scope.query.steps)
             except NotApplicableError as error:
                 reason = error
         else:
@@ -163,11 +163,6 @@ def _exact_chain(model: MarkovChain, scope: Scope) -> Bound:
             raise NotApplicableError("the chain mixes too slowly for an exact value; use transfer")
         return bound
     return _exact_table(table_of(model), scope)
-
-
-def _spread(query: Query, scores: np.ndarray) -> float:
-    """Sensitivity in the units of the scores (a mean is a sum up to a public factor)."""
-    return float(np.ptp(scores)) if query.kind == "count" else query.upper - query.lower  # type: ignore[attr-defined]
 
 
 def _exact_table(model: JointTable, scope: Scope) -> Bound:

@@ -12,6 +12,9 @@ from corrdp.results import Certificate, Kind, Metric, Witness
 # Relative slack added to recursions of a few hundred floating-point steps, so that an upper
 # bound is never below its own exact value.
 ROUNDING = 1e-12
+# What is called exact agrees with an attained value to this relative accuracy; with more slack it
+# is called an upper bound.
+VISIBLE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)

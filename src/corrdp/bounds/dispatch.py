@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from corrdp.bounds.applicable import APPLICABLE, BY_NAME_ONLY, METHODS, Method
-from corrdp.bounds.base import Bound
+from corrdp.bounds.base import VISIBLE, Bound
 from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM, Adversary, Scope, scope_of
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import L1, Guarantee
@@ -112,8 +113,8 @@ def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
     bounds: dict[str, Bound] = {}
     candidates = []
     for name, method in applicable.items():
-        attained = "transfer" in bounds and bounds["transfer"].kind == "exact"
-        if name == "exact" and scope.is_wide and attained:
+        settled = "transfer" in bounds and bounds["transfer"].kind == "exact"
+        if name == "exact" and scope.is_wide and settled:
             continue  # the same number again
         if name in BY_NAME_ONLY or (name == "uninformed" and scope.adversary != "none"):
             continue
@@ -125,11 +126,33 @@ def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
     if not bounds:
         reasons = "; ".join(f"{c.method}: {c.reason}" for c in candidates)
         raise NotApplicableError(f"no bound applies: {reasons}")
+    attained = _attained(scope, bounds)
+    for name in [name for name, bound in bounds.items() if bound.value < attained * (1 - VISIBLE)]:
+        del bounds[name]
+        k = next(k for k, candidate in enumerate(candidates) if candidate.method == name)
+        reason = (
+            f"below {attained:.9g}, which another method shows to be attained: please report it"
+        )
+        candidates[k] = Candidate(name, None, reason)
+        # which of the two is wrong is not known: the larger value is safe, and not called exact
+        bounds = {key: replace(bound, kind="upper bound") for key, bound in bounds.items()}
     least = min(bound.value for bound in bounds.values())
     # among equals (to rounding) one that is attained says more, and one about the scope asked for
     ties = {k: v for k, v in bounds.items() if v.value <= least * (1.0 + 1e-9)}
     name = min(ties, key=lambda k: (ties[k].kind != "exact", k != "exact", ties[k].value))
     return _result(model, scope, name, bounds[name], tuple(candidates), bounds)
+
+
+def _attained(scope: Scope, bounds: dict[str, Bound]) -> float:
+    """The largest value that some mechanism of the scope attains, by what was found.
+
+    Values called exact are attained: in the scope asked for where the method is about it, else by
+    some other mechanism. About a single adversary they say nothing.
+    """
+    if scope.adversary is not None:
+        return 0.0
+    sharp = {name: bound.value for name, bound in bounds.items() if bound.kind == "exact"}
+    return max((v for name, v in sharp.items() if scope.is_wide or name == "exact"), default=0.0)
 
 
 def _result(

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from corrdp.bounds.base import ROUNDING, Bound
-from corrdp.bounds.mixtures import lambda_pairs
+from corrdp.bounds.base import ROUNDING, VISIBLE, Bound
+from corrdp.bounds.mixtures import pairs_between
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain
@@ -27,7 +27,7 @@ from corrdp.models.networks.field import MarkovField
 from corrdp.models.networks.tree import MarkovTree
 from corrdp.models.table import JointTable
 from corrdp.queries import Histogram, Query
-from corrdp.results import Certificate, Witness
+from corrdp.results import Certificate, Kind, Witness
 
 REFERENCE = "enumeration of all adversaries, X-3 (docs/theorems.md#exact)"
 _POINTS = 64  # outcomes of the unknown records that the every-mechanism problem can take
@@ -52,11 +52,23 @@ def table_of(chain: MarkovChain) -> JointTable:
     law: dict[tuple, float] = {}
     for path in itertools.product(np.flatnonzero(chain.occurring), repeat=n):
         p = chain.start[path[0]]
+        possible = bool(p > 0)
         for t, (x, y) in enumerate(itertools.pairwise(path)):
             p = p * kernels[t, x, y]
-        if p > 0:
-            law[tuple(chain.states[x] for x in path)] = float(p)
+            possible &= bool(kernels[t, x, y] > 0)
+        _keep(law, tuple(chain.states[x] for x in path), float(p), possible)
     return JointTable(law)
+
+
+def _keep(law: dict[tuple, float], values: tuple, p: float, possible: bool) -> None:
+    """Write down an outcome; one that is possible must not be lost to underflow."""
+    if possible and p < np.finfo(float).tiny:
+        raise NotApplicableError(
+            f"{values!r} is possible, but its probability is too small to write down; use transfer "
+            "or contraction"
+        )
+    if possible:
+        law[values] = p
 
 
 def window_table(chain: WindowChain) -> JointTable:
@@ -75,11 +87,12 @@ def window_table(chain: WindowChain) -> JointTable:
     for path in itertools.product(range(s), repeat=n):
         window = int(np.ravel_multi_index(path[:k], (s,) * k))
         p = chain.stationary[window]
+        possible = bool(p > 0)
         for y in path[k:]:
             p = p * chain.transition[window, y]
+            possible &= bool(chain.transition[window, y] > 0)
             window = (window * s) % size + y
-        if p > 0:
-            law[tuple(chain.states[x] for x in path)] = float(p)
+        _keep(law, tuple(chain.states[x] for x in path), float(p), possible)
     return JointTable(law)
 
 
@@ -141,7 +154,8 @@ def _written(paths: np.ndarray, p: np.ndarray, states: tuple) -> JointTable:
     return JointTable({tuple(states[x] for x in paths[k]): float(p[k]) for k in kept})
 
 
-Compare = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], float]
+# what is attained and what is proved, which differ by rounding at most
+Compare = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[float, float]]
 
 
 def adversaries(
@@ -171,17 +185,20 @@ def _search(table: JointTable, compare: Compare) -> Bound:
     assert table.states is not None
     _, probabilities = table.outcomes
     per_record = np.zeros(table.length or 0)
-    best, witness = 0.0, None
+    best, attained, witness = 0.0, 0.0, None
     for i, known, key, split in adversaries(table):
         for (a, rows_a), (b, rows_b) in itertools.permutations(split, 2):
             p, q = probabilities[rows_a], probabilities[rows_b]
-            value = compare(rows_a, p / p.sum(), rows_b, q / q.sum())
+            low, value = compare(rows_a, p / p.sum(), rows_b, q / q.sum())
+            attained = max(attained, low)
             per_record[i] = max(per_record[i], value)
             if value > best:
                 best = value
                 facts = tuple((j - i, table.states[x]) for j, x in zip(known, key, strict=True))
                 witness = Witness(i, (table.states[a], table.states[b]), facts)
-    return Bound(best, "exact", Certificate("exact", REFERENCE), per_record, witness)
+    per_record, best = per_record * (1.0 + ROUNDING), best * (1.0 + ROUNDING)
+    kind: Kind = "exact" if best <= attained * (1.0 + VISIBLE) else "upper bound"
+    return Bound(best, kind, Certificate("exact", REFERENCE), per_record, witness)
 
 
 def exact_every_mechanism(table: JointTable, eps: np.ndarray) -> Bound:
@@ -204,12 +221,15 @@ def exact_every_mechanism(table: JointTable, eps: np.ndarray) -> Bound:
         )
     bounds = (rows[:, None, :] != rows[None, :, :]) @ eps
 
-    def compare(rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray) -> float:
+    def compare(
+        rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray
+    ) -> tuple[float, float]:
         both = np.concatenate((rows_a, rows_b))
         inner = bounds[both][:, both]
         left, right = np.zeros(len(both)), np.zeros(len(both))
         left[: len(p)], right[len(p) :] = p, q
-        return float(lambda_pairs(inner, left, right)) * (1.0 + ROUNDING)
+        low, high = pairs_between(inner, left, right)
+        return float(low), float(high)
 
     return _search(table, compare)
 
@@ -229,14 +249,16 @@ def exact_query(table: JointTable, query: Query, epsilon: float) -> Bound:
     answers = np.array([query.on_grid(list(values))[0] for values in table.law])
     points, place = np.unique(answers, return_inverse=True)
     rate = epsilon / query.steps
-    kernel = np.exp(-np.abs(points[:, None] - points[None, :]) * rate)
+    logs = -np.abs(points[:, None] - points[None, :]) * rate
 
-    def compare(rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray) -> float:
-        density_a = np.bincount(place[rows_a], p, len(points)) @ kernel
-        density_b = np.bincount(place[rows_b], q, len(points)) @ kernel
-        seen = np.zeros(len(points), dtype=bool)
-        seen[place[rows_a]] = seen[place[rows_b]] = True
-        return float(np.log(density_a[seen] / density_b[seen]).max()) * (1.0 + ROUNDING)
+    def compare(
+        rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray
+    ) -> tuple[float, float]:
+        at_a, at_b = (
+            np.bincount(place[rows], law, len(points)) for rows, law in ((rows_a, p), (rows_b, q))
+        )
+        seen = (at_a > 0) | (at_b > 0)
+        return _log_ratio(at_a[at_a > 0], logs[at_a > 0], at_b[at_b > 0], logs[at_b > 0], seen)
 
     return _search(table, compare)
 
@@ -249,14 +271,32 @@ def exact_local(table: JointTable, channel: np.ndarray) -> Bound:
         raise NotApplicableError(
             f"{len(rows)} outcomes times {outputs} outputs are too many to enumerate; use transfer"
         )
-    law = np.ones((len(rows), 1))
+    with np.errstate(divide="ignore"):
+        step = np.log(channel)
+    logs = np.zeros((len(rows), 1))
     for t in range(rows.shape[1]):
-        law = (law[:, :, None] * channel[rows[:, t]][:, None, :]).reshape(len(rows), -1)
+        logs = (logs[:, :, None] + step[rows[:, t]][:, None, :]).reshape(len(rows), -1)
 
-    def compare(rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray) -> float:
-        density_a, density_b = p @ law[rows_a], q @ law[rows_b]
-        seen = density_a > 0
-        with np.errstate(divide="ignore"):
-            return float(np.log(density_a[seen] / density_b[seen]).max()) * (1.0 + ROUNDING)
+    def compare(
+        rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray
+    ) -> tuple[float, float]:
+        seen = (logs[rows_a] > -np.inf).any(axis=0)
+        return _log_ratio(p, logs[rows_a], q, logs[rows_b], seen)
 
     return _search(table, compare)
+
+
+def _log_ratio(
+    p: np.ndarray, logs_a: np.ndarray, q: np.ndarray, logs_b: np.ndarray, seen: np.ndarray
+) -> tuple[float, float]:
+    """Largest ln(p.e^logs_a / q.e^logs_b) over the outputs seen, none lost to underflow. Twice."""
+    values = _log_mean(p, logs_a[:, seen]) - _log_mean(q, logs_b[:, seen])
+    return float(values.max()), float(values.max())
+
+
+def _log_mean(law: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """ln sum law e^logs for each column; -inf where a column is impossible."""
+    top = logs.max(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # relative to the column's largest: a term that vanishes there needs law above e^700
+        return np.where(top > -np.inf, top + np.log(law @ np.exp(logs - top)), -np.inf)

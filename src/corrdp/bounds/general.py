@@ -106,8 +106,8 @@ def _chain_blocks(chain: MarkovChain) -> np.ndarray | None:
             raise NotApplicableError("the general bound grows with the length; give the chain one")
         return np.arange(chain.length) if independent else np.zeros(chain.length, dtype=np.int64)
     cuts = []
-    for kernel, law in zip(chain.transition, chain.marginals, strict=False):
-        rows = kernel[law > 0]
+    for kernel, possible in zip(chain.transition, chain.support, strict=False):
+        rows = kernel[possible]
         cuts.append(bool((rows == rows[0]).all()))
     return np.concatenate([[0], np.cumsum(cuts)]).astype(np.int64)
 

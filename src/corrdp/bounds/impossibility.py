@@ -147,20 +147,40 @@ def _table_spread(table: JointTable, query: Query) -> float:
 
 
 def _neighbour_spread(chain: MarkovChain, query: Query) -> float:
-    """Two values of one record that the same neighbours allow."""
-    scores = query.scores(chain.states)
-    assert scores is not None
-    factor = query.grid / getattr(query, "base_grid", 1.0)  # a mean divides by the public number
-    kernels = chain.transition if not chain.homogeneous else chain.transition[None]
-    states = np.flatnonzero(chain.occurring)
-    widest = 0.0
-    if chain.length == 1:
-        kernels = chain.start[None, None, :]
-    for into in kernels:
-        for row in into:
-            both = [x for x in states if row[x] > 0]
-            for x in both:
-                for z in both:
-                    # some record follows both, or none does: the last record always may differ
-                    widest = max(widest, abs(float(scores[x] - scores[z])))
-    return widest * factor
+    """Two values of one record that the same possible neighbours allow.
+
+    Some record leads to both and some record follows both (or none follows): both data sets can
+    occur. A chain without a length has no record that is known to be the last.
+    """
+    steps = query.scores(chain.states)
+    assert steps is not None
+    apart = np.abs(steps[:, None] - steps[None, :])
+    n = chain.length
+    read = None if n is None else chain.reads(query)
+    kernels = chain.transition[None] if chain.homogeneous else chain.transition
+    follow = [(kernel > 0).astype(float) for kernel in kernels]  # floats: products count paths
+    possible = chain.start > 0
+    both = np.logical_and.outer(possible, possible)
+    widest, t = 0, 0
+    first: dict[bytes, int] = {}
+    while n is None or t < n:
+        step = None if t == (n or 0) - 1 else follow[0 if chain.homogeneous else t]
+        allowed = both if step is None else both & (step @ step.T > 0)
+        if read is None or read[t]:
+            widest = max(widest, int(apart[allowed].max(initial=0)))
+        if step is None:
+            break
+        if chain.homogeneous and read is None:
+            now = possible.tobytes() + both.tobytes()
+            if now in first:  # from here on the same again, up to the last record
+                if n is None:
+                    break
+                period = t - first[now]
+                t += (n - 1 - t) // period * period
+                if t == n - 1:
+                    continue
+            first.setdefault(now, t)
+        rows = step[possible]
+        both, possible = rows.T @ rows > 0, rows.any(axis=0)
+        t += 1
+    return widest * query.grid

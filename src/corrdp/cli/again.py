@@ -46,10 +46,18 @@ def reproduce(
     if listed:
         _list(names)
         return
-    from corrdp.cli.show import show_files
+    import os
+
+    from corrdp.cli.show import say_aside, show_files
+    from corrdp.experiments.recordings import VARIABLE
     from corrdp.experiments.running import reproduce as run
     from corrdp.report.reproduction import write_reproduction
 
+    if data is None and not os.environ.get(VARIABLE):
+        say_aside(
+            f"no directory of the public tables is named: claims that need them will not be run. "
+            f"Name it with --data DIRECTORY, or {VARIABLE}=DIRECTORY before the command"
+        )
     with _bar(len(names), quiet=json) as told:
         results = run(
             names,

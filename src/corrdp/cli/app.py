@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any, NoReturn
 
@@ -25,7 +26,9 @@ from corrdp.cli import (
 )
 from corrdp.errors import CorrdpError, InputError
 
-BAD_INPUT, REFUSED = 2, 3
+UNEXPECTED, BAD_INPUT, REFUSED, STOPPED = 1, 2, 3, 130
+_DEBUG = "--debug"  # stands anywhere on the line: who needs it has just typed the rest
+_PARTS = ("numpy", "scipy", "numba", "opendp", "duckdb", "ibis-framework", "pyarrow", "pyspark")
 # errors advise in Python; on the command line the same advice reads
 _AS_OPTIONS = {
     'missing="skip"': "--skip-missing",
@@ -69,32 +72,76 @@ def _fail(code: int, message: str) -> NoReturn:
 
 
 class OneLineErrors(TyperGroup):
-    """A command group whose errors are one line: exit 2 for bad input, 3 for a refusal."""
+    """A command group whose errors are one line.
 
-    def main(self, *args: Any, **options: Any) -> Any:
+    Exit 2 for bad input, 3 for a refusal, 1 for what should not happen. The text of an unexpected
+    error may hold private values, and its traceback more of them: only ``--debug`` shows it.
+    """
+
+    def main(self, args: Any = None, *rest: Any, **options: Any) -> Any:
         """Run a command; typer's own usage errors are brought to one line as well."""
+        given = list(sys.argv[1:] if args is None else args)
+        kept = [text for text in given if text != _DEBUG]
         options["standalone_mode"] = False
         try:
-            code = super().main(*args, **options)
-        except InputError as error:
-            _fail(BAD_INPUT, str(error))
-        except CorrdpError as error:
-            _fail(REFUSED, str(error))
-        except OSError as error:
-            _fail(BAD_INPUT, f"{error.filename or 'file'}: {error.strerror or error}")
-        except Exception as error:
-            # typer carries its own copy of click, or uses click, depending on its version: the
-            # classes differ, what they offer does not
-            if not (hasattr(error, "format_message") and hasattr(error, "exit_code")):
+            code = super().main(kept, *rest, **options)
+            sys.stdout.flush()
+        except (BrokenPipeError, SystemExit) as leaving:
+            # click turns a closed pipe into an exit of its own
+            if not isinstance(leaving.__context__ or leaving, BrokenPipeError):
                 raise
-            command = getattr(getattr(error, "ctx", None), "command_path", "corrdp")
-            _fail(BAD_INPUT, f"{error.format_message()} See {command} --help")
+            _forget_output()
+            code = 0
+        except Exception as error:
+            if len(kept) < len(given):
+                raise
+            _report(error)
         sys.exit(code or 0)
+
+
+def _forget_output() -> None:
+    """Whoever read the output has seen enough (``| head``): what is left goes nowhere."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # there is no such file to begin with
+        return
+
+
+def _report(error: Exception) -> NoReturn:
+    if isinstance(error, InputError):
+        _fail(BAD_INPUT, str(error))
+    if isinstance(error, CorrdpError):
+        _fail(REFUSED, str(error))
+    if isinstance(error, OSError):
+        _fail(BAD_INPUT, f"{error.filename or 'file'}: {error.strerror or type(error).__name__}")
+    # typer carries its own copy of click, or uses click, depending on its version: the classes
+    # differ, what they offer does not
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+        command = getattr(getattr(error, "ctx", None), "command_path", "corrdp")
+        _fail(BAD_INPUT, f"{error.format_message()} See {command} --help")
+    if type(error).__name__ == "Abort":
+        _fail(STOPPED, "stopped; nothing was written after that")
+    _fail(
+        UNEXPECTED,
+        f"unexpected {type(error).__name__} in {_place(error)}: a fault of corrdp, not yours. "
+        f"{_DEBUG} shows the traceback, which may hold private values: read it before you pass "
+        "it on",
+    )
+
+
+def _place(error: Exception) -> str:
+    """The innermost line of corrdp that the error went through."""
+    place, trace = "corrdp", error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] == "corrdp" and module != __name__:
+            place = f"{module}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 app = typer.Typer(
     cls=OneLineErrors,
-    add_completion=False,
     # a pretty traceback prints local variables, and those may hold private data
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -105,7 +152,18 @@ app = typer.Typer(
 def _version(asked: bool) -> None:
     if asked:
         print(f"corrdp {__version__}")
+        for part in _PARTS:
+            print(f"  {part} {_installed(part)}")
         raise typer.Exit
+
+
+def _installed(part: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(part)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 @app.callback(invoke_without_command=True)
@@ -115,13 +173,21 @@ def start(
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            _DEBUG,
+            help="Show the traceback of an error; it may hold private values.",
+        ),
+    ] = False,
 ) -> None:
     """Differential privacy for data whose records depend on each other.
 
     [bold]--epsilon[/bold] is always the plain DP level of the noise, [bold]--target[/bold]
     always the BDP level: what an adversary who knows the dependence can learn about a record.
 
-    Exit codes: 0 done, 2 bad input, 3 refused (no bound applies, or no noise keeps the promise).
+    Exit codes: 0 done, 1 a fault of corrdp, 2 bad input, 3 refused (no bound applies, or no noise
+    keeps the promise).
     """
     if context.invoked_subcommand is None:
         print(context.get_help(), end="")

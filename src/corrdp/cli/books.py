@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,11 +14,13 @@ from corrdp.cli.options import (
     read_model,
     refuse_overwriting,
 )
+from corrdp.errors import InputError
 
 if TYPE_CHECKING:
     from corrdp.accounting.ledger import Ledger
 
 ledger = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
+_SHOWN = 60  # characters of an answer in a table
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger, one file per data set.")]
 
 
@@ -81,24 +83,102 @@ def check(
     print(f"{charges}, as written{kept}")
 
 
-@ledger.command(epilog="Example: corrdp ledger export steps.ledger -o steps.json")
-def export(
+@ledger.command(epilog="Example: corrdp ledger answers steps.ledger 3")
+def answers(
     file: File,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the JSON.")],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    number: Annotated[
+        int | None, typer.Argument(help="Of the charge whose answer is wanted, whole, as JSON.")
+    ] = None,
 ) -> None:
-    """Write the whole history as JSON, without the model."""
+    """What was released, as often as you like: showing it again costs nothing.
+
+    Without a number, every charge and the beginning of its answer. Charges of a stream hold its
+    calibration, those of a private fit its model; those made before answers were stored, nothing.
+    """
     import json
 
+    from rich.table import Column, Table
+    from rich.text import Text
+
     from corrdp.accounting.ledger import Ledger
-    from corrdp.report.writing import write_files
+    from corrdp.cli.show import print_parts
+
+    opened = Ledger.open(file)
+    if number is not None:
+        print(json.dumps(opened.answer(number), indent=1))
+        return
+    table = Table(Column("charge", justify="right"), "made", "what", "answer")
+    for charge in opened.history():
+        found = in_short(opened.answer(charge.number))
+        table.add_row(str(charge.number), charge.made, Text(charge.in_short), Text(found))
+    print_parts(table)
+
+
+@ledger.command(epilog="Example: corrdp ledger export steps.ledger -o steps.csv")
+def export(
+    file: File,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="A .csv file is a table for people, one charge a row; a .json file holds "
+            "everything but the model, epsilons in units of 1e-12.",
+        ),
+    ],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+) -> None:
+    """Write the whole history as a table or as JSON; the model is left out."""
+    import json
+
+    from corrdp._files import write_files
+    from corrdp.accounting.ledger import Ledger
 
     check_outputs(output, inputs=(file,))
+    if output.suffix.lower() not in (".csv", ".json"):
+        raise InputError(f"-o {output}: the name must end in .csv (a table) or .json")
     refuse_overwriting(output, force=force)
     opened = Ledger.open(file)
     opened.check()
-    write_files({output: json.dumps(opened.export(), indent=1) + "\n"})
+    if output.suffix.lower() == ".csv":
+        text = _rows(opened)
+    else:
+        text = json.dumps(opened.export(), indent=1) + "\n"
+    write_files({output: text})
     print(f"written: {output}")
+
+
+def in_short(answer: Any) -> str:
+    """The beginning of an answer."""
+    import json
+
+    if answer is None:
+        return "-"
+    value = answer
+    if isinstance(answer, dict):
+        value = answer.get("value", answer.get("values", answer.get("result", "a model")))
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 4]} ..."
+
+
+def _rows(opened: Ledger) -> str:
+    """The charges as CSV: epsilons in nats, exact."""
+    import csv
+    import io
+
+    from corrdp.accounting.ledger_history import RECORD
+    from corrdp.accounting.ledger_units import written
+
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["charge", "made", "kind", "what", "epsilon", "of", "for", "answer", "hash"])
+    for charge in opened.history():
+        level = written(charge.runs.largest)
+        whom = "every record" if charge.runs.is_scalar else "some records, at most"
+        answer = in_short(opened.answer(charge.number))
+        said = (charge.number, charge.made, charge.kind, charge.what)
+        rows.writerow((*said, level, whom, charge.unit or RECORD, answer, charge.hash))
+    return text.getvalue()
 
 
 def _print_json(opened: Ledger) -> None:
@@ -111,10 +191,11 @@ def _tell(opened: Ledger) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
+    from corrdp.accounting.ledger_units import rounded, units_down, units_up
     from corrdp.cli.show import facts_table, print_parts, print_title, working
 
     with working("working out what is left"):
-        remaining = opened.remaining
+        spent, left = opened.spent, opened.remaining_at_least
     level = "BDP level on one model" if opened.kind == "bdp" else "DP level"
     print_title(f"ledger with a budget of {opened.budget:.12g} ({level})")
     history = opened.history()
@@ -123,13 +204,17 @@ def _tell(opened: Ledger) -> None:
             Column("charge", justify="right"), "made", Column("epsilon", justify="right"), "what"
         )
         for charge in history:
-            table.add_row(
-                str(charge.number), charge.made, f"{charge.epsilon:.9g}", Text(charge.in_short)
-            )
+            epsilon = rounded(charge.runs.largest, up=True)
+            table.add_row(str(charge.number), charge.made, epsilon, Text(charge.in_short))
         print_parts(table)
+    at_least = "at least " if opened.kind == "bdp" and not isinstance(opened.epsilon, float) else ""
     facts = [
-        ("spent", f"{opened.spent:.12g}"),
-        ("remaining", f"epsilon {remaining:.9g} for a release of every record"),
+        ("spent", rounded(units_up(spent), up=True)),
+        (
+            "remaining",
+            f"{at_least}epsilon {rounded(units_down(left), up=False)} for a release of every "
+            "record",
+        ),
     ]
     if opened.unit is not None:
         facts.append(("unit", f"every epsilon is for {opened.unit}"))

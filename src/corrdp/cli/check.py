@@ -42,8 +42,8 @@ def audit(
         str | None,
         typer.Option(
             metavar="MODULE:NAME",
-            help="A function f(x, rng) or an object with sample(x, rng); modules in this "
-            "directory are found.",
+            help="A function f(x, rng) or f(x), an object with sample(x, rng), or a measurement of "
+            "OpenDP's; modules in this directory are found.",
             rich_help_panel=_MECHANISM,
         ),
     ] = None,
@@ -96,7 +96,11 @@ def audit(
     ] = None,
     runs: Annotated[
         float | None,
-        typer.Option(metavar="N", help="Runs in all, such as 1e6; 100,000 unless told."),
+        typer.Option(
+            metavar="N",
+            help="Runs in all, such as 1e6; left out, 100,000 and more until they decide, for "
+            "about a minute.",
+        ),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Joint level of all limits.")] = 0.99,
     jobs: Annotated[int, typer.Option(help="Worker processes at once.")] = 1,
@@ -153,13 +157,12 @@ def audit(
             _claim(nominal, mechanism, epsilon, delta, law, target),
             inputs=None if inputs is None else _inputs(inputs),
             outputs=None if outputs is None else pair("--outputs", outputs),
-            runs=100_000 if runs is None else _whole(runs),
+            runs=None if runs is None else _whole(runs),
             confidence=confidence,
             rng=None if seed is None else _generator(seed),
             model=law,
             jobs=jobs,
             time_limit=time_limit,
-            progress=_watched(),
         )
     except RefusedError as error:  # its exit code, 3, means violated here
         raise InputError(str(error)) from None
@@ -294,16 +297,10 @@ def _generator(seed: int) -> Any:
     return np.random.default_rng(seed)
 
 
-def _watched() -> bool:
-    from rich.console import Console
-
-    return Console(stderr=True).is_terminal
-
-
 def _write(found: Audit, report: Path | None, output: Path | None) -> None:
+    from corrdp._files import write_files
     from corrdp.cli.show import as_json
     from corrdp.report.audits import render_audit
-    from corrdp.report.writing import write_files
 
     texts = {}
     if report is not None:

@@ -8,6 +8,7 @@ import typer
 
 from corrdp.cli.options import (
     MODEL_HELP,
+    AcceptModel,
     Confidence,
     Epsilon,
     Json,
@@ -16,6 +17,7 @@ from corrdp.cli.options import (
     QueryText,
     Target,
     one_of,
+    read_confidence,
     read_model,
     read_query,
 )
@@ -43,7 +45,8 @@ def leakage(
     law = read_model(model)
     asked = None if query is None else read_query(query, law)
     with working("evaluating every bound"):
-        result = measure(law, epsilon, query=asked, method=method, confidence=confidence)
+        sure = read_confidence(confidence)
+        result = measure(law, epsilon, query=asked, method=method, confidence=sure)
     print(as_json(result)) if json else show_leakage(result)
 
 
@@ -54,6 +57,7 @@ def calibrate(
     epsilon: Epsilon = None,
     method: Method = "best",
     confidence: Confidence = None,
+    accept_model: AcceptModel = None,
     n: Number = None,
     json: Json = False,
 ) -> None:
@@ -68,6 +72,13 @@ def calibrate(
     law = read_model(model)
     asked = read_query(query, law, n=n)
     with working("finding the least noise"):
-        result = invert(law, **level, query=asked, method=method, confidence=confidence)
+        result = invert(
+            law,
+            **level,
+            query=asked,
+            method=method,
+            confidence=read_confidence(confidence, "default"),
+            accept=accept_model,
+        )
     _ = result.scale  # says what is missing before anything is printed
     print(as_json(result)) if json else show_calibration(result)

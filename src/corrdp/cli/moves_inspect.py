@@ -97,8 +97,8 @@ def inspect(
             l=l,
         )
         if report is not None:
+            from corrdp._files import write_files
             from corrdp.report.movements import render_inspection
-            from corrdp.report.writing import write_files
 
             write_files({report: render_inspection(found)})
     print(as_json(found)) if json else _show(found)

@@ -108,8 +108,8 @@ def probe(
             rate=rate,
         )
         if report is not None:
+            from corrdp._files import write_files
             from corrdp.report.probes import render_probes
-            from corrdp.report.writing import write_files
 
             write_files({report: render_probes(found)})
     if json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +34,7 @@ from corrdp.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from corrdp.trajectories.cells import CellSequences, Grid
+    from corrdp.trajectories.publishing import PublishedMoves
     from corrdp.trajectories.reachability import Moves
 
 EXAMPLE = """Example: corrdp trajectories release points.csv --mechanism prefix --epsilon 1
@@ -58,7 +58,9 @@ def release(
             "as they are."
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Write the release as CSV.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the release as CSV.")
+    ] = None,
     epsilon: Annotated[
         float | None,
         typer.Option(help="What the whole release costs; for planar, within --radius."),
@@ -118,19 +120,32 @@ def release(
     missing: Missing = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(help="Charge this DP ledger, whose records are the units, before drawing."),
+        typer.Option(help="Charge this DP ledger, whose records are the units, and store in it."),
     ] = None,
     report: Report = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Read and check everything, say what would be promised and which paths would "
+            "show; draw, charge and write nothing.",
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
     json: Json = False,
 ) -> None:
     """Publish movements with a guarantee; the places must be public beforehand.
 
-    Every run draws new noise and costs privacy anew.
+    Every run draws new noise and costs privacy anew: look with --dry-run first.
     """
+    from corrdp._files import write_files
+    from corrdp.cli.handing import handed_over
     from corrdp.cli.show import as_json, show_files, working
-    from corrdp.report.writing import write_files
 
+    if dry_run and (output is not None or report is not None):
+        raise InputError("--dry-run makes no release: leave out --output and --report")
+    if not dry_run and output is None:
+        raise InputError("say where the release is to be written: --output FILE.csv")
     check_outputs(report, output, inputs=(points, *([ledger] if ledger else [])))
     refuse_overwriting(report, output, force=force)
     _check_options(
@@ -157,27 +172,37 @@ def release(
         from corrdp.trajectories.publishing import check_publishable, publish, rows_of
 
         check_publishable(made, cells, moves)
-    charge: dict[str, Any] = {}
-    if ledger is not None:
-        from corrdp.accounting.ledger import Ledger
-        from corrdp.trajectories.charging import charge_movements
-
-        what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
-        paid = charge_movements(Ledger.open(ledger), made, cells, what=what)
-        charge = {"charge": paid.number, "charge_hash": paid.hash}
+    if dry_run:
+        _show_planned(made, cells, ledger, json=json)
+        return
+    assert output is not None
+    say_what_shows(made)
     with working("drawing the noise"):
-        done = replace(publish(made, walks, cells, moves, radius=radius), **charge)
-        texts = {output: rows_of(done, cells, counts=counts)}
+
+        def sample() -> PublishedMoves:
+            return publish(made, walks, cells, moves, radius=radius)
+
+        if ledger is None:
+            done = sample()
+        else:
+            from corrdp.accounting.ledger import Ledger
+            from corrdp.trajectories.charging import release_movements
+
+            what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
+            books = Ledger.open(ledger)
+            done = release_movements(books, made, cells, sample, what=what, counts=counts)
+    with handed_over(done, ledger):
+        write_files({output: rows_of(done, cells, counts=counts)})
+        if json:
+            print(as_json(done))
+        else:
+            _show(done, cells)
         if report is not None:
             from corrdp.report.moved import render_moved
 
-            texts[report] = render_moved(done, cells)
-        write_files(texts)
-    if json:
-        print(as_json(done))
-        return
-    _show(done, cells)
-    show_files(texts)
+            write_files({report: render_moved(done, cells)})
+        if not json:
+            show_files(path for path in (output, report) if path is not None)
 
 
 def _check_options(
@@ -297,15 +322,58 @@ def _mechanism(
     return BernoulliSample(cells.size, rate)  # type: ignore[arg-type]
 
 
+def say_what_shows(made: Any) -> None:
+    """On stderr, before anything is spent: how many must walk a path for it to show."""
+    from corrdp.cli.show import say_aside
+
+    if hasattr(made, "shows"):
+        say_aside(f"before the noise is drawn: {made.shows}")
+
+
+def _show_planned(made: Any, cells: CellSequences, ledger: Path | None, *, json: bool) -> None:
+    """What a release would promise; nothing of it was drawn from the data."""
+    from corrdp.cli.publish import say_what_is_left
+    from corrdp.cli.show import facts_table, print_parts, print_title
+
+    epsilon, delta = made.guarantee.epsilon, getattr(made.guarantee, "delta", 0.0)
+    shows = getattr(made, "shows", None)
+    if json:
+        from json import dumps
+
+        from corrdp.encoding import SCHEMA, encode
+
+        told = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "unit": made.unit,
+            "shows": shows,
+            "plan": [str(step) for step in made.plan_steps()],
+            "assumptions": made.assumptions,
+            "before": cells.preprocessing,
+        }
+        print(dumps({"corrdp": SCHEMA, "result": "planned movements", **encode(told)}, indent=1))
+        return
+    print_title(f"would release by {type(made).__name__} (nothing was drawn, charged or written)")
+    rows = [("guarantee", _promise(epsilon, delta, made.unit))]
+    rows += [] if shows is None else [("shows", shows)]
+    rows += [("plan", str(step)) for step in made.plan_steps()]
+    rows += [("assumes", text) for text in made.assumptions]
+    rows += [("before", text) for text in cells.preprocessing]
+    print_parts(facts_table(rows))
+    if ledger is not None:
+        say_what_is_left(ledger)
+
+
+def _promise(epsilon: float, delta: float, unit: str) -> str:
+    return f"epsilon {epsilon:.9g}" + (f", delta {delta:.6g}" if delta else "") + f" for {unit}"
+
+
 def _show(done: Any, cells: CellSequences) -> None:
     from corrdp.cli.show import facts_table, print_parts, print_title
 
     result = done.result
     print_title(done.title)
-    promise = f"epsilon {result.epsilon:.9g}"
-    if getattr(result, "delta", 0.0):
-        promise += f", delta {result.delta:.6g}"
-    rows = [("guarantee", f"{promise} for {result.unit}")]
+    rows = [("guarantee", _promise(result.epsilon, getattr(result, "delta", 0.0), result.unit))]
     if done.path is not None:
         rows.append(("whole path", str(done.path)))
     rows += [("warning", text) for text in done.warnings]

@@ -41,9 +41,17 @@ Missing = Annotated[
     typer.Option(help="Further text that means missing; empty, NA, NaN and null always do."),
 ]
 Confidence = Annotated[
-    float | None,
+    str | None,
     typer.Option(
-        help="Hold for every law that the data still allow at this joint level, such as 0.95."
+        help="Hold for every law that the data still allow at this joint level, such as 0.95; none "
+        "takes the fitted numbers as exact. For a promise from a fitted chain, 0.95 if left out."
+    ),
+]
+AcceptModel = Annotated[
+    str | None,
+    typer.Option(
+        help="Why to promise all the same where a richer model has no price; the reason is "
+        "written next to the number."
     ),
 ]
 Number = Annotated[
@@ -95,6 +103,18 @@ def one_of(target: float | None, epsilon: float | None) -> dict[str, Any]:
     if (target is None) == (epsilon is None):
         raise InputError("give exactly one of --target (BDP level) and --epsilon (DP level)")
     return {"target": target} if epsilon is None else {"epsilon": epsilon}
+
+
+def read_confidence(text: str | None, default: Any = None) -> Any:
+    """A confidence as written on the command line: a number, or none."""
+    if text is None:
+        return default
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--confidence {text!r}: write a number such as 0.95, or none") from None
 
 
 def pair(option: str, text: str) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,6 +67,14 @@ def partial(
             help="With --data: agree that half of epsilon is spent on a noisy count of the file.",
         ),
     ] = False,
+    independent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REASON",
+            help="With --data: why the records are independent although the rows of the file, in "
+            "their order, look dependent.",
+        ),
+    ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw noise against unknown records, as SVG or PNG.")
     ] = None,
@@ -88,15 +97,15 @@ def partial(
     if (bias is None) == (data is None):
         raise InputError("give one of --bias (public) and --data (estimated, which costs epsilon)")
     if bias is not None:
-        if where is not None or spend:
-            raise InputError("--where and --spend go with --data")
+        if where is not None or spend or independent is not None:
+            raise InputError("--where, --spend and --independent go with --data")
         from corrdp.partial.calibrating import noise_scale
 
         found: Any = noise_scale(epsilon, delta, knowledge, bias)
         step = found
     else:
         assert data is not None
-        found = _estimated(data, where, spend, epsilon, delta, knowledge)
+        found = _estimated(data, where, spend, independent, epsilon, delta, knowledge)
         step = found.step
     if picture is not None:
         from corrdp.cli.show import save_picture
@@ -113,7 +122,13 @@ def partial(
 
 
 def _estimated(
-    path: str, where: str | None, spend: bool, epsilon: float, delta: float, knowledge: Knowledge
+    path: str,
+    where: str | None,
+    spend: bool,
+    independent: str | None,
+    epsilon: float,
+    delta: float,
+    knowledge: Knowledge,
 ) -> Any:
     """Spend half of epsilon on the bias, if that was agreed to."""
     from corrdp.errors import DataError
@@ -152,8 +167,33 @@ def _estimated(
         )
     if counted.rows != knowledge.n:
         raise DataError(f"{path} has {counted.rows} rows and --n is {knowledge.n}")
+    borne_out = _independence(table, where, independent)
     estimate = noisy_count(counted.value, knowledge.n, half)
-    return estimated_noise_scale(epsilon, delta, knowledge, estimate)
+    found = estimated_noise_scale(epsilon, delta, knowledge, estimate)
+    certificate = found.certificate
+    assumptions = (borne_out, *certificate.assumptions)
+    return replace(found, certificate=replace(certificate, assumptions=assumptions))
+
+
+def _independence(table: Any, where: str, reason: str | None) -> str:
+    """What the rows say of independence, in words that may be published; or a refusal."""
+    from corrdp.cli.show import say_aside
+    from corrdp.partial.independence import row_dependence
+
+    if reason is not None and not reason.strip():
+        raise InputError("--independent takes the reason why the records are independent")
+    column = table.collect(table.pick(holds=where))["holds"]
+    found = row_dependence(column.to_numpy())
+    say_aside(f"{found}; read off the file without noise, for you alone")
+    if not found.seen:
+        return "the rows of the file, in their order, do not look dependent"
+    if reason is None:
+        raise RefusedError(
+            f"{found}, and the promise needs independent records: unknown ones that move together "
+            "hide less, or give each other away. Nothing was spent. Fit a model of the dependence "
+            '(corrdp fit), or say why it only looks so: --independent "sorted by answer"'
+        )
+    return f"the rows of the file look dependent, and it was accepted that they are not: {reason}"
 
 
 def _show(found: Any, step: NoiseScale) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from corrdp.cli.options import (
     MODEL_HELP,
+    AcceptModel,
     Confidence,
     Epsilon,
     Json,
@@ -22,6 +23,7 @@ from corrdp.cli.options import (
     check_outputs,
     missing_texts,
     one_of,
+    read_confidence,
     read_model,
     read_query,
     refuse_overwriting,
@@ -44,6 +46,7 @@ def release(
     epsilon: Epsilon = None,
     method: Method = "best",
     confidence: Confidence = None,
+    accept_model: AcceptModel = None,
     n: Number = None,
     state: State = None,
     missing: Missing = None,
@@ -63,7 +66,8 @@ def release(
         bool,
         typer.Option(
             "--public",
-            help="Keep fitted numbers and digests out of what is written; levels are rounded.",
+            help="Keep fitted numbers and digests out of what is written, and out of --json; "
+            "levels are rounded.",
         ),
     ] = False,
     output: Annotated[
@@ -72,7 +76,7 @@ def release(
     ledger: Annotated[
         Path | None,
         typer.Option(
-            help="Charge this ledger before the noise is drawn; refused if it does not fit."
+            help="Charge this ledger and store the answer in it; refused if it does not fit."
         ),
     ] = None,
     force: Annotated[
@@ -88,15 +92,20 @@ def release(
     level = one_of(target, epsilon)
     if dry_run and output is not None:
         raise InputError("--dry-run makes no release: leave out --output")
-    if public and report is None and output is None:
-        raise InputError("--public is about what is written: add --report FILE or -o FILE")
+    if public and dry_run and json:
+        raise InputError("--dry-run makes no release to hand out: leave out --public or --json")
+    if public and report is None and output is None and not json:
+        raise InputError(
+            "--public is about what is handed out: add --report FILE, -o FILE or --json"
+        )
     check_outputs(report, output, inputs=(file, model, *([ledger] if ledger else [])))
     refuse_overwriting(report, output, force=force)
     from corrdp import calibrate
+    from corrdp._files import write_files
+    from corrdp.cli.handing import handed_over
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
     from corrdp.reading import missing_text
     from corrdp.report.words import public_release
-    from corrdp.report.writing import write_files
     from corrdp.tables.source import open_table
 
     law = read_model(model)
@@ -107,7 +116,8 @@ def release(
             **level,
             query=asked,
             method=method,
-            confidence=confidence,
+            confidence=read_confidence(confidence, "default"),
+            accept=accept_model,
             # what is handed out must not spell out what was fitted from the data
             coarse=public and law.fitted is not None,
         )
@@ -128,31 +138,32 @@ def release(
     elif ledger is not None and not json:
         say_what_is_left(ledger)
     result = calibration if answer is None else answer
-    texts: dict[Path, str] = {}
-    if report is not None:
-        from corrdp.report.page import render_report
-
-        with working("drawing the report"):
-            texts[report] = render_report(result, law, calibration=calibration, public=public)
-    if output is not None:
+    with handed_over(answer, ledger):
         handed = public_release(answer, law) if public and answer is not None else result
-        texts[output] = as_json(handed) + "\n"
-    write_files(texts)
-    if json:
-        print(as_json(result))
-    elif answer is None:
-        show_calibration(calibration, dry_run=True)
-    else:
-        show_release(answer, calibration)
-    if not json:
-        show_files(texts)
+        if output is not None:
+            write_files({output: as_json(handed) + "\n"})
+        if json:
+            print(as_json(handed))
+        elif answer is None:
+            show_calibration(calibration, dry_run=True)
+        else:
+            show_release(answer, calibration)
+        if report is not None:
+            from corrdp.report.page import render_report
+
+            with working("drawing the report"):
+                text = render_report(result, law, calibration=calibration, public=public)
+            write_files({report: text})
+        if not json:
+            show_files(path for path in (report, output) if path is not None)
 
 
 def say_what_is_left(path: Path) -> None:
     """A dry run does not charge: it says what the ledger would still take."""
     from corrdp.accounting.ledger import Ledger
+    from corrdp.accounting.ledger_units import rounded, units_down
     from corrdp.cli.show import print_parts, working
 
     with working("working out what is left"):
         left = Ledger.open(path).remaining
-    print_parts(f"the ledger has room for epsilon {left:.9g}")
+    print_parts(f"the ledger has room for epsilon {rounded(units_down(left), up=False)}")

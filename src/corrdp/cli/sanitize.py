@@ -10,6 +10,8 @@ import typer
 
 from corrdp.cli.options import (
     MODEL_HELP,
+    AcceptModel,
+    Confidence,
     Epsilon,
     Json,
     Missing,
@@ -19,6 +21,7 @@ from corrdp.cli.options import (
     check_outputs,
     missing_texts,
     one_of,
+    read_confidence,
     read_model,
     refuse_overwriting,
 )
@@ -57,6 +60,8 @@ def sanitize(
     method: Annotated[
         str, typer.Option(help="best, or published: the closed form of the literature.")
     ] = "best",
+    confidence: Confidence = None,
+    accept_model: AcceptModel = None,
     state: State = None,
     missing: Missing = None,
     skip_missing: Annotated[
@@ -80,7 +85,8 @@ def sanitize(
     ledger: Annotated[
         Path | None,
         typer.Option(
-            help="Charge this ledger before any report is drawn; refused if it does not fit."
+            help="Charge this ledger and store the reports in it (a stream is charged before its "
+            "first report, and not stored); refused if it does not fit."
         ),
     ] = None,
     force: Annotated[
@@ -94,7 +100,7 @@ def sanitize(
     --epsilon for the DP level of each report. Every run draws new lies and costs privacy anew.
     """
     from corrdp import calibrate
-    from corrdp.cli.show import as_json, working
+    from corrdp.cli.show import as_json, print_parts, show_files, working
     from corrdp.queries import Series
 
     level = one_of(target, epsilon)
@@ -113,7 +119,13 @@ def sanitize(
     asked = Series(symmetric=symmetric, missing="skip" if skip_missing else "raise")
     with working("finding the least distortion"):
         calibration = calibrate(
-            law, **level, query=asked, method=method, adversary="none" if uninformed else "all"
+            law,
+            **level,
+            query=asked,
+            method=method,
+            confidence=read_confidence(confidence, "default"),
+            adversary="none" if uninformed else "all",
+            accept=accept_model,
         )
     if dry_run:
         print(as_json(calibration)) if json else _show(calibration)
@@ -122,30 +134,38 @@ def sanitize(
 
             say_what_is_left(ledger)
         return
-    if report is not None:
-        from corrdp.report.series import render_series
-        from corrdp.report.writing import write_files
-
-        write_files({report: render_series(calibration)})
+    texts = missing_texts(missing, _usual(law))
     if streaming:
-        _stream(calibration, missing_texts(missing, _usual(law)), opened)
+        _report(calibration, report)
+        _stream(calibration, texts, opened)
         return
     assert output is not None
-    texts = missing_texts(missing, _usual(law))
-    done = _write(calibration, file, texts, state, keep, output, opened)
-    if json:
-        import json as text
+    done, columns = _sanitized(calibration, file, texts, state, keep, opened)
+    from corrdp.cli.handing import handed_over
 
-        paid = {} if opened is None else {"charge": done.charge, "charge_hash": done.charge_hash}
-        print(text.dumps(calibration.to_dict() | paid, indent=1))
-        return
-    _show(calibration)
-    from corrdp.cli.show import print_parts, show_files
+    with handed_over(done, ledger):
+        _write(columns, done, output)
+        if json:
+            import json as text
 
-    print_parts(f"{len(done):,} records reported")
-    if opened is not None:
-        print_parts(f"ledger: charge {done.charge}, {done.charge_hash}")
-    show_files([path for path in (output, report) if path is not None])
+            paid = {"charge": done.charge, "charge_hash": done.charge_hash}
+            print(text.dumps(calibration.to_dict() | (paid if opened else {}), indent=1))
+        else:
+            _show(calibration)
+            print_parts(f"{len(done):,} records reported")
+            if opened is not None:
+                print_parts(f"ledger: charge {done.charge}, {done.charge_hash}")
+        _report(calibration, report)
+        if not json:
+            show_files(path for path in (output, report) if path is not None)
+
+
+def _report(calibration: SeriesCalibration, path: Path | None) -> None:
+    if path is not None:
+        from corrdp._files import write_files
+        from corrdp.report.series import render_series
+
+        write_files({path: render_series(calibration)})
 
 
 def _usual(law: Any) -> tuple[str, ...]:
@@ -155,7 +175,7 @@ def _usual(law: Any) -> tuple[str, ...]:
 
 
 def _show(calibration: SeriesCalibration) -> None:
-    from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.cli.show import facts_table, judged, print_parts, print_title
 
     leak = calibration.leakage
     print_title("a published series, each record by randomized response")
@@ -165,6 +185,7 @@ def _show(calibration: SeriesCalibration) -> None:
                 ("mechanism", str(calibration.mechanism)),
                 ("wrong reports", f"{100 * calibration.distortion:.4g} % expected"),
                 ("target", f"{calibration.target:.9g} (BDP level promised)"),
+                *judged(calibration),
                 ("leakage", f"{leak.value:.9g} ({leak.kind}, by {leak.certificate.name})"),
                 ("scope", leak.scope),
                 ("model", leak.model),
@@ -193,9 +214,9 @@ def _stream(calibration: SeriesCalibration, missing: list[str], ledger: Ledger |
 
     reporter = Reporter(calibration)
     if ledger is not None:
-        from corrdp.accounting.ledger_release import charge_series
+        from corrdp.accounting.ledger_release import charge_stream
 
-        charge = charge_series(ledger, calibration, "a stream")
+        charge = charge_stream(ledger, calibration)
         print(f"ledger: charge {charge.number}, {charge.hash}", file=sys.stderr)
     labels = {str(s): s for s in reporter.states}
     if set(reporter.states) == {False, True}:  # as CSV files write them
@@ -209,23 +230,17 @@ def _stream(calibration: SeriesCalibration, missing: list[str], ledger: Ledger |
         print("" if said is None else said, flush=True)
 
 
-def _write(
+def _sanitized(
     calibration: SeriesCalibration,
     file: str,
     missing: list[str],
     state: str | None,
     keep: str | None,
-    output: Path,
     ledger: Ledger | None,
-) -> Sanitized:
-    """Reports in the order of the file, with the public columns beside them."""
-    import io
-
-    from pyarrow import csv, table
-
+) -> tuple[Sanitized, dict[str, Any]]:
+    """Reports in the order of the file, and the public columns that go beside them."""
     from corrdp.cli.options import words
     from corrdp.cli.show import working
-    from corrdp.report.writing import write_files
     from corrdp.tables.source import open_table
 
     with working(f"reporting {file}"):
@@ -244,12 +259,19 @@ def _write(
             from corrdp.accounting.ledger_release import sanitize_with_ledger
 
             done = sanitize_with_ledger(ledger, calibration, source, state=state)
-        columns = {name: read[f"c{k}"] for k, name in enumerate(public)} if read is not None else {}
-        columns["report"] = list(done.values)
-        text = io.BytesIO()
-        csv.write_csv(table(columns), text)
-        write_files({output: text.getvalue().decode()})
-    return done
+    return done, {} if read is None else {name: read[f"c{k}"] for k, name in enumerate(public)}
+
+
+def _write(columns: dict[str, Any], done: Sanitized, output: Path) -> None:
+    import io
+
+    from pyarrow import csv, table
+
+    from corrdp._files import write_files
+
+    text = io.BytesIO()
+    csv.write_csv(table({**columns, "report": list(done.values)}), text)
+    write_files({output: text.getvalue()})
 
 
 def _check_public(kept: list[str], state: str, columns: tuple[str, ...]) -> None:

@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from corrdp.report.words import in_words, number
+from corrdp.report.sections import in_words_of
+from corrdp.report.words import believed, in_words, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.results import Calibration, Leakage, Release
+    from corrdp.results import Calibration, Leakage, Release, SeriesCalibration
 
 FIT_WARNING = (
     "warning: the model was learned from the private data, and that is itself a leak which no "
@@ -47,13 +48,18 @@ def print_parts(*parts: Any) -> None:
     Console(markup=False, highlight=False).print(*parts)
 
 
-def facts_table(rows: Iterable[tuple[str, str]]) -> Table:
+def say_aside(text: str) -> None:
+    """Print on stderr as it is: what the one at the terminal should know, and no program reads."""
+    Console(stderr=True, markup=False, highlight=False).print(text)
+
+
+def facts_table(rows: Iterable[tuple[str, str | Text]]) -> Table:
     """Names and what they say, in two columns."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(name, Text(value))
+        table.add_row(name, Text(value) if isinstance(value, str) else value)
     return table
 
 
@@ -76,15 +82,20 @@ def warn(texts: Iterable[str]) -> None:
 
 def save_picture(ax: Axes, path: Path) -> None:
     """Write a figure, with the background that its colours are made for."""
+    import io
+
     import matplotlib
 
+    from corrdp._files import write_files
     from corrdp.report.style import PAPER
 
     figure = ax.get_figure(root=True)
     assert figure is not None
+    kind, drawn = path.suffix.lower().lstrip(".") or "png", io.BytesIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "corrdp"}):
-        undated = {"Date": None} if path.suffix.lower() == ".svg" else {}
-        figure.savefig(path, facecolor=PAPER, dpi=200, metadata=undated)
+        undated = {"Date": None} if kind == "svg" else {}
+        figure.savefig(drawn, format=kind, facecolor=PAPER, dpi=200, metadata=undated)
+    write_files({path: drawn.getvalue()})
 
 
 def show_leakage(result: Leakage) -> None:
@@ -116,11 +127,22 @@ def show_leakage(result: Leakage) -> None:
     print_parts(facts_table(facts))
 
 
-def _noise(calibration: Calibration) -> list[tuple[str, str]]:
+def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str | Text]]:
+    """What the promise means for a person, and how it fares under richer models."""
+    rows: list[tuple[str, str | Text]] = [("that is", believed(calibration.target))]
+    if (adequacy := calibration.adequacy) is None:
+        return rows
+    style = "red" if adequacy.against else ""
+    rows += [("richer model", Text(text, style=style)) for text in adequacy.lines]
+    return [*rows, ("confidence", in_words_of(calibration.confidence))]
+
+
+def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
     what = "largest error of a cell" if calibration.query.cells > 1 else "error"
     return [
         ("epsilon", f"{calibration.epsilon:.9g} (DP level of the noise)"),
         ("target", f"{calibration.target:.9g} (BDP level promised)"),
+        *judged(calibration),
         (
             "leakage",
             f"{calibration.leakage.value:.9g} ({calibration.leakage.kind}, by "
@@ -133,7 +155,7 @@ def _noise(calibration: Calibration) -> list[tuple[str, str]]:
     ]
 
 
-def _assumptions(texts: Iterable[str]) -> list[tuple[str, str]]:
+def _assumptions(texts: Iterable[str]) -> list[tuple[str, str | Text]]:
     return [("assumes", text) for text in texts]
 
 
@@ -151,15 +173,13 @@ def show_release(release: Release, calibration: Calibration) -> None:
     pairs = [release.interval(0.95)] if single else release.interval(0.95)
     values = [release.value] if single else release.value
     names = [""] if single else [f" {category}" for category in calibration.query.categories]
-    answers = []
+    answers: list[tuple[str, str | Text]] = []
     for name, value, ends in zip(names, values, pairs, strict=True):
         shown, low, high = (number(v, release.scale, release.grid) for v in (value, *ends))
         answers.append((f"answer{name}", f"{shown} (95 % interval {low} to {high})"))
-    book = (
-        []
-        if release.charge is None
-        else [("ledger", f"charge {release.charge}, {release.charge_hash}")]
-    )
+    book: list[tuple[str, str | Text]] = []
+    if release.charge is not None:
+        book.append(("ledger", f"charge {release.charge}, {release.charge_hash}"))
     said = _noise(calibration) + book + _assumptions(release.assumptions)
     print_parts(facts_table(answers + said))
 

@@ -37,7 +37,8 @@ def show_orders(chain: MarkovChain) -> None:
             law = chain.with_order(order)
             if len(law.transition) > _COMPARED_WINDOWS:
                 return
-            epsilon = calibrate(law, 1.0, query=Count(chain.states[0])).epsilon
+            count = Count(chain.states[0])
+            epsilon = calibrate(law, 1.0, query=count, robust=False, confidence=None).epsilon
             said.append(f"{1 / epsilon:.4g} times under order {order}")
         except CorrdpError as error:
             said.append(f"unknown under order {order} ({error})")

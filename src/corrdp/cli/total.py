@@ -56,11 +56,11 @@ def account(
     Exit code 3 when a claim of the plan, or a proof, does not hold; also when nothing of a proof
     could be re-checked, or it proves that a claim is rejected.
     """
+    from corrdp._files import write_files
     from corrdp.accounting.composition import account as compose
     from corrdp.accounting.plan import load_plan, read_json
     from corrdp.accounting.published import is_release
     from corrdp.cli.show import show_leakage
-    from corrdp.report.writing import write_files
 
     file = files[0]
     check_outputs(proof, inputs=tuple(files))

@@ -144,7 +144,14 @@ def _chain_ways(chain: MarkovChain) -> dict[str, Callable[[float], float]]:
     query = Count(chain.states[1])
 
     def by(method: str) -> Callable[[float], float]:
-        return lambda target: calibrate(chain, target, query=query, method=method).epsilon
+        def epsilon(target: float) -> float:
+            # one law against another: the fitted chain as it is, as the sources take it
+            alone = calibrate(
+                chain, target, query=query, method=method, robust=False, confidence=None
+            )
+            return alone.epsilon
+
+        return epsilon
 
     named = {m: by(m) for m in ("general", "lange", "zhao", "contraction", "transfer")}
     return {**named, "quilt": lambda target: 1.0 / quilt_scale(chain, target)}

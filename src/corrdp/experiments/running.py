@@ -139,18 +139,15 @@ def matching(names: Sequence[str] | None) -> list[str]:
 
 def _run_all(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Result]]:
     """Each task with its result, as they come."""
-    if jobs == 1 or len(tasks) < 2:
-        for task in tasks:
-            yield task, run_task(task)
-        return
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
+    from joblib import Parallel, delayed
 
-    # a fork would copy the threads of numba and OpenDP in whatever state they are
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(run_task, task): task for task in tasks}
-        for future in as_completed(waiting):
-            yield waiting[future], future.result()
+    # fresh interpreters: a fork would copy the threads of numba and OpenDP in whatever state
+    parallel = Parallel(min(jobs, max(1, len(tasks))), return_as="generator_unordered")
+    yield from parallel(delayed(_with_result)(task) for task in tasks)
+
+
+def _with_result(task: Task) -> tuple[Task, Result]:
+    return task, run_task(task)
 
 
 def _file(task: Task, store: Path) -> Path:
@@ -170,7 +167,7 @@ def _stored(task: Task, store: Path | None) -> Result | None:
 def _keep(task: Task, result: Result, store: Path | None) -> None:
     if store is None:
         return
-    from corrdp.report.writing import write_files
+    from corrdp._files import write_files
 
     body = {"key": task.key, "result": result.to_dict()}
     write_files({_file(task, store): json.dumps(body, indent=1) + "\n"})

@@ -26,7 +26,10 @@ def check_beta(beta: Any) -> float:
 def check_alpha(alpha: Any) -> float:
     """``alpha`` as a finite float of at least 0: an error."""
     if isinstance(alpha, int | float | np.number) and 0 <= alpha < math.inf:
-        return float(alpha)
+        try:
+            return float(alpha)
+        except OverflowError:
+            pass
     raise InputError(f"alpha is an error, a finite number >= 0; got {alpha!r}")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from corrdp._checks import check_kind, check_number
 from corrdp.errors import InputError
 from corrdp.guarantees import Guarantee
 
@@ -99,10 +99,9 @@ def steps(channel: np.ndarray) -> np.ndarray:
 
 def check_positive(name: str, value: Any) -> float:
     """``value`` as a float, refused unless it is a finite number above 0."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{name} must be a finite number > 0, got {number!r}")
-    return number
+    return check_number(name, value, above=0)
+
+
+def check_rng(rng: Any) -> np.random.Generator:
+    """A generator of random numbers, refused unless it is numpy's."""
+    return check_kind("rng", rng, np.random.Generator, "a numpy.random.Generator")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.response import paired_numbers, state_numbers
@@ -70,12 +71,7 @@ class CorrelatedResponse:
     def __post_init__(self) -> None:
         for name in ("rate0", "rate1"):
             value = getattr(self, name)
-            try:
-                rate = float(value)
-            except (TypeError, ValueError):
-                raise InputError(f"{name} must be a number, got {value!r}") from None
-            if not 0 <= rate <= 1:
-                raise InputError(f"{name} must lie in [0, 1], got {rate}")
+            rate = check_number(name, value, least=0, most=1)
             object.__setattr__(self, name, rate)
         if self.rate1 == 0:
             raise InputError("rate1 = 0: lies would never end, and the noise has no unique law")

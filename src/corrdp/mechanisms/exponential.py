@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_items
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.accuracy import check_alpha, check_beta
@@ -84,12 +85,17 @@ class Exponential:
     epsilon: float
 
     def __post_init__(self) -> None:
-        outputs = tuple(self.outputs)
-        if len(outputs) < 2 or any(r in outputs[:k] for k, r in enumerate(outputs)):
+        given = self.outputs  # a text is a list of letters here
+        outputs = tuple(given) if isinstance(given, str) else check_items("outputs", given)
+        try:
+            repeated = any(r in outputs[:k] for k, r in enumerate(outputs))
+        except ValueError:  # arrays, which are not equal or different but both
+            raise InputError("outputs must be single values, such as numbers or texts") from None
+        if len(outputs) < 2 or repeated:
             raise InputError(f"outputs must be two or more distinct values, got {outputs!r}")
         if not callable(self.score):
             raise InputError("score must be a function of one data set: one number per output")
-        if self.sensitivity == 0:
+        if isinstance(self.sensitivity, int | float) and self.sensitivity == 0:
             raise InputError(
                 "sensitivity is 0: the scores do not depend on the data, so that the best output "
                 "can be taken as it is"
@@ -347,7 +353,7 @@ class DistanceExponential:
 def _check_distances(distances: Sequence[Sequence[float]] | np.ndarray) -> np.ndarray:
     try:
         matrix = np.array(distances, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"distances must be numbers: {error}") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
         raise InputError(

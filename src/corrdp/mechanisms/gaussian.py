@@ -14,6 +14,7 @@ from corrdp.errors import InputError
 from corrdp.guarantees import GDP
 from corrdp.mechanisms.accuracy import any_cell, check_alpha, check_beta, check_norm, each_cell
 from corrdp.mechanisms.base import check_positive
+from corrdp.mechanisms.laplace import check_noisy
 from corrdp.metric.gdp import delta_for, mu_for
 from corrdp.queries import Histogram, Query
 
@@ -80,6 +81,7 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         number = check_positive("sigma", self.sigma)
+        check_noisy("query", self.query)
         if not math.isfinite(_mu(self.query, number)):
             raise InputError(f"sigma={number} is so small that no finite mu describes it")
         object.__setattr__(self, "sigma", number)
@@ -102,6 +104,7 @@ class Gaussian:
         >>> round(noisy.sigma, 5), noisy.delta(0) <= .1
         (39.78948, True)
         """
+        check_noisy("query", query)
         most = mu_for(epsilon, delta)
         sigma = math.sqrt(_squared_sensitivity(query)) / most
         more = math.ulp(1.0)

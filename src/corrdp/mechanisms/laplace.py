@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._checks import check_kind, check_whole
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.accuracy import any_cell, check_alpha, check_beta, check_norm, each_cell
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.discrete import largest_tail, log_pmf, smallest_step, summed_tail, tail
-from corrdp.queries import Query, Sum
+from corrdp.queries import Query, Series, Sum
 
 
 def _epsilon(query: Query, scale: float) -> float:
@@ -28,8 +29,28 @@ def _epsilon(query: Query, scale: float) -> float:
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
+def check_noisy(name: str, query: Any) -> Query:
+    """A query whose answer is numbers that noise is added to, or an error.
+
+    Examples
+    --------
+    >>> check_noisy("query", 5)
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: query must be a query such as Count(1), got 5
+    """
+    check_kind(name, query, Query, "a query such as Count(1)")
+    if isinstance(query, Series):
+        raise InputError(
+            f"{name} is a whole series, whose records are reported one by one: add noise to a "
+            "Count, Sum, Mean or Histogram, or use BinaryResponse or GRR"
+        )
+    return query
+
+
 def _check_scale(query: Query, scale: Any) -> float:
     number = check_positive("scale", scale)
+    check_noisy("query", query)
     if not math.isfinite(_epsilon(query, number)):
         raise InputError(f"scale={number} is so small that no finite epsilon describes it")
     return number
@@ -237,7 +258,7 @@ class DiscreteLaplace:
         20.0
         """
         level = check_positive("epsilon", epsilon)
-        scale = query.sensitivity / level
+        scale = check_noisy("query", query).sensitivity / level
         if not (math.isfinite(scale) and scale > 0):
             raise InputError(
                 f"epsilon={level} needs noise of scale {scale}, which is not a usable number"
@@ -279,7 +300,7 @@ class DiscreteLaplace:
 
     def tail(self, k: int) -> float:
         """``Pr[|Z| >= k]`` for k steps: 2 a^k / (1 + a) for k >= 1, else 1."""
-        return tail(k, self.step)
+        return tail(check_whole("k", k, least=-(2**62), most=2**62), self.step)
 
     def error(self, beta: float, norm: Literal["inf", "l1"] = "inf") -> float:
         """Smallest alpha on the grid, at least one step, with ``Pr[error >= alpha] <= beta``.

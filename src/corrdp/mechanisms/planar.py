@@ -11,13 +11,13 @@ import numpy as np
 from corrdp.errors import InputError
 from corrdp.guarantees import L1
 from corrdp.mechanisms.accuracy import check_alpha, check_beta
-from corrdp.mechanisms.base import check_positive
+from corrdp.mechanisms.base import check_positive, check_rng
 
 
 def _points(name: str, values: Any) -> np.ndarray:
     try:
         points = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} must be points (x, y): {error}") from None
     if points.shape[-1:] != (2,) or not points.size:
         raise InputError(f"{name} must be points (x, y), got an array of shape {points.shape}")
@@ -95,7 +95,7 @@ class PlanarLaplace:
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One noisy point for each point, in the shape of ``x``; four random numbers a point."""
         points = _points("x", x)
-        noisy = rng.standard_normal(points.shape)
+        noisy = check_rng(rng).standard_normal(points.shape)
         # Gaussian noise whose variance is chi-square with 3 degrees of freedom is planar Laplace
         # noise (docs/theorems.md#planar-laplace): no sine, no inverse, a third less time
         variance = rng.standard_normal(points.shape[:-1])
@@ -124,7 +124,8 @@ class PlanarLaplace:
         0.05
         """
         ratio = self.rate * check_alpha(alpha)
-        return (1 + ratio) * math.exp(-ratio)
+        # beyond, e^-ratio is 0, and infinity times 0 would be no number
+        return (1 + ratio) * math.exp(-ratio) if ratio < 800 else 0.0
 
     def error(self, beta: float) -> float:
         """Smallest alpha with ``Pr[moved by alpha or more] <= beta``; beta = 1/2 is the median.

@@ -8,25 +8,30 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Pure
-from corrdp.mechanisms.base import check_positive, steps
+from corrdp.mechanisms.base import check_positive, check_rng, steps
 
 _LARGEST_EPSILON = 700.0  # beyond, a lie has probability 0 in floating point
 
 
 def state_numbers(name: str, values: Any, k: int) -> np.ndarray:
     """State numbers 0..k-1; anything else is an error that names the first culprit."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise InputError(f"{name} must be state numbers, in rows of one length") from None
     if not (array.dtype == bool or np.issubdtype(array.dtype, np.integer)) or not array.size:
         raise InputError(
             f"{name} must be state numbers 0..{k - 1} as whole numbers, got dtype {array.dtype} "
             f"and shape {array.shape}"
         )
-    bad = np.argwhere((array < 0) | (array >= k))
-    if bad.size:
-        where = tuple(int(i) for i in bad[0])
-        raise InputError(f"{name}{list(where)} = {array[where]} is not among the states 0..{k - 1}")
+    outside = (array < 0) | (array >= k)
+    if outside.any():  # a single number has no place
+        where = tuple(int(i) for i in np.argwhere(outside)[0])
+        place = list(where) if where else ""
+        raise InputError(f"{name}{place} = {array[where]} is not among the states 0..{k - 1}")
     return array.astype(np.int64)  # unsigned numbers would turn to floats when added to signed ones
 
 
@@ -40,10 +45,7 @@ def paired_numbers(y: Any, x: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 def check_flip(name: str, value: Any) -> float:
     """``value`` as a float, refused unless it is a flip rate in [0, 1/2]."""
-    try:
-        rate = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
+    rate = check_number(name, value)
     if not 0 <= rate <= 0.5:
         raise InputError(
             f"{name} must lie in [0, 1/2], got {rate}; swap the two reports if they are "
@@ -127,6 +129,7 @@ class BinaryResponse:
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One report per record: an array of 0 and 1 in the shape of ``x``."""
+        check_rng(rng)
         records = state_numbers("x", x, 2)
         flipped = rng.random(records.shape) < self.channel()[records, 1 - records]
         return np.where(flipped, 1 - records, records)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corrdp._checks import check_number, check_whole
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,21 +33,12 @@ _TOLERANCE = 1e-9
 
 def check_level(name: str, value: Any, *, top: float = math.inf) -> float:
     """``value`` as a float, refused unless it lies in [0, top] and is finite."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
-    if not (math.isfinite(number) and 0 <= number <= top):
-        wanted = ">= 0" if top == math.inf else f"in [0, {top:g}]"
-        raise InputError(f"{name} must be a finite number {wanted}, got {number!r}")
-    return number
+    return check_number(name, value, least=0, most=None if top == math.inf else top)
 
 
 def check_times(k: Any) -> int:
     """``k`` as a whole number of at least 1."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InputError(f"k must be a whole number of at least 1, got {k!r}")
-    return int(k)
+    return check_whole("k", k, most=2**53)
 
 
 class Curve(ABC):

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_items, check_whole
+from corrdp._files import write_files
 from corrdp.encoding import SCHEMA, encode
 from corrdp.errors import InputError, ModelError
+
+LONGEST = 100_000_000  # records: bounds keep a few numbers for each
 
 if TYPE_CHECKING:
     from corrdp.queries import Query
@@ -79,21 +83,21 @@ class Model(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the model file; a crash leaves the old file or the new one, never half of it."""
-        target = Path(path)
-        partial = target.with_name(target.name + ".part")
         try:
-            partial.write_text(json.dumps(self.to_dict(), indent=1) + "\n")
-            partial.replace(target)
+            write_files({Path(path): json.dumps(self.to_dict(), indent=1) + "\n"})
         except OSError as error:
-            raise InputError(f"cannot write {target}: {error.strerror or error}") from None
+            raise InputError(f"cannot write {path}: {error.strerror or error}") from None
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
 
 
-# of a field of a fit that files of version 0.1.0 lack: it is written only where it says something,
-# so that such a file keeps its digest when it is read
-ADDED = {"added": True}
+def added(default: Any = None) -> Any:
+    """A field of a fit that files of version 0.1.0 lack.
+
+    It is written only where it says something, so that a file keeps its digest when it is read.
+    """
+    return field(default=default, metadata={"added": True})
 
 
 def fit_dict(fit: Any) -> dict[str, Any]:
@@ -121,6 +125,18 @@ def check_length(length: Any) -> int | None:
     """A positive whole number, or None for any length."""
     if length is None:
         return None
-    if isinstance(length, bool) or int(length) != length or length < 1:
-        raise ModelError(f"length must be a positive whole number or None, got {length!r}")
-    return int(length)
+    return check_whole("length", length, most=LONGEST, error=ModelError)
+
+
+def check_states(states: Any, s: int) -> tuple[Any, ...]:
+    """Distinct labels of s states; 0..s-1 when left out."""
+    if states is None:
+        return tuple(range(s))
+    named = check_items("states", states, error=ModelError)
+    try:
+        distinct = len(set(named))
+    except TypeError:
+        raise ModelError(f"states must be numbers, text or truth values, got {named!r}") from None
+    if len(named) != s or distinct != s:
+        raise ModelError(f"need {s} distinct states, got {named!r}")
+    return named

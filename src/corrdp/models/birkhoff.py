@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 _CHUNK = 2**20  # numbers of a stack that are compared at a time
+_VANISHED = 1e-140  # a positive entry of a product that is smaller may have lost its digits
 
 
 def row_log_ratio_spread(kernel: np.ndarray) -> np.ndarray:
@@ -34,6 +35,27 @@ def row_log_ratio_spread(kernel: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         spread = np.where(both.any(axis=-1), top - bottom, 0.0)
     return np.where(one.any(axis=-1), np.inf, spread)
+
+
+def multiply(left: np.ndarray | None, right: np.ndarray) -> np.ndarray | None:
+    """Product of non-negative matrices, each row scaled to a largest entry of one. O(s^3).
+
+    Row scales change no distance. None where a possible entry comes out so small that it may have
+    underflowed on the way: a zero must mean impossible. None times anything is None.
+
+    Examples
+    --------
+    >>> multiply(np.array([[.5, .5], [0, 1]]), np.array([[.2, .8], [0, 1]])).round(4).tolist()
+    [[0.1111, 1.0], [0.0, 1.0]]
+    >>> multiply(np.array([[1e-90, 1], [0, 1]]), np.array([[1e-90, 1], [0, 1]])) is None
+    True
+    """
+    if left is None:
+        return None
+    product = left @ right
+    product /= np.maximum(product.max(axis=-1, keepdims=True), np.finfo(float).tiny)
+    possible = ((left > 0).astype(float) @ (right > 0).astype(float)) > 0
+    return None if (product[possible] < _VANISHED).any() else product
 
 
 def diameter(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:

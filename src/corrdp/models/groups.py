@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_items, check_kind, check_whole
 from corrdp.errors import ModelError
-from corrdp.models.base import Model
+from corrdp.models.base import LONGEST, Model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,10 +42,11 @@ class Groups(Model):
         if (self.m is None) == (self.labels is None):
             raise ModelError("give Groups either m or labels=[...], not both or neither")
         if self.labels is None:
-            if isinstance(self.m, bool) or not isinstance(self.m, int) or self.m < 1:
-                raise ModelError(f"m must be a positive whole number, got {self.m!r}")
+            object.__setattr__(self, "m", check_whole("m", self.m, most=LONGEST, error=ModelError))
             return
-        labels = tuple(self.labels)
+        labels = check_items("labels", self.labels, error=ModelError)
+        for label in labels:
+            check_kind("a label", label, Hashable, "a number or text", error=ModelError)
         if not labels:
             raise ModelError("labels is empty: give the block of each record")
         object.__setattr__(self, "labels", labels)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_items, check_kind, check_number
 from corrdp.errors import InputError, ModelError
 from corrdp.models.base import Model
 
@@ -28,7 +29,15 @@ class JointTable(Model):
     law: Mapping[tuple[Any, ...], float]
 
     def __post_init__(self) -> None:
-        law = {tuple(k): float(p) for k, p in dict(self.law).items()}
+        given = check_kind(
+            "the table", self.law, Mapping, "{(x_1, .., x_n): probability}", error=ModelError
+        )
+        law = {
+            check_items("an outcome", k, error=ModelError): check_number(
+                f"probability of {k!r}", p, error=ModelError
+            )
+            for k, p in given.items()
+        }
         if not law:
             raise ModelError("the table is empty: give {(x_1, .., x_n): probability}")
         lengths = {len(k) for k in law}

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import math
 
+from corrdp._checks import check_items
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.partial.calibrating import NoiseScale, least_noise
 from corrdp.partial.deltas import GAUSSIAN, ONCE, NaturalNoise, attacker
 from corrdp.partial.gaussians import exact_gaussian
-from corrdp.partial.knowledge import Knowledge, Noise, check_delta, check_knowledge
+from corrdp.partial.knowledge import (
+    Knowledge,
+    Noise,
+    check_delta,
+    check_knowledge,
+    check_number,
+)
 from corrdp.results import Certificate
 
 _SET_ASIDE = 1e-3  # of delta, for cells in which more records than thought are fixed
@@ -54,7 +61,11 @@ def noise_over(
     5.6
     """
     level, goal = check_positive("epsilon", epsilon), check_delta(delta)
-    known, (low, high) = check_knowledge(knowledge), between
+    known = check_knowledge(knowledge)
+    ends = [check_number("between", end) for end in check_items("between", between)]
+    if len(ends) != 2:
+        raise InputError(f"between holds two biases in rising order, got {between!r}")
+    low, high = ends
     if not 0 <= low <= high <= 1:
         raise InputError(f"between holds two biases in rising order, got {between!r}")
     plain = exact_gaussian(level, goal).noise

@@ -68,7 +68,8 @@ class NoisyCount:
             raise InputError(f"value is a noisy count, a whole number, got {self.value!r}")
         check_whole("n", self.n, 1)
         level = check_positive("epsilon", check_number("epsilon", self.epsilon))
-        scale = check_positive("scale", self.scale or 1 / level)
+        given = check_number("scale", self.scale)
+        scale = check_positive("scale", given or 1 / level)
         if scale < (1 - 1e-12) / level:
             raise InputError(
                 f"scale {scale:g} is less than 1/epsilon = {1 / level:g}: that costs more"

@@ -12,6 +12,7 @@ from corrdp.encoding import encode
 from corrdp.errors import InputError
 from corrdp.metric.curves import check_level
 
+MOST_NUMBER = 10**18  # of records, that anybody has
 MOST_RECORDS = 10**10  # probabilities of 10 million numbers of ones
 
 
@@ -24,6 +25,8 @@ def check_whole(name: str, value: Any, least: int) -> int:
         raise InputError(f"{name} is a number of records, a whole number, got {value!r}{hint}")
     if value < least:
         raise InputError(f"{name} must be at least {least}, got {value}")
+    if value > MOST_NUMBER:
+        raise InputError(f"{name} must be at most {MOST_NUMBER:.0e}, got {value}")
     return int(value)
 
 
@@ -80,7 +83,10 @@ class Knowledge:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Knowledge:
         """Inverse of :meth:`to_dict`."""
-        return cls(data["n"], data["known"])
+        try:
+            return cls(data["n"], data["known"])
+        except (TypeError, KeyError, IndexError):
+            raise InputError(f'knowledge is {{"n": .., "known": ..}}, got {data!r}') from None
 
 
 def check_knowledge(knowledge: Any) -> Knowledge:
@@ -193,5 +199,5 @@ def check_number(name: str, value: Any) -> float:
         if isinstance(value, str | bytes):
             raise TypeError
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a number, got {value!r}") from None

@@ -9,8 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from corrdp._checks import check_items
 from corrdp.errors import InputError
-from corrdp.partial.knowledge import Knowledge, check_bias
+from corrdp.partial.knowledge import Knowledge, check_bias, check_number
 from corrdp.partial.lattice import LatticePair, odds_pair
 from corrdp.partial.weights import log_binomial
 
@@ -39,8 +40,8 @@ class Mixture:
     weights: Sequence[float]
 
     def __post_init__(self) -> None:
-        biases = tuple(check_bias(p) for p in self.biases)
-        weights = tuple(float(w) for w in self.weights)
+        biases = tuple(check_bias(p) for p in check_items("biases", self.biases))
+        weights = tuple(check_number("weights", w) for w in check_items("weights", self.weights))
         if not biases or len(biases) != len(weights):
             raise InputError(f"{len(biases)} biases have {len(weights)} weights: give one each")
         if not all(w > 0 for w in weights) or abs(math.fsum(weights) - 1) > 1e-9:

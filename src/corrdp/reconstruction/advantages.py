@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp.errors import InputError
 from corrdp.metric.tradeoff import curve_of
 from corrdp.reconstruction.exact import INDEPENDENT, channel_of, check_channel
 from corrdp.reconstruction.promises import promise_of, raised
@@ -55,9 +56,12 @@ def advantage(guarantee: Any) -> Advantage:
     (0.300489, (0, 1))
     """
     certificate = Certificate("total variation", _REFERENCE, (INDEPENDENT,))
-    if callable(getattr(guarantee, "channel", None)) or np.ndim(guarantee) == 2:
+    rows = isinstance(guarantee, list | tuple | np.ndarray)
+    if rows or callable(getattr(guarantee, "channel", None)):
         channel = channel_of(guarantee)
         assert channel is not None
+        if channel.ndim != 2 or not channel.size:
+            raise InputError(f"a channel is records x outputs, got shape {channel.shape}")
         law = check_channel(channel, Threat(np.full(len(channel), 1 / len(channel))))
         value, pair = _farthest(law)
         return Advantage(value, "exact", certificate, _THREAT, pair)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
+from corrdp._checks import check_choice, check_items, shown
 from corrdp.errors import InfeasibleError, InputError
 from corrdp.guarantees import GDP, Approximate, Guarantee
 from corrdp.mechanisms.base import check_positive
@@ -212,24 +213,26 @@ def calibrate_risk(
     >>> round(calibrate_risk(lambda e: GRR(100, e), .1, uniform, between=(.01, 20)).value, 6)
     2.504379
     """
-    if measure not in ("rad", "rero"):
-        raise InputError(f'measure must be "rad" or "rero", got {measure!r}')
+    check_choice("measure", measure, ("rad", "rero"))
     check_threat(threat)
-    low, high = (check_positive("between", end) for end in between)
-    if not low < high:
+    if not callable(family):
+        raise InputError(f"family must be a function of the parameter, got {shown(family)}")
+    ends = [check_positive("between", end) for end in check_items("between", between)]
+    if len(ends) != 2 or not ends[0] < ends[1]:
         raise InputError(f"between must be two numbers in rising order, got {between!r}")
+    low, high = ends
     goal = check_positive("target", target)
 
     def risk(value: float) -> Any:
         return _risk_of(family(value), threat, measure)
 
-    ends = float(risk(low)), float(risk(high))
-    if not min(ends) <= goal < max(ends):
+    risks = float(risk(low)), float(risk(high))
+    if not min(risks) <= goal < max(risks):
         raise InfeasibleError(
-            f"the risk runs from {ends[0]:.6g} at {low:g} to {ends[1]:.6g} at {high:g}, and the "
+            f"the risk runs from {risks[0]:.6g} at {low:g} to {risks[1]:.6g} at {high:g}, and the "
             f"target is {goal:.6g}; ask for a target in between, or search elsewhere"
         )
-    keeps, breaks = (low, high) if ends[0] <= goal else (high, low)
+    keeps, breaks = (low, high) if risks[0] <= goal else (high, low)
     value = _boundary(lambda v: float(risk(v)), goal, keeps, breaks)
     found = risk(value)
     return RiskCalibration(

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.scopes import Adversary, pure
 from corrdp.errors import InputError, NotApplicableError
@@ -218,7 +219,7 @@ def _check_model(model: Any) -> Model:
 def _check_known(
     model: Model, target: int | None, known: Mapping[int, Any] | None
 ) -> dict[int, Any]:
-    facts = dict(known or {})
+    facts = {} if known is None else dict(check_kind("known", known, Mapping, "{record: value}"))
     n = model.length
     if target is None:
         if facts or n is not None:

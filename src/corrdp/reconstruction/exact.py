@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_array
 from corrdp.errors import InputError
 from corrdp.reconstruction.results import Attack, Rad
 from corrdp.reconstruction.threats import Threat, check_threat
@@ -124,12 +125,7 @@ def channel_of(mechanism: Any) -> np.ndarray | None:
         getattr(mechanism, "logpmf", None)
     ):
         return None
-    try:
-        return np.array(mechanism, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"cannot use {mechanism!r}: expected a mechanism, or an array with one row per record"
-        ) from None
+    return check_array("the mechanism, or its channel with one row per record,", mechanism)
 
 
 def check_channel(channel: np.ndarray, threat: Threat) -> np.ndarray:

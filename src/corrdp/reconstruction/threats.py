@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._checks import check_array, check_items, check_number
 from corrdp.errors import InputError
 
 Loss = Literal["identity"] | np.ndarray | Sequence[Sequence[float]] | Callable[[int, int], float]
@@ -60,7 +60,7 @@ class Threat:
         object.__setattr__(self, "eta", _check_eta(self.eta))
         object.__setattr__(self, "loss", _check_loss(self.loss, len(self.prior)))
         if self.aux is not None:
-            labels = tuple(self.aux)
+            labels = check_items("aux", self.aux)
             if len(labels) != len(self.prior):
                 raise InputError(
                     f"aux needs one label per record: {len(self.prior)} records, {len(labels)} "
@@ -266,10 +266,7 @@ def check_threat(threat: Any) -> Threat:
 
 
 def _check_prior(prior: Any) -> np.ndarray:
-    try:
-        law = np.array(prior, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"prior must be probabilities, one per record: {error}") from None
+    law = check_array("prior", prior)
     if law.ndim != 1 or not law.size:
         raise InputError(f"prior must be one probability per record, got shape {law.shape}")
     bad = np.flatnonzero(~np.isfinite(law) | (law < 0))
@@ -286,13 +283,7 @@ def _check_prior(prior: Any) -> np.ndarray:
 
 
 def _check_eta(eta: Any) -> float:
-    try:
-        number = float(eta)
-    except (TypeError, ValueError):
-        raise InputError(f"eta must be a number >= 0, got {eta!r}") from None
-    if math.isnan(number) or number < 0:
-        raise InputError(f"eta is the largest loss that counts as a success, >= 0; got {number}")
-    return number
+    return check_number("eta, the largest loss that counts as a success,", eta, least=0)
 
 
 def _check_loss(loss: Any, m: int) -> Any:
@@ -304,10 +295,7 @@ def _check_loss(loss: Any, m: int) -> Any:
         return loss
     if callable(loss):
         loss = [[loss(x, g) for g in range(m)] for x in range(m)]
-    try:
-        matrix = np.array(loss, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"loss must be numbers: {error}") from None
+    matrix = check_array("loss", loss)
     if matrix.shape != (m, m):
         raise InputError(
             f"loss must be {m} x {m}, one row per record and one column per guess; got shape "

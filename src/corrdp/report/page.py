@@ -11,11 +11,18 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from corrdp._files import write_files
+from corrdp.calibration.adequate import NOT_CONSIDERED
 from corrdp.errors import InputError
 from corrdp.levels import check_told_levels
 from corrdp.report.figures import draw_noise
 from corrdp.report.html import figure, listing, paragraph, table
-from corrdp.report.sections import bounds_section, model_section, records_section
+from corrdp.report.sections import (
+    adequacy_section,
+    bounds_section,
+    model_section,
+    records_section,
+)
 from corrdp.report.sheet import page
 from corrdp.report.words import (
     MODEL_KINDS,
@@ -28,7 +35,6 @@ from corrdp.report.words import (
     protects,
     public_assumptions,
 )
-from corrdp.report.writing import write_files
 from corrdp.results import Calibration, Leakage, Release
 
 
@@ -73,13 +79,14 @@ def render_report(
     if calibration.leakage.digest and calibration.leakage.digest != model.digest:
         raise InputError("this result was made with another model: its digest differs")
     if public:
-        check_told_levels(model, calibration.epsilon, calibration.target, calibration.leakage.value)
+        check_told_levels(model, calibration.epsilon, calibration.target, calibration.worst_leakage)
     story = _Story(release, calibration, model, _all_bounds(calibration), public)
     title = in_words(calibration.query)
     parts = [
         f"<h1>{escape(title[0].upper() + title[1:])}</h1>",
         story.answer(),
         story.levels(),
+        adequacy_section(calibration.adequacy, calibration.confidence, public=public),
         story.dependence(),
         story.per_record(),
         story.bounds(),
@@ -91,6 +98,17 @@ def render_report(
     return page(f"corrdp: {title}", "\n".join(part for part in parts if part))
 
 
+def _asked(calibration: Calibration) -> str:
+    """The further arguments of ``calibrate`` that made a promise from a fit."""
+    adequacy = calibration.adequacy
+    if adequacy is None:
+        return ""
+    said = f", confidence={calibration.confidence!r}"
+    if adequacy.accepted:
+        said += f", accept={adequacy.accepted!r}"
+    return said if adequacy.note != NOT_CONSIDERED else f"{said}, robust=False"
+
+
 def _again(release: Release, model: Any) -> Calibration:
     """The calibration behind a release that was read from a file."""
     from corrdp.queries import query_from_dict
@@ -98,8 +116,9 @@ def _again(release: Release, model: Any) -> Calibration:
     if release.digest != model.digest:
         raise InputError("this release was made with another model: its digest differs")
     query = query_from_dict(release.query)
-    proof = _compare(model, query, release.epsilon, release.scope)
-    return Calibration(release.target, release.epsilon, proof, query, model)
+    proof = _compare(model, query, release.epsilon, release.scope, release.confidence)
+    told = release.confidence, release.adequacy
+    return Calibration(release.target, release.epsilon, proof, query, model, *told)
 
 
 def _all_bounds(calibration: Calibration) -> Leakage:
@@ -107,18 +126,21 @@ def _all_bounds(calibration: Calibration) -> Leakage:
     proof = calibration.leakage
     if len(proof.candidates) > 1:
         return proof
-    return _compare(calibration.model, calibration.query, calibration.epsilon, proof.scope)
+    cal = calibration
+    return _compare(cal.model, cal.query, cal.epsilon, proof.scope, cal.confidence)
 
 
-def _compare(model: Any, query: Any, epsilon: float, scope: str) -> Leakage:
+def _compare(
+    model: Any, query: Any, epsilon: float, scope: str, confidence: float | None
+) -> Leakage:
     """Every bound within the scope of a promise."""
     from corrdp.bounds.dispatch import leakage
     from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM
     from corrdp.calibration import guarantee_of
 
     if scope in (EVERY_MECHANISM, EACH_RECORD):
-        return leakage(model, guarantee_of(model, query, epsilon))
-    return leakage(model, epsilon, query=query)
+        return leakage(model, guarantee_of(model, query, epsilon), confidence=confidence)
+    return leakage(model, epsilon, query=query, confidence=confidence)
 
 
 @dataclass(frozen=True)
@@ -230,7 +252,7 @@ class _Story:
             return "".join([*parts, paragraph(text)])
         call = (
             f"corrdp.calibrate(corrdp.load_model('model.json'), epsilon={cal.epsilon!r}, "
-            f"query=corrdp.{cal.query!r}, method={proof.certificate.name!r})"
+            f"query=corrdp.{cal.query!r}, method={proof.certificate.name!r}{_asked(cal)})"
         )
         parts += [
             paragraph(f"In Python, the following must give a target of at most {cal.target:.9g}:"),

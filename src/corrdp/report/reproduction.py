@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from corrdp import __version__
+from corrdp._files import write_files
 from corrdp.encoding import SCHEMA
 from corrdp.experiments.base import Result
 from corrdp.experiments.catalogue import load
 from corrdp.report.html import figure, listing, paragraph, table
 from corrdp.report.sheet import page
-from corrdp.report.writing import write_files
 
 _MOST_ROWS = 60
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from corrdp.models.chains.alternatives import MIN_SEEN
 from corrdp.report.dependence import shown
 from corrdp.report.figures import draw_candidates, draw_per_record
 from corrdp.report.html import figure, paragraph, table
 from corrdp.report.words import FIT_NOTE
 from corrdp.results import Leakage
+from corrdp.results.adequacy import CLOSE, Adequacy
 
 
 def model_section(model: Any) -> str:
@@ -23,6 +25,59 @@ def model_section(model: Any) -> str:
     if model.fitted is not None:
         parts.append(paragraph(FIT_NOTE))
     return "".join(parts)
+
+
+def adequacy_section(adequacy: Adequacy | None, confidence: float | None, *, public: bool) -> str:
+    """How the promise fares under richer models, next to the number; in red where that matters."""
+    if adequacy is None:
+        return ""
+    shown = adequacy.public if public else adequacy
+    kind = "against" if adequacy.against else ""
+    parts = [paragraph(text, kind) for text in map(_sentence, shown.lines)]
+    if not parts:
+        parts.append(
+            paragraph(_sentence(adequacy.note or "no richer model can be fitted"), "quiet")
+        )
+    parts.append(paragraph(_sentence(in_words_of(confidence)), "quiet"))
+    if public or not adequacy.alternatives:
+        return "".join(parts)
+    head = ("richer model", "epsilon", "noise", "leaks at first", "test", "rows pooled", "by")
+    rows = [
+        (
+            (
+                a.name,
+                *("" if x is None else f"{x:.4g}" for x in (a.epsilon, a.scale, a.leakage)),
+                a.p or "not tested",
+                f"{a.pooled} of {a.rows}" if a.rows else "",
+                a.reason if a.epsilon is None else by_words(a.confidence),
+            ),
+            a.rejected and not adequacy.is_close(a),
+        )
+        for a in adequacy.alternatives
+    ]
+    told = (
+        f"By the chosen model alone epsilon would be {adequacy.epsilon:.4g}; the fourth column is "
+        f"what that leaks under each richer model. Up to {CLOSE:.0%} more counts as the same. A "
+        f"row seen fewer than {MIN_SEEN} times is taken from the chosen model. P-values are "
+        "corrected for being asked together (Holm); they alone decide nothing."
+    )
+    return "".join([*parts, table(head, rows), paragraph(told, "quiet")])
+
+
+def by_words(confidence: float | None) -> str:
+    """By which numbers of a richer model it was priced."""
+    return "its fitted numbers" if confidence is None else f"its {confidence:g} region"
+
+
+def in_words_of(confidence: float | None) -> str:
+    """How sure of a fitted model a promise is."""
+    if confidence is None:
+        return "the fitted numbers are taken as exact: no confidence region"
+    return f"for every kernel that the data allow at joint confidence {confidence:g}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def records_section(leak: Leakage) -> str:

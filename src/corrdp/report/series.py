@@ -5,7 +5,12 @@ from __future__ import annotations
 from html import escape
 
 from corrdp.report.html import listing, paragraph, table
-from corrdp.report.sections import bounds_section, model_section, records_section
+from corrdp.report.sections import (
+    adequacy_section,
+    bounds_section,
+    model_section,
+    records_section,
+)
 from corrdp.report.sheet import page
 from corrdp.report.words import does_not_protect, promise, protects
 from corrdp.results.series import SeriesCalibration
@@ -22,6 +27,7 @@ def render_series(calibration: SeriesCalibration) -> str:
     parts = [
         "<h1>A published series, each record by randomized response</h1>",
         f'<p class="promise">{escape(promise(calibration.epsilon, calibration.target))}</p>',
+        adequacy_section(calibration.adequacy, calibration.confidence, public=False),
         _mechanism(calibration),
         model_section(model),
         records_section(leak),

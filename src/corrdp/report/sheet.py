@@ -19,6 +19,7 @@ li{margin:.2rem 0}
 .answer{font-size:2.4rem;font-weight:650;line-height:1.15;color:var(--accent);margin:.6rem 0 0;
  overflow-wrap:anywhere}
 .quiet{color:var(--muted);font-size:.9rem}
+.against{color:var(--alarm);font-weight:600}
 .promise{border-left:4px solid var(--accent);padding:.2rem 0 .2rem .8rem;margin:1rem 0}
 figure{margin:.8rem 0}
 figure svg{width:100%;height:auto;max-width:34rem;display:block}

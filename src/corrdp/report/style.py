@@ -16,6 +16,7 @@ RULE = "#c9d1d9"
 ACCENT = "#1763a6"
 SOFT = "#a9cce6"
 WARM = "#c2571a"
+ALARM = "#b3141d"
 
 # the same roles on a dark background; the report swaps them through CSS variables
 DARK = {
@@ -26,6 +27,7 @@ DARK = {
     ACCENT: "#62b0f0",
     SOFT: "#2d5878",
     WARM: "#f0915a",
+    ALARM: "#ff7b7b",
 }
 VARIABLE = {
     PAPER: "--paper",
@@ -35,6 +37,7 @@ VARIABLE = {
     ACCENT: "--accent",
     SOFT: "--soft",
     WARM: "--warm",
+    ALARM: "--alarm",
 }
 
 

@@ -130,8 +130,26 @@ def promise(epsilon: float, target: float, model: Any = None) -> str:
     return (
         f"This release has DP level epsilon = {epsilon:.6g} and BDP level {target:.6g}: even "
         "counting what records tell about each other, it changes the odds that anyone gives "
-        f"to two values{where} of a single record by a factor of at most {factor:,.3g}."
+        f"to two values{where} of a single record by a factor of at most {factor:,.3g}. To a "
+        f"question about it, {believed(target)}."
     )
+
+
+def believed(target: float) -> str:
+    """What a BDP level means for a person: from a prior of 1/2 to ``e^B / (1 + e^B)`` at most.
+
+    where B is the level.
+
+    Examples
+    --------
+    >>> believed(1.0)
+    'who thought 50 % before thinks at most 73 % after'
+    >>> believed(8.0)
+    'who thought 50 % before thinks at most 99.966 % after'
+    """
+    rest = 100.0 / (1.0 + math.exp(min(target, 700.0)))  # what is left of certainty, in percent
+    digits = 0 if rest >= 1 else 1 - math.floor(math.log10(rest)) if rest > 1e-9 else 9
+    return f"who thought 50 % before thinks at most {100.0 - rest:.{digits}f} % after"
 
 
 def number(value: float, scale: float, grid: float) -> str:
@@ -166,10 +184,17 @@ def public_assumptions(model: Any, texts: Iterable[str]) -> list[str]:
 
 def public_release(release: Release, model: Any) -> Release:
     """A release that can be handed out: no fitted numbers, no digest, levels that are coarse."""
-    check_told_levels(model, release.epsilon, release.target, release.leakage)
+    check_told_levels(model, release.epsilon, release.target, release.worst_leakage)
     said = tuple(public_assumptions(model, release.assumptions))
     proof = replace(
         release.certificate,
         assumptions=tuple(public_assumptions(model, release.certificate.assumptions)),
     )
-    return replace(release, digest="", assumptions=said, certificate=proof, leakage=release.target)
+    return replace(
+        release,
+        digest="",
+        assumptions=said,
+        certificate=proof,
+        leakage=release.target,
+        adequacy=None if release.adequacy is None else release.adequacy.public,
+    )

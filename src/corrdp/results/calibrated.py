@@ -6,6 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp.results.adequacy import (
+    Adequacy,
+    judged_from_dict,
+    judged_to_dict,
+    model_lines,
+    model_notes,
+    worst_leakage,
+)
 from corrdp.results.leaks import Leakage, axes_or_pyplot
 from corrdp.results.released import Release
 
@@ -30,6 +38,11 @@ class Calibration:
         The proof that ``epsilon`` keeps the target.
     query : Query
     model : Model
+    confidence : float or None
+        For every law that the data of the fit allow at this joint level; None for the model as
+        it is.
+    adequacy : Adequacy or None
+        How the promise fares under richer models than a fitted one.
     """
 
     target: float
@@ -37,6 +50,8 @@ class Calibration:
     leakage: Leakage
     query: Any
     model: Any
+    confidence: float | None = None
+    adequacy: Adequacy | None = None
 
     def __float__(self) -> float:
         return float(self.epsilon)
@@ -87,13 +102,20 @@ class Calibration:
             f"{self.leakage.certificate.name})",
             f"  scope        {self.leakage.scope}",
             f"  model        {self.leakage.model}",
+            *model_lines(self.adequacy),
         ]
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Everything the promise rests on: the certificate's assumptions and the query's."""
-        return self.leakage.certificate.assumptions + tuple(self.query.assumptions)
+        """What the promise rests on: by the certificate, the query, and the choice of a model."""
+        said = self.leakage.certificate.assumptions + tuple(self.query.assumptions)
+        return said + model_notes(self.adequacy)
+
+    @property
+    def worst_leakage(self) -> float:
+        """The largest leakage over the model and its alternatives; at most the target."""
+        return worst_leakage(self.adequacy, self.epsilon, self.target, self.leakage.value)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, the model included."""
@@ -107,6 +129,7 @@ class Calibration:
             "leakage": self.leakage.to_dict(),
             "query": self.query.to_dict(),
             "model": self.model.to_dict(),
+            **judged_to_dict(self),
         }
 
     @classmethod
@@ -122,6 +145,7 @@ class Calibration:
             Leakage.from_dict(data["leakage"]),
             query_from_dict(data["query"]),
             model_from_dict(data["model"]),
+            **judged_from_dict(data),
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:

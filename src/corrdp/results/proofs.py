@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from corrdp._checks import check_number
 from corrdp.encoding import decode_number, encode
 
 Kind = Literal["exact", "upper bound", "lower bound", "estimate"]
@@ -120,7 +121,7 @@ class Metric:
 
     def at(self, x: float, x2: float) -> float:
         """Leakage between two values of one record."""
-        distance = abs(float(x) - float(x2))
+        distance = abs(check_number("x", x) - check_number("x2", x2))
         if distance == 0.0:
             return 0.0
         return max(min(top, slope * distance + self.rounding) for slope, top in self.pieces)

@@ -6,6 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp.results.adequacy import (
+    Adequacy,
+    judged_from_dict,
+    judged_to_dict,
+    model_lines,
+    worst_leakage,
+)
 from corrdp.results.proofs import Certificate
 
 
@@ -40,6 +47,10 @@ class Release:
         Number of its line in a ledger, where it was charged to one.
     charge_hash : str
         The hash of that line: it shows later whether the ledger is still the same.
+    confidence : float or None
+        Whether the promise holds for every law that the data of the fit allow at this level.
+    adequacy : Adequacy or None
+        How the promise fares under richer models than a fitted one.
     """
 
     value: Any
@@ -59,6 +70,13 @@ class Release:
     made: str = ""
     charge: int | None = None
     charge_hash: str = ""
+    confidence: float | None = None
+    adequacy: Adequacy | None = None
+
+    @property
+    def worst_leakage(self) -> float:
+        """The largest leakage over the model and its alternatives; at most the target."""
+        return worst_leakage(self.adequacy, self.epsilon, self.target, self.leakage)
 
     def __float__(self) -> float:
         return float(self.value)
@@ -89,6 +107,7 @@ class Release:
             f"  noise        discrete Laplace of scale {self.scale:.6g}",
             f"  scope        {self.scope}",
             f"  model        {self.model}",
+            *model_lines(self.adequacy),
         ]
         if self.charge is not None:
             lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
@@ -96,9 +115,10 @@ class Release:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        data = {"corrdp": SCHEMA, "result": "release", **encode(vars(self))}
+        plain = {k: v for k, v in vars(self).items() if k not in ("confidence", "adequacy")}
+        data = {"corrdp": SCHEMA, "result": "release", **encode(plain)}
         data["certificate"] = self.certificate.to_dict()
-        return data
+        return data | judged_to_dict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Release:
@@ -109,4 +129,4 @@ class Release:
         fields["assumptions"] = tuple(fields["assumptions"])
         for name in ("epsilon", "target", "leakage", "scale", "grid"):
             fields[name] = float(fields[name])
-        return cls(**fields)
+        return cls(**(fields | judged_from_dict(data)))

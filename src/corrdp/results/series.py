@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp.results.adequacy import (
+    Adequacy,
+    judged_from_dict,
+    judged_to_dict,
+    model_lines,
+    model_notes,
+)
 from corrdp.results.leaks import Leakage
 from corrdp.results.proofs import Certificate
 
@@ -32,6 +39,11 @@ class SeriesCalibration:
         The proof that the published series keeps the target.
     query : Series
     model : MarkovChain
+    confidence : float or None
+        For every law that the data of the fit allow at this joint level; None for the model as
+        it is.
+    adequacy : Adequacy or None
+        How the promise fares under that region and under richer models than a fitted one.
     """
 
     target: float
@@ -40,6 +52,8 @@ class SeriesCalibration:
     leakage: Leakage
     query: Any
     model: Any
+    confidence: float | None = None
+    adequacy: Adequacy | None = None
 
     def __float__(self) -> float:
         return self.epsilon
@@ -56,8 +70,9 @@ class SeriesCalibration:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Everything the promise rests on: the certificate's assumptions and the query's."""
-        return self.leakage.certificate.assumptions + tuple(self.query.assumptions)
+        """What the promise rests on: by the certificate, the query, and the choice of a model."""
+        said = self.leakage.certificate.assumptions + tuple(self.query.assumptions)
+        return said + model_notes(self.adequacy)
 
     def release(self, data: Any, *, state: str | None = None) -> Sanitized:
         """Sanitize a series. See :func:`corrdp.sanitizing.sanitize`."""
@@ -74,6 +89,7 @@ class SeriesCalibration:
             f"{self.leakage.certificate.name})",
             f"  scope        {self.leakage.scope}",
             f"  model        {self.leakage.model}",
+            *model_lines(self.adequacy),
         ]
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
 
@@ -88,6 +104,7 @@ class SeriesCalibration:
             "leakage": self.leakage.to_dict(),
             "query": self.query.to_dict(),
             "model": self.model.to_dict(),
+            **judged_to_dict(self),
         }
 
     @classmethod
@@ -104,6 +121,7 @@ class SeriesCalibration:
             Leakage.from_dict(data["leakage"]),
             query_from_dict(data["query"]),
             model_from_dict(data["model"]),
+            **judged_from_dict(data),
         )
 
 
@@ -134,6 +152,8 @@ class Sanitized:
         When, in UTC.
     charge, charge_hash : int and str, or None
         The charge in a ledger that paid for it, if one did.
+    confidence, adequacy
+        As in :class:`SeriesCalibration`.
     """
 
     values: Sequence[Any]
@@ -150,6 +170,8 @@ class Sanitized:
     made: str = ""
     charge: int | None = None
     charge_hash: str | None = None
+    confidence: float | None = None
+    adequacy: Adequacy | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -185,6 +207,7 @@ class Sanitized:
             f"{self.leakage:.9g})",
             f"  scope        {self.scope}",
             f"  model        {self.model}",
+            *model_lines(self.adequacy),
         ]
         if self.charge is not None:
             lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
@@ -192,10 +215,11 @@ class Sanitized:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, the reports included."""
-        data = {"corrdp": SCHEMA, "result": "sanitized series", **encode(vars(self))}
+        plain = {k: v for k, v in vars(self).items() if k not in ("confidence", "adequacy")}
+        data = {"corrdp": SCHEMA, "result": "sanitized series", **encode(plain)}
         data["certificate"] = self.certificate.to_dict()
         data["mechanism"] = mechanism_to_dict(self.mechanism)
-        return data
+        return data | judged_to_dict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Sanitized:
@@ -208,7 +232,7 @@ class Sanitized:
             fields[name] = tuple(fields[name])
         for name in ("target", "leakage"):
             fields[name] = float(fields[name])
-        return cls(**fields)
+        return cls(**(fields | judged_from_dict(data)))
 
 
 def mechanism_to_dict(mechanism: BinaryResponse | GRR) -> dict[str, Any]:

@@ -74,9 +74,9 @@ def count_triples(
     ([[1, 1], [0, 1]], [[0, 1, 1, 1]], 1)
     """
     orders, groups, rows, pace = rows_in_order(table, state, order_by, group, reading)
-    first, last = _ends(table, rows) if orders else (None, None)
+    first, last = ends_of(table, rows) if orders else (None, None)
     check_years(table.path, pace, first)
-    middle = _middle(first, last)
+    middle = middle_of(first, last)
     found = table.collect(_walk(rows, pace, list(groups), middle).limit(MAX_RUNS + 1))
     check_number_of_runs(found.num_rows)
     if not found.num_rows:
@@ -110,13 +110,13 @@ def rows_in_order(
     return orders, groups, rows, pace
 
 
-def _ends(table: Table, rows: Any) -> tuple[Any, Any]:
+def ends_of(table: Table, rows: Any) -> tuple[Any, Any]:
     """The first and the last place in time."""
     ends = table.collect(rows.aggregate(first=rows["major"].min(), last=rows["major"].max()))
     return ends["first"][0].as_py(), ends["last"][0].as_py()
 
 
-def _middle(first: Any, last: Any) -> float | None:
+def middle_of(first: Any, last: Any) -> float | None:
     """Midway between the first and the last place in time, where these are finite."""
     if isinstance(first, int):
         return (first + last) // 2
@@ -149,6 +149,15 @@ def _plain(value: Any, text: str) -> Any:
     )
 
 
+def later_half(rows: Any, window: Any, middle: float | None) -> Any:
+    """Whether a row lies in the later half, as an expression: beyond the middle of time, or, where
+    there is none, in the second half of its sequence's rows."""
+    import ibis
+
+    # comparing with a number costs next to nothing, a second window function a tenth of the pass
+    return ibis.ntile(2).over(window) == 1 if middle is None else rows["major"] > middle
+
+
 def _walk(rows: Any, pace: Pace, groups: list[str], middle: float | None) -> Any:
     """One window pass and one aggregation: every triple with its number and its checks."""
     import ibis
@@ -159,8 +168,7 @@ def _walk(rows: Any, pace: Pace, groups: list[str], middle: float | None) -> Any
         for name in ("state", *pace.place)
         for back in (1, 2)
     }
-    # comparing with a number costs next to nothing, a second window function a tenth of the pass
-    later = ibis.ntile(2).over(window) == 1 if middle is None else rows["major"] > middle
+    later = later_half(rows, window, middle)
     walked = rows.mutate(number=ibis.row_number().over(window), later=later, **lags)
     here = [walked[name] for name in pace.place]
     before = [walked[f"{name}_1"] for name in pace.place]

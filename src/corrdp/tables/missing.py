@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from corrdp.errors import DataError
+from corrdp.queries import is_missing
 
 
 def missing_texts(missing: Iterable[str]) -> tuple[str, ...]:
@@ -38,3 +40,17 @@ def missing_numbers(texts: Iterable[str]) -> tuple[float, ...]:
         except ValueError:
             continue
     return tuple(number for number in numbers if math.isfinite(number))
+
+
+def is_absent(label: Any, texts: Iterable[str]) -> bool:
+    """Whether a plain value stands for "not recorded".
+
+    Examples
+    --------
+    >>> [is_absent(value, ("NA", "-999")) for value in ("NA", -999, None, 0, True)]
+    [True, True, True, False, False]
+    """
+    if isinstance(label, str):
+        return label in texts
+    number = isinstance(label, int | float) and not isinstance(label, bool)
+    return is_missing(label) or (number and label in missing_numbers(texts))

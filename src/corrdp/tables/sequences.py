@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError
-from corrdp.queries import MISSING_TEXT, is_missing
-from corrdp.tables.missing import missing_numbers, missing_texts
+from corrdp.queries import MISSING_TEXT
+from corrdp.tables.missing import is_absent, missing_numbers, missing_texts
 from corrdp.tables.tallies import (
     GroupCounts,
     TripleCounts,
@@ -213,10 +213,5 @@ def _code(value: Any, known: dict[Any, int], numbers: dict[Any, int], texts: Seq
             f"a state must be a truth value, a number or a text, got {value!r}"
         ) from None
     label = value.item() if isinstance(value, np.generic) else value
-    if isinstance(label, str):
-        missing = label in texts
-    else:
-        number = isinstance(label, int | float) and not isinstance(label, bool)
-        missing = is_missing(label) or (number and label in missing_numbers(texts))
-    known[value] = -1 if missing else numbers.setdefault(label, len(numbers))
+    known[value] = -1 if is_absent(label, texts) else numbers.setdefault(label, len(numbers))
     return known[value]

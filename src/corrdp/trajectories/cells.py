@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_choice, check_flag, check_kind, check_number
 from corrdp.errors import DataError, InputError
+from corrdp.mechanisms.base import check_positive
 from corrdp.trajectories.checking import rows_listed
 from corrdp.trajectories.points import Trajectories
 from corrdp.trajectories.splitting import PLACES_FROM_DATA
@@ -92,19 +94,21 @@ class Grid:
         from_data: bool = False,
     ) -> Grid:
         """Cells that are about square: at most ``metres`` wide (at mid latitude) and high."""
-        if isinstance(metres, bool) or not 0 < metres < math.inf:
-            raise InputError(f"metres must be positive, got {metres!r}")
+        check_positive("metres", metres)
         _check_box(south, west, north, east)
         width = (east - west) * math.cos(math.radians((south + north) / 2))
         rows, columns = (
-            max(1, math.ceil(side * DEGREE / metres - 1e-9)) for side in (north - south, width)
+            max(1, math.ceil(min(side * DEGREE / metres, _MOST_CELLS + 1) - 1e-9))
+            for side in (north - south, width)
         )
         return cls(south, west, north, east, rows, columns, from_data)
 
     @classmethod
     def around(cls, trajectories: Trajectories, metres: float) -> Grid:
         """A grid over the box that the points fill. It is read from the data, and says so."""
+        check_kind("trajectories", trajectories, Trajectories, "Trajectories")
         lat, lng = _coordinates(trajectories)
+        check_positive("metres", metres)
         # a box has an inside even where all points are on one line, and no point on its edge
         pad = metres / DEGREE / 2
         wide = pad / max(math.cos(math.radians(float(np.abs(lat).max()))), 1e-3)
@@ -145,8 +149,7 @@ class Grid:
         rows : array of int, optional
             Row numbers, for the message; 1, 2, .. when left out.
         """
-        if outside not in ("error", "clip"):
-            raise InputError(f'outside must be "error" or "clip", got {outside!r}')
+        check_choice("outside", outside, ("error", "clip"))
         lat, lng = np.atleast_1d(np.asarray(lat, float)), np.atleast_1d(np.asarray(lng, float))
         inside = (lat >= self.south) & (lat <= self.north) & (lng >= self.west) & (lng <= self.east)
         known = np.isfinite(lat) & np.isfinite(lng)
@@ -235,7 +238,10 @@ class Grid:
         return f"r{row}c{column}"
 
     def _known(self, code: Any) -> np.ndarray:
-        codes = np.asarray(code)
+        try:
+            codes = np.asarray(code)
+        except ValueError:  # rows of different lengths
+            codes = np.empty(0, dtype=object)
         if codes.dtype.kind not in "iu" or (codes < 0).any() or (codes >= self.size).any():
             raise InputError(f"cells are numbered 0 to {self.size - 1}, got {code!r}")
         return codes
@@ -343,6 +349,9 @@ def discretise(
     >>> [s.tolist() for s in discretise(walks, Grid(0, -1, 2, 1, 2, 1), merge_stays=True).sequences]
     [[0, 1]]
     """
+    check_kind("trajectories", trajectories, Trajectories, "Trajectories")
+    check_flag("merge_stays", merge_stays)
+    check_choice("outside", outside, ("error", "clip"))
     said = list(trajectories.preprocessing)
     if trajectories.semantic:
         if grid is not None:
@@ -353,6 +362,7 @@ def discretise(
             raise InputError(
                 "coordinates need a grid: Grid.square(south, west, north, east, metres)"
             )
+        check_kind("grid", grid, Grid, "a Grid")
         codes, size = (
             grid.cell(trajectories.lat, trajectories.lng, outside=outside, rows=trajectories.rows),
             grid.size,
@@ -384,6 +394,8 @@ def discretise(
 
 
 def _check_box(south: float, west: float, north: float, east: float) -> None:
+    for name, edge in (("south", south), ("west", west), ("north", north), ("east", east)):
+        check_number(name, edge)
     if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
         raise InputError(
             "a grid needs -90 <= south < north <= 90 and -180 <= west < east <= 180, got "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,19 +11,24 @@ from corrdp.errors import RefusedError
 from corrdp.guarantees import Pure
 from corrdp.trajectories.cells import CellSequences
 from corrdp.trajectories.local import LocalNgrams
-from corrdp.trajectories.publishing import Mechanism
+from corrdp.trajectories.publishing import Mechanism, PublishedMoves, rows_of
 from corrdp.trajectories.splitting import ENDS
 from corrdp.trajectories.trees import TreeMechanism
 
 if TYPE_CHECKING:
     from corrdp.accounting.ledger import Ledger
-    from corrdp.accounting.ledger_history import Charge
 
 
-def charge_movements(
-    ledger: Ledger, mechanism: Mechanism, cells: CellSequences, *, what: str
-) -> Charge:
-    """Charge a DP ledger for one release, before it is drawn.
+def release_movements(
+    ledger: Ledger,
+    mechanism: Mechanism,
+    cells: CellSequences,
+    sample: Callable[[], PublishedMoves],
+    *,
+    what: str,
+    counts: bool = False,
+) -> PublishedMoves:
+    """Sample one release, charge a DP ledger for it, and store what is published there.
 
     A ledger adds up epsilons for one unit: a trajectory or a user, added or removed, or replaced;
     trajectories that end by another rule are other units. A ledger of so many records takes units
@@ -34,12 +40,17 @@ def charge_movements(
     mechanism : PrefixTree, NgramTree or LocalNgrams
     cells : CellSequences
         What is released.
+    sample : callable
+        Draws the noise: :func:`corrdp.trajectories.publishing.publish` of these.
     what : str
         What is released, in words.
+    counts : bool
+        Whether the noisy counts are published instead of trajectories.
 
     Returns
     -------
-    Charge
+    PublishedMoves
+        With its charge. ``ledger.answer`` gives it again, with the rows published under "rows".
 
     Raises
     ------
@@ -53,11 +64,14 @@ def charge_movements(
     >>> from corrdp.trajectories.cells import discretise
     >>> from corrdp.trajectories.points import Trajectories
     >>> from corrdp.trajectories.prefix import PrefixTree
+    >>> from corrdp.trajectories.publishing import publish, rows_of
     >>> walks = Trajectories.from_points([1, 2], [0, 0], labels=["x", "y"], places=["x", "y"])
     >>> books = Ledger.create(os.path.join(tempfile.mkdtemp(), "walks.ledger"), budget=2)
-    >>> tree = PrefixTree(2, 1, 1.0, per_user=3)
-    >>> charge_movements(books, tree, discretise(walks), what="a tree").unit
-    'one user added or removed'
+    >>> tree, cells = PrefixTree(2, 1, 1.0, per_user=3), discretise(walks)
+    >>> done = release_movements(
+    ...     books, tree, cells, lambda: publish(tree, walks, cells), what="a tree")
+    >>> done.charge, books.unit, books.answer(1)["rows"] == rows_of(done, cells)
+    (1, 'one user added or removed', True)
     """
     if not isinstance(mechanism, TreeMechanism | LocalNgrams):
         raise RefusedError(
@@ -75,7 +89,13 @@ def charge_movements(
     unit = mechanism.ledger_unit
     if _by_trajectory(mechanism):
         unit += f" ({next((t for t in cells.preprocessing if t.startswith(ENDS)), _ONE_EACH)})"
-    return ledger.charge(Pure(mechanism.guarantee.epsilon), what=what, unit=unit)
+    return ledger.release(
+        sample,
+        Pure(mechanism.guarantee.epsilon),
+        what=what,
+        unit=unit,
+        stored=lambda done: {**done.to_dict(), "rows": rows_of(done, cells, counts=counts)},
+    )
 
 
 _ONE_EACH = "one trajectory per user"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_items
 from corrdp.errors import DataError, InputError
+
+MOST = 2**53  # whole numbers up to here are floats as well
 
 
 def check_whole(name: str, value: Any, least: int = 1) -> int:
@@ -16,6 +19,8 @@ def check_whole(name: str, value: Any, least: int = 1) -> int:
         raise InputError(f"{name} must be a whole number, got {value!r}")
     if value < least:
         raise InputError(f"{name} must be at least {least}, got {value}")
+    if value > MOST:
+        raise InputError(f"{name} must be at most {MOST}, got {value}")
     return int(value)
 
 
@@ -37,8 +42,11 @@ def check_sequences(sequences: Sequence[Any], k: int) -> list[np.ndarray]:
     corrdp.errors.DataError: sequences[1] holds the place 2; the universe is 0 to 1
     """
     checked = []
-    for i, sequence in enumerate(sequences):
-        codes = np.asarray(sequence)
+    for i, sequence in enumerate(check_items("sequences", sequences)):
+        try:
+            codes = np.asarray(sequence)
+        except ValueError:  # rows of different lengths
+            codes = np.empty((0, 0))
         if codes.ndim != 1 or not codes.size:
             raise DataError(f"sequences[{i}] is empty or no list of places; leave it out")
         if codes.dtype.kind not in "iu":
@@ -77,6 +85,8 @@ def first_of_each(users: Sequence[Any], most: int) -> np.ndarray:
     given: dict[Any, int] = {}
     keep = np.zeros(len(users), dtype=bool)
     for i, user in enumerate(users):
+        if not isinstance(user, Hashable):
+            raise InputError(f"users[{i}] is a {type(user).__name__}, no name of a user")
         given[user] = given.get(user, 0) + 1
         keep[i] = given[user] <= most
     return keep
@@ -101,9 +111,10 @@ def contributions(
                 "owner matters; say per_user, or leave users out"
             )
         return checked
-    if users is None or len(users) != len(checked):
+    owners = [] if users is None else check_items("users", users)
+    if users is None or len(owners) != len(checked):
         raise InputError(
             f"per_user={per_user} protects users: give the owner of each of the {len(checked)} "
             "trajectories as users"
         )
-    return [checked[i] for i in np.flatnonzero(first_of_each(users, per_user))]
+    return [checked[i] for i in np.flatnonzero(first_of_each(owners, per_user))]

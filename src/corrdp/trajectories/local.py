@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp.accounting.steps import Preprocessing, Step
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
@@ -94,6 +95,7 @@ class LocalNgrams:
             )
         if self.moves is None:
             return
+        check_kind("moves", self.moves, Moves, "Moves")
         if self.moves.k != self.k:
             raise InputError(f"moves is about {self.moves.k} places, distances about {self.k}")
         stuck = np.flatnonzero(~self._allowed.any(axis=1))
@@ -317,7 +319,7 @@ def _weights(distances: bytes, k: int, epsilon: float, m: int) -> np.ndarray:
 def _check_distances(distances: Any) -> np.ndarray:
     try:
         table = np.array(distances, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"distances must be a table of numbers: {error}") from None
     if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
         raise InputError(f"distances must be a square table, got shape {table.shape}")

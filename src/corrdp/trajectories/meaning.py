@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_items, check_kind, check_number
 from corrdp.errors import DataError, InputError, NotApplicableError
-from corrdp.guarantees import Pure
 from corrdp.metric.coverage import mixing_time
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.trajectories.cells import CellSequences, Grid, discretise
 from corrdp.trajectories.checking import named
+from corrdp.trajectories.contributions import check_whole
 from corrdp.trajectories.events import event_leakage, unfitted_leakage
 from corrdp.trajectories.points import Trajectories
 from corrdp.trajectories.results import Inspection, MovementFacts
@@ -83,9 +84,10 @@ def inspect_movements(
     >>> round(float(found), 3), found.event.kind, found.mixing, found.window_is_long_enough
     (0.488, 'exact', 3, True)
     """
+    check_kind("trajectories", trajectories, Trajectories, "Trajectories")
     streams = by_time_step(_placed(trajectories, grid), step, rule)
-    level = Pure(epsilon).largest
-    chosen = tuple(place_number(streams, place) for place in sensitive)
+    level = check_number("epsilon", epsilon, above=0, most=1e300)
+    chosen = tuple(place_number(streams, place) for place in check_items("sensitive", sensitive))
     reason, chain = "", None
     try:
         fitted = fit_places(streams, states, chosen)
@@ -152,9 +154,7 @@ def _placed(trajectories: Trajectories, grid: Grid | float | None) -> CellSequen
 
 
 def _whole(name: str, value: int | None) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
-    return value
+    return None if value is None else check_whole(name, value)
 
 
 def _mixing(chain: MarkovChain | None, reason: str) -> tuple[int | None, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +12,77 @@ import numpy as np
 from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
+
+SHOWN = 0.95
+"""Probability with which a path that enough walk is in a release."""
+
+
+def must_walk(scales: Sequence[float], thresholds: Sequence[int]) -> tuple[int, ...]:
+    r"""How many must walk a path of 1, 2, ... places for it to show with probability 95 %.
+
+    .. math:: \min\Big\{c :\ \prod_{j \le n} \Pr[c + Z_j \ge \theta_j] \ge .95\Big\}
+
+    where Z_j is the discrete Laplace noise of level j and theta_j its threshold: a node is kept
+    if its own noisy count and those above it, of which none is smaller before the noise, all
+    reach their thresholds. Public: it looks at no data.
+
+    Parameters
+    ----------
+    scales : sequence of float
+    thresholds : sequence of int
+
+    Examples
+    --------
+    >>> must_walk((2.0, 2.0), (15, 15))
+    (20, 21)
+    """
+
+    def shown(count: int, levels: int) -> bool:
+        chance = 1.0
+        for scale, threshold in zip(scales[:levels], thresholds[:levels], strict=True):
+            short = threshold - count
+            step = 1 / scale
+            if short >= 1:
+                chance *= math.exp(-short * step) / (1 + math.exp(-step))
+            else:
+                chance *= 1 - math.exp((short - 1) * step) / (1 + math.exp(-step))
+        return chance >= SHOWN
+
+    found = []
+    low = 0  # a longer path needs no fewer
+    for levels in range(1, len(scales) + 1):
+        high = max(low, 1)
+        while not shown(high, levels):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if shown(middle, levels) else (middle, high)
+        found.append(high)
+        low = high - 1
+    return tuple(found)
+
+
+def must_walk_in_words(kind: str, scales: Sequence[float], thresholds: Sequence[int]) -> str:
+    """:func:`must_walk` as a sentence without its stop.
+
+    Examples
+    --------
+    >>> must_walk_in_words("prefix", (2.0, 2.0), (15, 15))
+    'a path shows in 95 of 100 releases if 20 trajectories begin with its first place, 21 with its \
+first 2 places; one that fewer walk mostly stays out'
+    """
+    first, *more = must_walk(scales, thresholds)
+    if kind == "prefix":
+        begin = f"{first:,} trajectories begin with its first place"
+        rest = [f"{count:,} with its first {n} places" for n, count in enumerate(more, start=2)]
+    else:
+        begin = f"its place is visited {first:,} times"
+        rest = [f"its {n} places in a row {count:,} times" for n, count in enumerate(more, start=2)]
+    needed = ", ".join([begin, *rest])
+    return (
+        f"a path shows in {100 * SHOWN:g} of 100 releases if {needed}; one that fewer walk mostly "
+        "stays out"
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,6 +159,11 @@ class NoisyTree:
     def guarantee(self) -> Pure:
         """epsilon-DP for the unit."""
         return Pure(self.epsilon)
+
+    @property
+    def shows(self) -> str:
+        """How many must walk a path for it to show, in words."""
+        return must_walk_in_words(self.kind, self.scales, self.thresholds)
 
     @property
     def nodes(self) -> int:

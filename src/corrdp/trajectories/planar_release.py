@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_choice, check_items
 from corrdp.accounting.steps import Step
 from corrdp.errors import DataError, InputError
 from corrdp.guarantees import L1, Pure
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.planar import PlanarLaplace
+from corrdp.metric.curves import check_level
 from corrdp.metric.granularities import Event
 from corrdp.trajectories.cells import Grid
+from corrdp.trajectories.contributions import check_whole
 from corrdp.trajectories.released import ReleasedSequences
 
 _BITS = 64
@@ -82,8 +85,7 @@ class PlanarCells:
     outside: str = "error"
 
     def __post_init__(self) -> None:
-        if self.outside not in ("error", "clip"):
-            raise InputError(f'outside must be "error" or "clip", got {self.outside!r}')
+        check_choice("outside", self.outside, ("error", "clip"))
         object.__setattr__(self, "rate", check_positive("rate", self.rate))
         if not isinstance(self.grid, Grid):
             raise InputError(f"grid must be a Grid, got {self.grid!r}")
@@ -126,7 +128,8 @@ class PlanarCells:
 
     def path_epsilon(self, points: int, metres: float) -> float:
         """What tells apart two paths of so many points, each ``metres`` from its counterpart."""
-        return math.nextafter(self.rate * points * metres, math.inf)
+        many, far = check_whole("points", points), check_level("metres", metres)
+        return math.nextafter(self.rate * many * far, math.inf)
 
     def plan_steps(self) -> tuple[Step, ...]:
         """Its entry in a plan over a stream: any two places of the box, one point."""
@@ -169,7 +172,7 @@ class PlanarCells:
         return np.stack(self.grid.to_metres(lat, lng), axis=-1) * self.grid.shrinkage
 
     def _released(self, points: Sequence[Any], cells: Any) -> ReleasedSequences:
-        checked = [_check_points(i, p) for i, p in enumerate(points)]
+        checked = [_check_points(i, p) for i, p in enumerate(check_items("points", points))]
         if not checked:
             raise DataError("there are no trajectories")
         degrees = np.concatenate(checked)
@@ -302,7 +305,7 @@ def _digits() -> int:
 def _check_points(number: int, points: Any) -> np.ndarray:
     try:
         array = np.asarray(points, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"points[{number}] must be latitudes and longitudes") from None
     if array.ndim != 2 or array.shape[1] != 2 or not len(array):
         raise DataError(

@@ -74,7 +74,7 @@ class Trajectories:
                 continue
             try:
                 values = np.array(getattr(self, name), dtype=kind)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise DataError(f"{name} must be numbers: {error}") from None
             values.setflags(write=False)
             object.__setattr__(self, name, values)

@@ -101,9 +101,18 @@ class PublishedMoves:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the reader must know before using it."""
-        tree = self.result
-        single = isinstance(tree, NoisyTree) and tree.kind == "n-gram" and len(tree.levels) == 1
-        return (ONE_PLACE,) if single else ()
+        told = []
+        tree = self.result if isinstance(self.result, NoisyTree) else None
+        if not any(map(len, self.sequences)):
+            why = (
+                ""
+                if tree is None
+                else f": {tree.shows}. Take larger cells, fewer levels or more epsilon"
+            )
+            told.append(f"THE RELEASE IS EMPTY, and its budget is spent all the same{why}")
+        if tree is not None and tree.kind == "n-gram" and len(tree.levels) == 1:
+            told.append(ONE_PLACE)
+        return tuple(told)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain JSON, with what was done before and what was charged."""

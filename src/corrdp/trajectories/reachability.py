@@ -40,10 +40,20 @@ sequences[1] after point 1
     k: int
     possible: Possible
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", check_whole("k", self.k))
+        if not callable(self.possible):
+            raise InputError(
+                f"possible must be a function of two arrays of places, got {self.possible!r}"
+            )
+
     @classmethod
     def from_matrix(cls, allowed: Any) -> Moves:
         """From a (k, k) table of 0 and 1, or of booleans."""
-        table = np.asarray(allowed)
+        try:
+            table = np.asarray(allowed)
+        except ValueError:  # rows of different lengths
+            table = np.empty(0)
         if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
             raise InputError(f"allowed must be a square table, got shape {table.shape}")
         if not np.isin(table, (0, 1)).all():
@@ -72,7 +82,9 @@ sequences[1] after point 1
         [True, False]
         """
         reach = check_positive("speed", speed) * check_positive("seconds", seconds)
-        return cls(check_whole("k", k), lambda here, then: distance(here, then) <= reach)
+        if not callable(distance):
+            raise InputError(f"distance must be a function of two arrays, got {distance!r}")
+        return cls(k, lambda here, then: distance(here, then) <= reach)
 
     def table(self) -> np.ndarray:
         """All moves as a (k, k) table of booleans."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_items
 from corrdp.errors import DataError, InputError
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.source import Table, open_table
@@ -68,7 +69,7 @@ def read_trajectories(
     >>> read_trajectories(path)
     <2 trajectories of 2 users, 3 points with coordinates, not periodic>
     """
-    table = path if isinstance(path, Table) else open_table(path, missing)
+    table = path if isinstance(path, Table) else open_table(path, check_items("missing", missing))
     if not table.has_row_order:
         raise InputError("this engine keeps no order of rows: open the file with DuckDB")
     _check_separated(table)

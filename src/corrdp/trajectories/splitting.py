@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_choice, check_items
 from corrdp.errors import DataError, InputError
 from corrdp.trajectories.checking import named, rows_listed
 
@@ -39,7 +40,7 @@ def seconds(duration: str | float, name: str = "duration") -> float:
         if found is None:
             raise InputError(f"{name} {duration!r}: write a number and s, min, h or d, as in 5min")
         value = float(found[1]) * _UNITS[found[2]]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-9 <= value <= 1e15:
         raise InputError(f"{name} must be a positive length of time, got {duration!r}")
     return float(value)
 
@@ -64,12 +65,17 @@ def split_points(
     >>> split_points(["b", "a", "b"], [0, 0, 9], labels=["x", "x", "y"])["starts"].tolist()
     [0, 1, 3]
     """
-    who = np.asarray(users)
+    try:
+        who = np.asarray(users)
+    except ValueError:  # rows of different lengths
+        raise DataError("users must be one name for each point") from None
     if who.ndim != 1 or who.size == 0:
         raise DataError("there are no points: users must be a sequence with at least one")
-    if duplicates not in ("error", "first"):
-        raise InputError(f'duplicates must be "error" or "first", got {duplicates!r}')
-    user_names, codes = np.unique(who, return_inverse=True)
+    check_choice("duplicates", duplicates, ("error", "first"))
+    try:
+        user_names, codes = np.unique(who, return_inverse=True)
+    except TypeError:
+        raise DataError("users must be names of one kind: all texts, or all numbers") from None
     moments = _column("times", times, len(who))
     order = np.argsort(codes, kind="stable")
     said: list[str] = []
@@ -102,7 +108,7 @@ def split_points(
 def _column(name: str, values: Any, n: int) -> np.ndarray:
     try:
         column = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{name} must be numbers: {error}") from None
     if column.shape != (n,):
         raise DataError(f"{name} must have one entry per point ({n}), got shape {column.shape}")
@@ -116,7 +122,7 @@ def _first_of_each(codes: np.ndarray, times: np.ndarray, order: np.ndarray) -> n
 
 
 def _breaks(times: np.ndarray, split: str | float, said: list[str]) -> np.ndarray:
-    if split == "day":
+    if isinstance(split, str) and split == "day":
         said.append(f"{ENDS} the calendar day, in the time zone of the data")
         return np.diff(np.floor(times / DAY), prepend=times[0] // DAY) != 0
     longest = seconds(split, "split")
@@ -127,14 +133,14 @@ def _breaks(times: np.ndarray, split: str | float, said: list[str]) -> np.ndarra
 def _labelled(
     labels: Any, n: int, places: Sequence[Any] | None, said: list[str]
 ) -> tuple[list[str], np.ndarray]:
-    texts = np.asarray([str(label) for label in labels])
+    texts = np.asarray([str(label) for label in check_items("labels", labels)])
     if texts.shape != (n,):
         raise DataError(f"labels must have one entry per point ({n}), got shape {texts.shape}")
     found, codes = np.unique(texts, return_inverse=True)
     if places is None:
         said.append(PLACES_FROM_DATA)
         return found.tolist(), codes
-    known = [str(place) for place in places]
+    known = [str(place) for place in check_items("places", places)]
     if not known or len(set(known)) < len(known):
         raise InputError("places must be a list of distinct labels")
     number = {place: k for k, place in enumerate(known)}

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from corrdp._checks import check_choice, check_kind
 from corrdp.errors import InputError
 from corrdp.trajectories.cells import CellSequences, Grid
 from corrdp.trajectories.splitting import seconds
@@ -152,8 +153,8 @@ def by_time_step(
     >>> by_time_step(discretise(walks), "1min").matrix.tolist()
     [[1, -1, 0], [-1, 0, 1]]
     """
-    if rule not in _RULES:
-        raise InputError(f'rule must be "last" or "majority", got {rule!r}')
+    check_kind("sequences", sequences, CellSequences, "sequences of places (discretise)")
+    check_choice("rule", rule, _RULES)
     width = seconds(step, "step")
     index = np.floor(sequences.times / width).astype(np.int64)
     first = int(index.min())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_rng
 from corrdp.trajectories.noisytree import NoisyTree
 
 MOST_POINTS = 50_000_000
@@ -45,6 +47,9 @@ def synthesize(tree: NoisyTree, rng: np.random.Generator | None = None) -> list[
     >>> len(made), [0, 1] in [s.tolist() for s in made]
     (50, True)
     """
+    check_kind("tree", tree, NoisyTree, "a NoisyTree")
+    if rng is not None:
+        check_rng(rng)
     tidy = tree if tree.consistent else tree.made_consistent()
     if tree.kind == "prefix":
         return _copies(tidy)

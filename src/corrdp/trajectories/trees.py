@@ -24,13 +24,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from corrdp._checks import check_choice, check_items
 from corrdp.accounting.steps import Preprocessing, Step
 from corrdp.errors import InputError, RefusedError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
 from corrdp.metric.granularities import Bounded, Unbounded
 from corrdp.trajectories.contributions import check_whole, contributions
-from corrdp.trajectories.noisytree import Level, NoisyTree
+from corrdp.trajectories.noisytree import Level, NoisyTree, must_walk_in_words
 from corrdp.trajectories.survivors import (
     MOST_EXCESS,
     Geometric,
@@ -62,10 +63,7 @@ class TreeMechanism(ABC):
         for name in ("k", "length"):
             object.__setattr__(self, name, check_whole(name, getattr(self, name)))
         object.__setattr__(self, "epsilon", check_positive("epsilon", self.epsilon))
-        if self.neighbours not in ("unbounded", "bounded"):
-            raise InputError(
-                f'neighbours must be "unbounded" or "bounded", got {self.neighbours!r}'
-            )
+        check_choice("neighbours", self.neighbours, ("unbounded", "bounded"))
         if self.per_user is not None:
             object.__setattr__(self, "per_user", check_whole("per_user", self.per_user))
         object.__setattr__(self, "budgets", split_budget(self.epsilon, self.depth, self.budgets))
@@ -138,6 +136,11 @@ class TreeMechanism(ABC):
         if self.per_user is None:
             return self.ledger_unit
         return f"{self.ledger_unit}, with at most {self.per_user} trajectories"
+
+    @property
+    def shows(self) -> str:
+        """How many must walk a path for it to show, in words; public, and known beforehand."""
+        return must_walk_in_words(self.kind, self.scales, self._thresholds)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -244,7 +247,8 @@ class TreeMechanism(ABC):
         given = self.thresholds
         if given is None:
             return tuple(default_threshold(scale, self.k) for scale in self.scales)
-        listed = (given,) * self.depth if isinstance(given, int | np.integer) else tuple(given)
+        single = isinstance(given, int | np.integer)
+        listed = (given,) * self.depth if single else check_items("thresholds", given)
         if len(listed) != self.depth:
             raise InputError(f"{len(listed)} thresholds for {self.depth} levels")
         return tuple(check_whole("threshold", t) for t in listed)
@@ -348,7 +352,7 @@ def split_budget(
     corrdp.errors.InputError: budgets add up to 1.25, more than epsilon=1
     """
     if budgets is not None:
-        given = tuple(check_positive("budgets", b) for b in budgets)
+        given = tuple(check_positive("budgets", b) for b in check_items("budgets", budgets))
         if len(given) != levels:
             raise InputError(f"{len(given)} budgets for {levels} levels")
         total = sum(map(Fraction, given))

@@ -120,6 +120,8 @@ def place_number(streams: Streams, place: Any) -> int:
     >>> place_number(streams, "1.2,0.3"), place_number(streams, "r1c0"), place_number(streams, 2)
     (2, 2, 2)
     """
+    if isinstance(place, np.ndarray):
+        place = place.tolist()
     if isinstance(place, int | np.integer) and not isinstance(place, bool):
         if not 0 <= place < streams.size:
             raise InputError(f"place {place} is unknown: they are numbered 0 to {streams.size - 1}")

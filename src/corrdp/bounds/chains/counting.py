@@ -19,13 +19,15 @@ from corrdp.bounds.chains.sweep import Side, prepare
 from corrdp.bounds.chains.transfer import PAIRWISE_STATES
 from corrdp.bounds.exact import REFERENCE
 from corrdp.errors import NotApplicableError
-from corrdp.models.birkhoff import diameter
+from corrdp.models.birkhoff import diameter, multiply
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 
 _FORGOTTEN = 1e-13  # a gap whose kernel has at most this diameter stands for all longer ones
 _REACH = 1200
 _WORK = 2e9
+_VANISHED = 1e-280  # a density below may have lost terms to underflow
+_COARSE = 50  # largest score, in steps of the lattice
 _OPTIONS = 3e7  # adversaries that are kept in memory at once
 
 
@@ -75,7 +77,10 @@ def _log_ratio(
     shift_b: int,
     rate: float,
 ) -> float:
-    """sup over outputs of ln(density given a / density given b) for Laplace noise."""
+    """sup over outputs of ln(density given a / density given b) for Laplace noise.
+
+    nan where a density is lost to underflow.
+    """
     size = len(left_a) + len(right_a) + max(shift_a, shift_b)
     decay = math.exp(-rate)
     densities = np.zeros((2, size))
@@ -88,7 +93,10 @@ def _log_ratio(
             if left[j] > 0.0:
                 for k in range(len(right)):
                     law[j + k + shift] += left[j] * right[k]
-        law /= law.sum()
+        total = law.sum()
+        if total < _VANISHED:
+            return math.nan
+        law /= total
         carry = 0.0
         for k in range(size):
             carry = carry * decay + law[k]
@@ -99,37 +107,38 @@ def _log_ratio(
             carry = (carry + law[k]) * decay
     best = 0.0
     for k in range(size):
-        if densities[1, k] > 0.0:
-            best = max(best, math.log(densities[0, k] / densities[1, k]))
+        if densities[1, k] < _VANISHED:
+            return math.nan
+        best = max(best, math.log(densities[0, k] / densities[1, k]))
     return best
 
 
-def _lattice(scores: np.ndarray) -> np.ndarray:
-    """Scores as small whole numbers from 0; raises when they have no common step."""
+def _lattice(scores: np.ndarray) -> tuple[np.ndarray, int]:
+    """Scores as small whole numbers from 0 and their common step; raises when it is too small."""
     shifted = scores - scores.min()
-    positive = shifted[shifted > 0]
-    if not positive.size:
+    step = int(np.gcd.reduce(shifted))
+    if step == 0:
         raise NotApplicableError("the query gives every state the same value: it reads nothing")
-    whole = np.rint(shifted / positive.min())
-    if np.abs(shifted / positive.min() - whole).max() > 1e-9 or whole.max() > 50:
+    if shifted.max() // step > _COARSE:
         raise NotApplicableError(
-            "exact needs state values on a coarse common grid; use method='best'"
+            "exact needs state values that are few multiples of a common step once rounded to the "
+            "grid of the sum (such as whole numbers); use method='best'"
         )
-    return whole.astype(np.int64)
+    return shifted // step, step
 
 
-def exact_sum(chain: MarkovChain, scores: np.ndarray, epsilon: float, sensitivity: float) -> Bound:
+def exact_sum(chain: MarkovChain, scores: np.ndarray, epsilon: float, sensitivity: int) -> Bound:
     """Exact leakage of ``sum of scores + Laplace noise`` of DP level epsilon on a long chain.
 
     Parameters
     ----------
     chain : MarkovChain
         Homogeneous, every state possible at every time.
-    scores : (s,) array
-        What each state adds to the answer.
+    scores : (s,) array of int
+        What each state adds to the answer, in steps of the grid on which the noise is drawn.
     epsilon : float
-    sensitivity : float
-        Largest change of the answer by one record, as the noise was scaled to.
+    sensitivity : int
+        Largest change of the answer by one record, as the noise was scaled to, in such steps.
 
     Notes
     -----
@@ -138,7 +147,7 @@ def exact_sum(chain: MarkovChain, scores: np.ndarray, epsilon: float, sensitivit
     Examples
     --------
     >>> chain = MarkovChain([[.9, .1], [.2, .8]], length=6)
-    >>> round(exact_sum(chain, np.array([0., 1.]), 1.0, 1.0).value, 6)
+    >>> round(exact_sum(chain, np.array([0, 1]), 1.0, 1).value, 6)
     3.549077
     """
     n = chain.length
@@ -151,8 +160,7 @@ def exact_sum(chain: MarkovChain, scores: np.ndarray, epsilon: float, sensitivit
             "exact on long chains needs one kernel and every state possible at every time; "
             "use transfer"
         )
-    units = _lattice(scores[alive])
-    step = float(np.ptp(scores[alive])) / units.max()
+    units, step = _lattice(scores[alive])
     rate = epsilon * step / sensitivity
     reach, hidden = _reach(kernel, n)
     gaps = np.abs(units[:, None] - units[None, :]) * rate
@@ -165,9 +173,11 @@ def exact_sum(chain: MarkovChain, scores: np.ndarray, epsilon: float, sensitivit
 def _reach(kernel: np.ndarray, n: int | None) -> tuple[int, float]:
     """Largest gap to enumerate, and the diameter of the kernel across the gap that ends it."""
     most = _REACH if n is None else min(n - 1, _REACH)
-    power = np.eye(len(kernel))
+    power: np.ndarray | None = np.eye(len(kernel))
     for gap in range(1, most + 1):
-        power = power @ kernel
+        power = multiply(power, kernel)
+        if power is None:
+            break
         hidden = diameter(power)
         if hidden <= _FORGOTTEN:
             return gap, hidden
@@ -195,12 +205,12 @@ def _part(
         table = np.zeros((reach + 1, s, sums))
         if reach:
             _sum_laws(kernel, units, start, table)
-        profile = side.profile(start, reach, False, pairwise)
+        profile = _whole(side, start, reach, pairwise)
         for d in range(1, len(profile)):
             cut = hidden if d == reach else 0.0
             options.append((d, False, d, c, profile[d], table[d], cut))
     # a free end of k records: the boundary record is unknown, its own score counts too
-    profile = side.profile(end, reach, False, pairwise)
+    profile = _whole(side, end, reach, pairwise)
     table = np.zeros((reach + 1, s, sums))
     table[0, :, 0] = 1.0
     for k in range(1, reach + 1):
@@ -214,6 +224,14 @@ def _part(
         if n is not None or k < reach:
             options.append((k, True, 0, -1, profile[k], table[k], 0.0))
     return _Part(*(np.array(column) for column in zip(*options, strict=True)))
+
+
+def _whole(side: Side, start: np.ndarray, reach: int, pairwise: bool) -> np.ndarray:
+    """Costs at all distances: one that is missing would be an adversary left out."""
+    profile = side.profile(start, reach, False, pairwise)
+    if len(profile) <= reach:
+        raise NotApplicableError("probabilities of this chain vanish on the way; use transfer")
+    return profile
 
 
 def _best_first(
@@ -260,6 +278,8 @@ def _best_first(
             _trim(left.laws[l, a]), _trim(right.laws[r, a]), int(units[a]),
             _trim(left.laws[l, b]), _trim(right.laws[r, b]), int(units[b]), rate,
         )  # fmt: skip
+        if math.isnan(value):  # the bound of this adversary stands for its value
+            value, kind = float(ceilings[a, b, l, r]), "upper bound"
         if value > best:
             best, where = value, (a, b, l, r)
     return Bound(

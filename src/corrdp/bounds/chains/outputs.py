@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from corrdp._checks import check_items, check_kind
 from corrdp.encoding import SCHEMA, check_header, decode_number, encode, runs, unruns
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import FiniteMechanism
@@ -131,6 +132,7 @@ def output_leakage(
             f"mechanism must report each record by itself, as BinaryResponse and GRR do; got "
             f"{mechanism!r}"
         )
+    check_kind("chain", chain, MarkovChain, "a MarkovChain")
     channel = np.asarray(mechanism.channel(), dtype=float)
     s = len(chain.states)
     if channel.shape != (s, s):
@@ -156,7 +158,7 @@ def output_leakage(
 
 def _numbers(chain: MarkovChain, z: Sequence[Any] | np.ndarray) -> np.ndarray:
     """The reports as state numbers; the first that is none is named."""
-    values = z.tolist() if isinstance(z, np.ndarray) else list(z)
+    values = [*check_items("z", z.tolist() if isinstance(z, np.ndarray) else z, error=DataError)]
     n = chain.length
     if not values:
         raise DataError("z is empty: give the published series")

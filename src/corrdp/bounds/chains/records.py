@@ -72,19 +72,10 @@ def _follow(
             )  # fmt: skip
             for a in range(s):
                 for b in range(s):
-                    if not certified[i, a, b] >= costs[least, a, b]:
-                        certified[i, a, b] = costs[least, a, b]
+                    beyond = costs[least, a, b]  # nan: the pair cannot occur
+                    if beyond > certified[i, a, b] or np.isnan(certified[i, a, b]):
+                        certified[i, a, b] = beyond
     return least
-
-
-def _support(chain: MarkovChain, alive: np.ndarray) -> np.ndarray:
-    """Which states are possible at each record, from the zeros alone (probabilities underflow)."""
-    kernels = chain.kernels
-    possible = np.zeros((len(kernels) + 1, len(chain.states)), dtype=bool)
-    possible[0] = chain.start > 0
-    for t, kernel in enumerate(kernels):
-        possible[t + 1] = (kernel[possible[t]] > 0).any(axis=0)
-    return np.ascontiguousarray(possible[:, alive])
 
 
 def by_record(
@@ -104,7 +95,7 @@ def by_record(
     steps = np.ascontiguousarray(np.broadcast_to(steps, (n, s, s)))
     top = steps.max(axis=(1, 2))
     diameters = skip_diameters(chain)
-    possible = _support(chain, alive)
+    possible = np.ascontiguousarray(chain.support[:, alive])
     back = np.ascontiguousarray(np.swapaxes(raw, 1, 2)[::-1])
     sides = []
     for kernels, eps, end, spread, seen in (

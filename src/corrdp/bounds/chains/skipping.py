@@ -19,6 +19,7 @@ from numba import njit
 from corrdp.bounds.base import ROUNDING, up
 from corrdp.bounds.mixtures import star
 from corrdp.models.birkhoff import diameter as birkhoff_diameter
+from corrdp.models.birkhoff import multiply
 from corrdp.models.chains.markov import MarkovChain
 
 MAX_SKIP = 32
@@ -95,15 +96,17 @@ def skip_diameters(chain: MarkovChain) -> np.ndarray:
     if chain.homogeneous:
         kernels, alive = chain.transition[None], chain.occurring[None]
     else:
-        kernels, alive = chain.transition, chain.marginals[:-1] > 0
+        kernels, alive = chain.transition, chain.support[:-1]
     steps = len(kernels)
     table = np.full((steps, MAX_SKIP), np.inf)
     for t in range(steps):
-        product = np.eye(kernels.shape[1])
+        product: np.ndarray | None = np.eye(kernels.shape[1])
         for m in range(MAX_SKIP):
             if t + m >= steps and not chain.homogeneous:
                 break
-            product = product @ kernels[0 if chain.homogeneous else t + m]
+            product = multiply(product, kernels[0 if chain.homogeneous else t + m])
+            if product is None:
+                break  # longer jumps stay infinite
             table[t, m] = birkhoff_diameter(product, alive[t])
             if table[t, m] < ROUNDING:
                 table[t, m:] = table[t, m]  # longer jumps only cost more

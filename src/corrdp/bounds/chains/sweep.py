@@ -21,9 +21,10 @@ import numpy as np
 from numba import njit
 
 from corrdp.bounds.mixtures import lambda_both, lambda_pairs, ratio_order, star
-from corrdp.models.birkhoff import row_log_ratio_spread
+from corrdp.models.birkhoff import multiply, row_log_ratio_spread
 
-# Below this a supported weight counts as lost to underflow: the sweep ends there.
+# Below this a supported weight, or its product with a kernel's entry, counts as lost to underflow:
+# the sweep ends there.
 _VANISHED = 1e-280
 CLOSED = 1e-11  # relative gap at which the search over distances has its certificate
 WORK = 4e9  # rough number of inner steps that one bound may take
@@ -54,15 +55,15 @@ def prepare(one_step: np.ndarray, longest: int) -> Kernels:
     jumps[:, 0] = one_step
     for m in range(1, longest):
         for t in range(rows - m * step):
-            product = jumps[t, m - 1] @ one_step[(t + m) * step]
-            # row scales do not matter; rescaling keeps long products in range
-            jumps[t, m] = product / max(product.max(), np.finfo(float).tiny)
+            product = multiply(jumps[t, m - 1], one_step[(t + m) * step])
+            if product is not None:  # else all zero, which no law can be taken from
+                jumps[t, m] = product
     orders = np.zeros((rows, longest, s, s, s), dtype=np.int16)
     spreads = np.zeros((rows, longest, s, s))
     for t in range(rows):
         for m in range(longest):
             _order_rows(jumps[t, m], orders[t, m])
-            spreads[t, m] = row_log_ratio_spread(jumps[t, m])
+            spreads[t, m] = row_log_ratio_spread(jumps[t, m]) if jumps[t, m].any() else np.inf
     return Kernels(jumps, orders, spreads, step)
 
 
@@ -86,17 +87,22 @@ def close_paths(bounds: np.ndarray, alive: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def _laws(kernel: np.ndarray, weights: np.ndarray, alive: np.ndarray, laws: np.ndarray) -> None:
-    """Rows of the kernel, reweighted and normalised."""
+def _laws(kernel: np.ndarray, weights: np.ndarray, alive: np.ndarray, laws: np.ndarray) -> bool:
+    """Rows of the kernel, reweighted and normalised; False if a possible entry underflowed."""
     s = len(weights)
     for x in range(s):
         total = 0.0
         for y in range(s):
             laws[x, y] = kernel[x, y] * weights[y]
+            if alive[x] and laws[x, y] < _VANISHED and kernel[x, y] > 0.0 and weights[y] > 0.0:
+                return False
             total += laws[x, y]
-        if alive[x] and total > 0.0:
+        if alive[x]:
+            if total <= 0.0:
+                return False
             for y in range(s):
                 laws[x, y] /= total
+    return True
 
 
 @njit(cache=True)
@@ -194,7 +200,7 @@ def sweep(
     largest = np.zeros(reach + 1)
     weights = np.zeros((reach + 1, s))
     delta = np.zeros(reach + 1)
-    alive = np.ones(s, np.bool_)
+    alive, reached = np.ones(s, np.bool_), np.empty(s, np.bool_)
     spreading = np.eye(s)
     laws, found = np.empty((s, s)), np.empty((s, s))
     if uncertain:
@@ -204,6 +210,7 @@ def sweep(
         largest[0] = start_cost
     else:
         weights[0] = start / start.max()
+        alive[:] = start > 0.0
         for x in range(s):
             for z in range(s):
                 if x != z and start[x] > 0.0 and start[z] > 0.0:
@@ -213,28 +220,34 @@ def sweep(
         t = boundary - j
         row = t * row_step
         kernel = jumps[row, 0]
+        for x in range(s):
+            reached[x] = False
+            for y in range(s):
+                reached[x] |= kernel[x, y] > 0.0 and alive[y]
+        alive[:] = reached
         if uncertain:
             spreading = kernel @ spreading
-            delta[j] = _refer(spreading, weights[j])
+            delta[j] = _refer(spreading, weights[j], alive)
         else:
             weights[j] = kernel @ weights[j - 1]
-            top = weights[j].max()
+            weights[j] /= weights[j].max()
             for x in range(s):
-                supported = False
-                for y in range(s):
-                    supported |= kernel[x, y] > 0.0 and weights[j - 1, y] > 0.0
-                alive[x] = supported
-                weights[j, x] /= top
-                if supported and weights[j, x] < _VANISHED:
+                if alive[x] and weights[j, x] < _VANISHED:
                     return j - 1
         costs[j] = np.inf
         skipped = 0.0
         for m in range(1, min(longest, j) + 1):
             if m > 1:
                 skipped += peaks[(t + m - 1) * eps_step]
-            _laws(jumps[row, m - 1], weights[j - m], alive, laws)
+            known_to = delta[j - m]
+            if not _laws(jumps[row, m - 1], weights[j - m], alive, laws):
+                if not uncertain and m == 1:
+                    return j - 1
+                if not uncertain:
+                    break
+                known_to = np.inf
             _jump_costs(
-                bounds[j - m], largest[j - m], delta[j - m], laws, orders[row, m - 1],
+                bounds[j - m], largest[j - m], known_to, laws, orders[row, m - 1],
                 spreads[row, m - 1], alive, pairwise, found,
             )  # fmt: skip
             worst = 0.0
@@ -261,11 +274,12 @@ def sweep(
 
 
 @njit(cache=True)
-def _refer(spreading: np.ndarray, reference: np.ndarray) -> float:
+def _refer(spreading: np.ndarray, reference: np.ndarray, alive: np.ndarray) -> float:
     """Weights between those of every boundary state, and how far (log-oscillation) they can be.
 
     Column c of ``spreading`` holds the weights that boundary state c alone would give. Each is
-    scaled to a largest entry of one; their sum is the reference.
+    scaled to a largest entry of one; their sum is the reference. Infinite where the weight of a
+    state that is alive has underflowed.
     """
     s = len(reference)
     reference[:] = 0.0
@@ -277,12 +291,15 @@ def _refer(spreading: np.ndarray, reference: np.ndarray) -> float:
             spreading[:, c] /= top
             reference += spreading[:, c]
     worst = 0.0
+    for x in range(s):
+        if alive[x] and reference[x] < _VANISHED:
+            return np.inf
     for c in range(s):
         if not used[c]:
             continue
         low, high = np.inf, 0.0
         for x in range(s):
-            if reference[x] > 0.0:
+            if alive[x]:
                 ratio = spreading[x, c] / reference[x]
                 low, high = min(low, ratio), max(high, ratio)
         if low <= 0.0:

@@ -23,6 +23,7 @@ from corrdp.models.chains.region import Region, power_bounds, widest_diameter, w
 from corrdp.models.chains.window import WindowChain
 
 _JUMPS = 12
+_MOST_WINDOWS = 256
 
 
 def uncertain_contraction(chain: MarkovChain, guarantee: Pure, region: Region) -> Bound:
@@ -33,10 +34,7 @@ def uncertain_contraction(chain: MarkovChain, guarantee: Pure, region: Region) -
     """
     found = [widest_diameter(low, high) for low, high in power_bounds(region, _JUMPS)]
     if all(math.isinf(d) for d in found):
-        raise NotApplicableError(
-            f"{unseen_words(region, chain.states)}, so the true chain may never forget; merge "
-            "states, or declare unseen transitions impossible (zeros='structural')"
-        )
+        raise _may_never_forget(region, chain.states)
     return _over(contraction(chain, guarantee, np.array([found])), region, chain.states)
 
 
@@ -49,30 +47,42 @@ def uncertain_ratio(chain: MarkovChain, guarantee: Pure, region: Region) -> Boun
 
 
 def uncertain_blocks(chain: WindowChain, guarantee: Pure, region: Region) -> Bound:
-    """Blocks bound of a chain of order k with the largest diameters over the region."""
-    size, s = chain.transition.shape
-    square = np.zeros((2, size, size))
-    for w in range(size):
-        following = (w * s) % size + np.arange(s)
-        square[0, w, following], square[1, w, following] = region.lower[w], region.upper[w]
-    used = chain.transition.any(axis=1)
-    low, high = (part[np.ix_(used, used)] for part in square)
-    box = Region(low, high, region.confidence, region.unseen)
-    powers = power_bounds(box, chain.order * _JUMPS // 2)
-    found = [widest_diameter(*pair) for pair in powers[chain.order - 1 :: chain.order]]
-    named = ["".join(str(chain.states[x]) for x in window) for window in chain.windows]
-    if all(math.isinf(d) for d in found):
+    """Blocks bound of a chain of order k with the largest diameters over the region.
+
+    Windows that were never seen are part of it: the true chain may have them, and what follows
+    them may be anything. O(S^3) for S = s^k windows.
+    """
+    size = len(chain.transition)
+    if size > _MOST_WINDOWS:
         raise NotApplicableError(
-            f"{unseen_words(region, named, chain.states)}, so the true chain may never forget; "
-            "merge states, or declare unseen transitions impossible (zeros='structural')"
+            f"{size} windows are too many for a confidence region (at most {_MOST_WINDOWS}); merge "
+            "states or lower the order"
         )
+    powers = power_bounds(region, chain.order * _JUMPS // 2)
+    found = [widest_diameter(*pair) for pair in powers[chain.order - 1 :: chain.order]]
+    named = [", ".join(str(chain.states[x]) for x in window) for window in chain.windows]
+    if all(math.isinf(d) for d in found):
+        raise _may_never_forget(region, named, chain.states)
     return _over(blocks(chain, guarantee, np.array([found])), region, named, chain.states)
 
 
+def _may_never_forget(region: Region, rows: Any, columns: Any = None) -> NotApplicableError:
+    return NotApplicableError(
+        f"{unseen_words(region, rows, columns)}, so the true chain may never forget; merge states "
+        "or add sequences until every transition is seen, declare unseen transitions impossible "
+        "(zeros='structural'), or take the fitted numbers as exact (confidence=None)"
+    )
+
+
 def unseen_words(region: Region, rows: Any, columns: Any = None, most: int = 3) -> str:
-    """Which transitions were never seen, in words."""
+    """Which transitions were never seen, in words: a row without any by its name alone."""
     columns = rows if columns is None else columns
-    named = [f"{rows[x]!r} -> {columns[y]!r}" for x, y in region.unseen]
+    by_row: dict[int, list[int]] = {}
+    for x, y in region.unseen:
+        by_row.setdefault(x, []).append(y)
+    whole = [x for x, ys in by_row.items() if len(ys) == len(columns)]
+    named = [f"what follows {rows[x]!r}" for x in whole]
+    named += [f"{rows[x]!r} -> {columns[y]!r}" for x, y in region.unseen if x not in whole]
     more = f" and {len(named) - most} more" if len(named) > most else ""
     return f"transition {', '.join(named[:most])}{more} was never seen"
 

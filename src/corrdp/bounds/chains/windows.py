@@ -21,7 +21,7 @@ from corrdp.bounds.chains.sweep import close_paths
 from corrdp.bounds.mixtures import star
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.birkhoff import diameter
+from corrdp.models.birkhoff import diameter, multiply
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate
 
@@ -36,12 +36,15 @@ def block_diameters(chain: WindowChain, longest: int = _JUMPS) -> np.ndarray:
     """Birkhoff diameters of 1, 2, .. blocks ahead, shape (1, longest)."""
     used = chain.occurring
     kernel = chain.window_kernel[np.ix_(used, used)]
-    block = np.linalg.matrix_power(kernel, chain.order)
-    power, found = np.eye(len(block)), []
-    for _ in range(longest):
-        power = power @ block
-        found.append(diameter(power))
-    return np.array([found])
+    found = np.full(longest, np.inf)
+    power: np.ndarray | None = np.eye(len(kernel))
+    for step in range(1, chain.order * longest + 1):
+        power = multiply(power, kernel)
+        if power is None:
+            break  # more blocks ahead stay infinite
+        if step % chain.order == 0:
+            found[step // chain.order - 1] = diameter(power)
+    return found[None]
 
 
 def blocks(chain: WindowChain, guarantee: Pure, diameters: np.ndarray | None = None) -> Bound:
@@ -155,7 +158,12 @@ def window_contraction(chain: WindowChain, guarantee: Pure) -> Bound:
     differ = chain.windows[used][:, None, :] != chain.windows[used][None, :, :]
     sides = []
     for matrix, newest_last in ((kernel, True), (kernel.T, False)):
-        powers = [np.linalg.matrix_power(matrix, m) for m in range(1, k + _JUMPS // 2 + 1)]
+        powers = [matrix]
+        while len(powers) < k + _JUMPS // 2:
+            product = multiply(powers[-1], matrix)
+            if product is None:
+                break
+            powers.append(product)
         fresh = [
             (differ[:, :, -m:] if newest_last else differ[:, :, :m]).sum(axis=2) * eps
             for m in (min(m, k) for m in range(1, len(powers) + 1))

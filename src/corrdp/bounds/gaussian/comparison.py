@@ -105,7 +105,7 @@ def comparison_costs(shape: Shape, rates: np.ndarray, records: np.ndarray) -> Co
             f"to be ignored; regression takes blocks of at most 20 records, this has {shape.size:,}"
         ) from None
     values = (solved.applied[:, 1:] / solved.diagonal[:, None]).T * root
-    return Costs(values * (1.0 + solved.slack))
+    return Costs(values * (1.0 + solved.slack), slack=solved.slack)
 
 
 def _solve_dense(

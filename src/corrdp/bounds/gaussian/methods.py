@@ -302,7 +302,7 @@ def signed(model: GaussianRecords, guarantee: L1, *, weights: np.ndarray | None 
     if signs.shape != (n,) or not np.isfinite(signs).all():
         raise InputError(f"weights must be {n} finite numbers, one per record")
     terms = guarantee.rates(n) * signs
-    values, known = np.empty(n), np.zeros(n, dtype=np.int64)
+    values, known, slack = np.empty(n), np.zeros(n, dtype=np.int64), 0.0
     for number, shape in enumerate(model.shapes):
         members = model.members(number)
         rows, which = np.unique(terms[members], axis=0, return_inverse=True)
@@ -310,12 +310,14 @@ def signed(model: GaussianRecords, guarantee: L1, *, weights: np.ndarray | None 
         assert found.known is not None
         values[members] = found.values[which.reshape(-1)]
         known[members] = found.known[which.reshape(-1)]
+        slack = max(slack, found.slack)
     said = (
         "the mechanism is this one sum of unclipped values with Laplace noise: the value does not "
         "hold after clipping, nor for another sum",
     )
     rate_only = L1(guarantee.rate)
-    return metric_bound(model, rate_only, Costs(values, known), SIGNED, attained=True, extra=said)
+    costs = Costs(values, known, slack)
+    return metric_bound(model, rate_only, costs, SIGNED, attained=True, extra=said)
 
 
 def estimate(model: GaussianRecords, guarantee: L1, query: Sum) -> Bound:

@@ -152,4 +152,4 @@ def coefficient_costs(
     raised = best * (1.0 + slack) + slack * np.abs(weights).sum(axis=1, keepdims=True)
     if shape.size == 1:
         raised = best
-    return Costs(raised / shape.deviations, known)
+    return Costs(raised / shape.deviations, known, 0.0 if shape.size == 1 else slack)

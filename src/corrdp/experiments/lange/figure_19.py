@@ -156,7 +156,8 @@ def _days(path: Path) -> np.ndarray:
 def _scale(chain: MarkovChain, target: float, way: str) -> float | None:
     """Noise that keeps the target; None where the bound cannot."""
     try:
-        return calibrate(chain, target, query=QUERY, method=way).scale
+        alone = calibrate(chain, target, query=QUERY, method=way, robust=False, confidence=None)
+        return alone.scale
     except InfeasibleError:
         return None
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.response import state_numbers
 
 LARGEST_EPSILON = 700.0  # beyond, a lie has probability 0 in floating point
+LARGEST_K = 2**53  # values that floating point tells apart
 _BATCH_BYTES = 2**22  # reports made at once when they are guessed from and thrown away
 _LARGEST_CHANNEL = 2**20  # entries
 _SLOPE_STEP = 1e-4
@@ -25,7 +27,7 @@ def check_prior(prior: Any, k: int) -> np.ndarray:
     """A prior over ``k`` values as an array; anything else is an error that says by how much."""
     try:
         law = np.asarray(prior, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"prior must be {k} probabilities, got {prior!r}") from None
     if law.shape != (k,):
         raise InputError(f"prior must be {k} probabilities, one per value; got shape {law.shape}")
@@ -64,6 +66,8 @@ class LocalProtocol(ABC):
                 f"epsilon={level} is above {LARGEST_EPSILON:g}: a lie would have probability 0 "
                 "in floating point"
             )
+        if self.k > LARGEST_K:
+            raise InputError(f"k must be at most {LARGEST_K} values, got {self.k}")
         object.__setattr__(self, "k", int(self.k))
         object.__setattr__(self, "epsilon", level)
 
@@ -89,9 +93,13 @@ class LocalProtocol(ABC):
     def attack(self, y: Any, rng: np.random.Generator) -> np.ndarray:
         """The likeliest value for each report; one of them at random where several are."""
 
-    @abstractmethod
     def rad_at(self, epsilon: float) -> float:
         """:meth:`rad_uniform` of the same protocol, its sizes unchanged, run at ``epsilon``."""
+        return self._rad_at(check_number("epsilon", epsilon, least=0, most=LARGEST_EPSILON))
+
+    @abstractmethod
+    def _rad_at(self, epsilon: float) -> float:
+        """The same for an epsilon that needs no check."""
 
     @property
     @abstractmethod
@@ -127,7 +135,7 @@ class LocalProtocol(ABC):
     def rad_slope(self) -> float:
         """Derivative of :meth:`rad_at` at epsilon, by a central difference (relative 1e-7)."""
         step = _SLOPE_STEP * self.epsilon
-        rise = self.rad_at(self.epsilon + step) - self.rad_at(self.epsilon - step)
+        rise = self._rad_at(self.epsilon + step) - self._rad_at(self.epsilon - step)
         return rise / (2 * step)
 
     def epsilon_at(self, rad: float) -> float:
@@ -144,18 +152,17 @@ class LocalProtocol(ABC):
         ----------
         Guerra-Balboa, dissertation, section 5.4 (mechanism-specific audit).
         """
-        if math.isnan(rad):
-            raise InputError("rad must be a number, got nan")
+        rad = check_number("rad", min(rad, 2.0) if isinstance(rad, int | float) else rad)
         if rad <= 0:
             return 0.0
         low, high = 0.0, 1.0
-        while self.rad_at(high) < rad:
+        while self._rad_at(high) < rad:
             if high == LARGEST_EPSILON:
                 return math.inf
             low, high = high, min(2 * high, LARGEST_EPSILON)
         while high - low > 1e-13 * high:
             middle = (low + high) / 2
-            low, high = (middle, high) if self.rad_at(middle) < rad else (low, middle)
+            low, high = (middle, high) if self._rad_at(middle) < rad else (low, middle)
         return high
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import TwoLevel, check_prior
 from corrdp.mechanisms.response import paired_numbers, state_numbers
 
@@ -55,6 +56,7 @@ class GRR(TwoLevel):
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One report per record: an array of state numbers in the shape of ``x``."""
+        check_rng(rng)
         records = state_numbers("x", x, self.k)
         lies = rng.random(records.shape) >= math.exp(self.log_truth)
         others = (records + rng.integers(1, self.k, records.shape)) % self.k
@@ -91,7 +93,7 @@ class GRR(TwoLevel):
         """(e^eps - 1)/(e^eps + k - 1)."""
         return _gap(self.k, self.epsilon)
 
-    def rad_at(self, epsilon: float) -> float:
+    def _rad_at(self, epsilon: float) -> float:
         """(e^eps - 1)/(e^eps + k - 1) (k - 1)/k."""
         return _gap(self.k, epsilon) * (self.k - 1) / self.k
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import TwoLevel, all_sets, check_prior, nested_rad
 from corrdp.mechanisms.response import state_numbers
 
@@ -87,7 +88,7 @@ class LocalHashing(TwoLevel):
     def _gap(self, epsilon: float) -> float:
         return -math.expm1(-epsilon) / (1 + (self.buckets - 1) * math.exp(-epsilon))
 
-    def rad_at(self, epsilon: float) -> float:
+    def _rad_at(self, epsilon: float) -> float:
         """(g - 1)(p - q)/k (1 - (1 - 1/g)^(k-1)) with p, q at ``epsilon`` and g as it is."""
         missed = (self.k - 1) * math.log1p(-1 / self.buckets)
         return (self.buckets - 1) * self._gap(epsilon) / self.k * -math.expm1(missed)
@@ -105,6 +106,7 @@ class LocalHashing(TwoLevel):
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One pair (seed, bucket) per value, as uint64."""
+        check_rng(rng)
         values = state_numbers("x", x, self.k)
         reports = np.empty((*values.shape, 2), dtype=np.uint64)
         reports[..., 0] = rng.integers(0, 2**64, values.shape, dtype=np.uint64)

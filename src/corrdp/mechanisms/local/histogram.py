@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import LocalProtocol
 from corrdp.mechanisms.response import state_numbers
 
@@ -72,7 +73,7 @@ class SHE(LocalProtocol):
         half = self.epsilon / 2
         return -math.expm1(-half) - math.exp(-half) * half / 2
 
-    def rad_at(self, epsilon: float) -> float:
+    def _rad_at(self, epsilon: float) -> float:
         """The integral of the class at ``epsilon``."""
         k, reach = self.k, epsilon / 2
         first = math.log1p(-math.exp(-reach) / 2)  # ln F(1)
@@ -92,6 +93,7 @@ class SHE(LocalProtocol):
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One row of k numbers per value; refused above one GiB."""
+        check_rng(rng)
         values = state_numbers("x", x, self.k)
         if values.size * self.k > _MOST_NUMBERS:
             raise InputError(

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._checks import check_choice
 from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import TwoLevel, check_prior
 from corrdp.mechanisms.local.packed import check_rows, holds, ones, put, random_one, width
 from corrdp.mechanisms.response import state_numbers
@@ -59,8 +61,7 @@ class SS(TwoLevel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rounding not in ("floor", "round"):
-            raise InputError(f'rounding must be "floor" or "round", got {self.rounding!r}')
+        check_choice("rounding", self.rounding, ("floor", "round"))
 
     @property
     def size(self) -> int:
@@ -83,7 +84,7 @@ class SS(TwoLevel):
         """(p k - w)/(k - 1)."""
         return self.rad_uniform() * self.k * self.size / (self.k - 1)
 
-    def rad_at(self, epsilon: float) -> float:
+    def _rad_at(self, epsilon: float) -> float:
         """p/w - 1/k with p at ``epsilon`` and w as it is."""
         others, odds = self.k - self.size, math.exp(-epsilon)
         return -math.expm1(-epsilon) * others / (self.k * (self.size + others * odds))
@@ -115,6 +116,7 @@ class SS(TwoLevel):
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One set per value as packed bits, ``numpy.unpackbits(.., axis=-1, count=k)``."""
+        check_rng(rng)
         values = state_numbers("x", x, self.k)
         flat, sets = values.ravel(), np.zeros((values.size, width(self.k)), dtype=np.uint8)
         for first in range(0, flat.size, _ROWS):

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from corrdp.errors import InputError
+from corrdp._checks import check_number
+from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import TwoLevel, all_sets, check_prior, nested_rad
 from corrdp.mechanisms.local.packed import (
     bernoulli_rows,
@@ -70,7 +71,7 @@ class UnaryEncoding(TwoLevel):
         """p - q."""
         return self.rates(self.epsilon)[2]
 
-    def rad_at(self, epsilon: float) -> float:
+    def _rad_at(self, epsilon: float) -> float:
         """(p - q)/(k q) (1 - (1 - q)^(k-1)) at ``epsilon``."""
         _, other, gap = self.rates(epsilon)
         return gap / (self.k * other) * -math.expm1((self.k - 1) * math.log1p(-other))
@@ -88,6 +89,7 @@ class UnaryEncoding(TwoLevel):
 
     def sample(self, x: Any, rng: np.random.Generator) -> np.ndarray:
         """One row per value as packed bits, ``numpy.unpackbits(.., axis=-1, count=k)``."""
+        check_rng(rng)
         values = state_numbers("x", x, self.k)
         flat, reports = values.ravel(), np.empty((values.size, width(self.k)), dtype=np.uint8)
         true, other, _ = self.rates(self.epsilon)
@@ -224,8 +226,9 @@ class THE(UnaryEncoding):
         super().__post_init__()
         if self.threshold is None:
             object.__setattr__(self, "threshold", _best_threshold(self.epsilon))
-        elif not 0 < self.threshold < 1:
-            raise InputError(f"threshold must lie strictly between 0 and 1, got {self.threshold}")
+        else:
+            level = check_number("threshold", self.threshold, above=0, below=1)
+            object.__setattr__(self, "threshold", level)
 
     @property
     def attained(self) -> float:

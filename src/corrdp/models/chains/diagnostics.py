@@ -3,7 +3,9 @@
 Order k against k + 1: does the record k + 1 steps back tell anything that the last k do not? Halves
 and groups: does one kernel serve all times and all sequences? Each is a likelihood-ratio test
 (:mod:`corrdp.models.chains.ratio_tests`) on counts that the fit has kept, so no second pass is
-needed, except for the comparison of groups.
+needed, except for the comparison of more groups than a fit keeps. The p-values of these three are
+corrected for being asked together. What a rejection does to a promise is another question:
+:mod:`corrdp.models.chains.alternatives`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitting import ChainFit
-from corrdp.models.chains.ratio_tests import Cells, Margin, RatioTest, Slices, judge
+from corrdp.models.chains.ratio_tests import (
+    Cells,
+    Margin,
+    Question,
+    RatioTest,
+    Slices,
+    judge,
+)
 from corrdp.models.chains.window import WindowChain
 
 if TYPE_CHECKING:
@@ -27,11 +36,21 @@ if TYPE_CHECKING:
     from corrdp.tables.tallies import GroupCounts
 
 INDEPENDENCE = "order 0 against 1"
-ORDER = "order 1 against 2"
 HALVES = "first half against second"
 GROUPS = "between sequences"
 _RARE = 5  # a transition seen less often is hardly known
 _NAMED = 5  # a sentence names no more states or transitions than this
+
+
+def order_name(order: int) -> str:
+    """What the test of a chain's own order is called.
+
+    Examples
+    --------
+    >>> order_name(2)
+    'order 2 against 3'
+    """
+    return f"order {order} against {order + 1}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +115,15 @@ class Diagnostics:
         return next((test for test in self.tests if test.name == name), None)
 
     @property
+    def own_order(self) -> RatioTest | None:
+        """The test of the order that was fitted against the next one."""
+        return self.test(order_name(self.order))
+
+    @property
+    def _past(self) -> str:
+        return "one past record" if self.order == 1 else f"the last {self.order} records"
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What to think about before using the chain, one sentence each."""
         return tuple(self._about_tests() + self._about_counts())
@@ -107,18 +135,18 @@ class Diagnostics:
                 "halves and sequences are not checked"
             ]
         said = []
-        past = self.test(ORDER)
-        first_fails = past is not None and past.rejected
-        if past is not None and self.order == 1:
-            if past.rejected:
-                said.append(
-                    f"a first-order chain is rejected against a second-order one ({past.p_words}): "
-                    "bounds on the first-order model may be too small; fit order=2 (docs/fit.md), "
-                    "or use a bound that needs no chain (Groups)"
-                )
-            elif past.p_value is None:
-                said.append(f"whether one past record is enough is not known: {past.words}")
-        care = ", as far as a test can tell that takes first order for granted" * first_fails
+        past = self.own_order
+        if past is not None and past.rejected:
+            said.append(
+                f"a chain of order {self.order} is rejected against one of order {self.order + 1} "
+                f"({past.p_words}): bounds on it may be too small. calibrate prices both; or fit "
+                f"order={self.order + 1} (docs/fit.md), or use a bound that needs no chain (Groups)"
+            )
+        elif past is None or past.p_value is None:
+            why = "the fit kept no longer runs" if past is None else past.words
+            said.append(f"whether {self._past} is enough is not known: {why}")
+        fails = past is not None and past.rejected
+        care = f", as far as a test can tell that takes order {self.order} for granted" * fails
         for name, what, advice in (
             (HALVES, "the kernel changes over time", "fit a shorter stretch, or the parts apart"),
             (GROUPS, "the sequences differ in their kernel", "fit the groups apart"),
@@ -155,14 +183,14 @@ class Diagnostics:
     def assumptions(self) -> tuple[str, ...]:
         """What a result on this chain should say of the fit, in words."""
         said = []
-        past = self.test(ORDER)
-        if self.order > 1:
-            said.append(f"whether the last {self.order} records are enough was not tested")
-        elif past is None or past.p_value is None:
-            said.append("whether one past record is enough was not tested")
+        past = self.own_order
+        if past is None or past.p_value is None:
+            said.append(f"whether {self._past} is enough was not tested")
         else:
             verdict = "is rejected" if past.rejected else "is not rejected"
-            said.append(f"first order {verdict} against second order, {past.p_words}")
+            said.append(
+                f"order {self.order} {verdict} against order {self.order + 1}, {past.p_words}"
+            )
         for name, what in (
             (HALVES, "the first and the second half of the data differ in their kernel"),
             (GROUPS, "the sequences differ in their kernel"),
@@ -223,17 +251,18 @@ def diagnose(chain: Chain, data: Any = None) -> Diagnostics:
     ``G^2 = 2 (ln L1 - ln L0)``, compared with a chi-square law,
 
     where L1 is the largest likelihood of the data when what comes next may depend on one thing
-    more (the record before, the half, the sequence), and L0 the largest when it may not. Order 0
-    against 1 is tested on pairs, order 1 against 2 on runs of three, so that both likelihoods are
-    over the same transitions. Tests of halves and groups take first order for granted.
+    more (one more record before, the half, the sequence), and L0 the largest when it may not.
+    Order 0 against 1 is tested on pairs, order k against k + 1 on runs of k + 2, so that both
+    likelihoods are over the same transitions. Tests of halves and groups take the order that was
+    fitted for granted.
 
     Parameters
     ----------
     chain : MarkovChain or WindowChain
         Made by :meth:`MarkovChain.fit`.
     data : sequences, path or Table, optional
-        The data of the fit, to compare the sequences (or groups) with each other; that takes one
-        more pass over them.
+        The data of a first-order fit, to compare the sequences (or groups) with each other where
+        there are more of them than the fit has kept; that takes one more pass over them.
 
     Returns
     -------
@@ -249,7 +278,7 @@ def diagnose(chain: Chain, data: Any = None) -> Diagnostics:
     >>> from corrdp import MarkovChain
     >>> chain = MarkovChain.fit([0, 0, 1, 1] * 30)
     >>> print(diagnose(chain).warnings[0][:68])
-    a first-order chain is rejected against a second-order one (p < 1e-3
+    a chain of order 1 is rejected against one of order 2 (p < 1e-34): b
     """
     if not isinstance(chain, Chain) or chain.fitted is None:
         raise ModelError("there is nothing to diagnose: give a chain made by MarkovChain.fit")
@@ -257,16 +286,17 @@ def diagnose(chain: Chain, data: Any = None) -> Diagnostics:
     order = chain.order if isinstance(chain, WindowChain) else 1
     if fit.private_epsilon is not None:
         return Diagnostics(states, order, fit, ())
-    tests = [_independence(fit), _first_order(fit, states)]
-    if fit.later is not None:
-        tests.append(_halves(fit, fit.later, states))
-    if data is not None:
-        tests.append(_groups(fit, states, data))
-    return Diagnostics(states, order, fit, tuple(tests))
+    asked = [
+        _own_order(fit, order, states),
+        _halves(fit, order, states),
+        _groups(fit, order, states, data),
+    ]
+    together = judge(*(question for question in asked if question is not None))
+    return Diagnostics(states, order, fit, (*judge(_independence(fit)), *together))
 
 
-def _independence(fit: ChainFit) -> RatioTest:
-    return judge(
+def _independence(fit: ChainFit) -> Question:
+    return Question(
         INDEPENDENCE,
         Cells.of_table(fit.counts[None]).pooled().summary,
         rejected="records depend on the one before",
@@ -275,37 +305,57 @@ def _independence(fit: ChainFit) -> RatioTest:
     )
 
 
-def _first_order(fit: ChainFit, states: tuple[Any, ...]) -> RatioTest:
-    before, present, after, times = fit.triples.T
+def _own_order(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | None:
+    """Order k against k + 1: slices are the last k records, rows the one before them."""
+    if order == 1:
+        runs, times = fit.triples[:, :3], fit.triples[:, 3]
+    elif fit.longer is not None and fit.longer.shape[1] == order + 4:
+        runs, times = fit.longer[:, :-2], fit.longer[:, -2]
+    else:
+        return None
     seen = times > 0
-    cells = Cells(present[seen], before[seen], after[seen], times[seen])
+    runs, times, s = runs[seen], times[seen], len(states)
+    window = runs[:, 1:-1] @ (s ** np.arange(order - 1, -1, -1))
+    cells = Cells(window, runs[:, 0], runs[:, -1], times)
     where = ""
     if (far := cells.farthest()) is not None:
-        y, x, z, here, overall = far
+        w, x, z, here, overall = far
+        past = ", ".join(repr(states[y]) for y in _window(w, s, order))
         where = (
-            f"; most of all {states[z]!r} after {states[x]!r}, {states[y]!r}: {_percent(here)}, "
-            f"against {_percent(overall)} after any {states[y]!r}"
+            f"; most of all {states[z]!r} after {states[x]!r}, {past}: {_percent(here)}, "
+            f"against {_percent(overall)} after any {past}"
         )
-    return judge(
-        ORDER,
+    last = "the present record" if order == 1 else f"the last {order} records"
+    some = "state" if order == 1 else "window"
+    return Question(
+        order_name(order),
         cells.pooled().summary,
-        rejected="what comes next depends on more than the present record",
-        kept="no more than the present record seems to matter",
-        nothing="no state was both reached from two states and followed by two",
+        rejected=f"what comes next depends on more than {last}",
+        kept=f"no more than {last} {'seems' if order == 1 else 'seem'} to matter",
+        nothing=f"no {some} was both reached from two states and followed by two",
         details=where,
     )
 
 
-def _halves(fit: ChainFit, later: np.ndarray, states: tuple[Any, ...]) -> RatioTest:
-    cells = Cells.of_table(np.stack([fit.counts - later, later], axis=1))
+def _window(number: int, states: int, order: int) -> list[int]:
+    """The states of a window, oldest first."""
+    return [number // states**k % states for k in range(order - 1, -1, -1)]
+
+
+def _halves(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | None:
+    counts = fit.half_counts(order)
+    if counts is None:
+        return None
+    cells = Cells.of_table(np.swapaxes(counts, 0, 1))
     where = ""
     if (far := cells.farthest()) is not None:
-        x, half, y, here, overall = far
+        w, half, y, here, overall = far
+        past = ", ".join(repr(states[x]) for x in _window(w, len(states), order))
         where = (
-            f"; most of all {states[x]!r} to {states[y]!r}: {_percent(here)} in the "
+            f"; most of all {past} to {states[y]!r}: {_percent(here)} in the "
             f"{('first', 'second')[half]} half, {_percent(overall)} overall"
         )
-    return judge(
+    return Question(
         HALVES,
         cells.pooled().summary,
         rejected="the kernel changes over time",
@@ -315,12 +365,18 @@ def _halves(fit: ChainFit, later: np.ndarray, states: tuple[Any, ...]) -> RatioT
     )
 
 
-def _groups(fit: ChainFit, states: tuple[Any, ...], data: Any) -> RatioTest:
-    if fit.sequences == 1:
-        slices = Cells.of_table(np.zeros((0, 0, 0), dtype=np.int64)).summary
+def _groups(fit: ChainFit, order: int, states: tuple[Any, ...], data: Any) -> Question | None:
+    kept = fit.group_counts(order)
+    if data is not None and (order == 1 or fit.sequences == 1):
+        if fit.sequences == 1:
+            slices = Cells.of_table(np.zeros((0, 0, 0), dtype=np.int64)).summary
+        else:
+            slices = _by_state(fit, states, _count_groups(fit, data))
+    elif kept is not None and kept.sum() == fit.window_counts(order).sum():
+        slices = Cells.of_table(np.swapaxes(kept, 0, 1)).summary
     else:
-        slices = _by_state(fit, states, _count_groups(fit, data))
-    return judge(
+        return None
+    return Question(
         GROUPS,
         slices,
         rejected="the sequences do not share one kernel",

@@ -12,17 +12,25 @@ P. Billingsley, "Statistical methods in Markov chains", Annals of Mathematical S
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import ADDED, fit_dict, fit_fields
+from corrdp.models.base import added, fit_dict, fit_fields
 from corrdp.models.chains.coupling import Coupling, observe_coupling
+from corrdp.models.chains.evidence import keep_evidence
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.chains.private import COUNT_SENSITIVITY, noisy_counts, with_states
+from corrdp.models.chains.private import (
+    COUNT_SENSITIVITY,
+    check_private,
+    listed_expression,
+    listed_values,
+    noisy_counts,
+    with_states,
+)
 from corrdp.models.chains.window import WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Clock, Reading
@@ -66,6 +74,11 @@ class ChainFit:
         Usual time steps from the first to the last row of a sequence, both included, the largest
         over sequences: a gap counts as the usual steps that it takes, rounded up. ``longest``
         where there is no gap; None where it is not known (files of version 0.1.0).
+    longer : (k, order + 4) array of int or None
+        For orders above one: runs of order + 2 states, how often, how often in the later half.
+    groups : (k, order + 3) array of int or None
+        For many sequences: number of the sequence (the largest ones only), runs of order + 1
+        states, how often.
     reading : Reading or None
         How times are written and which rows are left out; None for sequences in memory.
     clock : Clock or None
@@ -101,11 +114,13 @@ class ChainFit:
     public: bool = False
     later: np.ndarray | None = None
     runs: np.ndarray | None = None
-    span: int | None = field(default=None, metadata=ADDED)
-    reading: Reading | None = field(default=None, metadata=ADDED)
-    clock: Clock | None = field(default=None, metadata=ADDED)
-    coupling: Coupling | None = field(default=None, metadata=ADDED)
-    independent_groups: str | None = field(default=None, metadata=ADDED)
+    span: int | None = added()
+    longer: np.ndarray | None = added()  # noqa: RUF009
+    groups: np.ndarray | None = added()  # noqa: RUF009
+    reading: Reading | None = added()  # noqa: RUF009
+    clock: Clock | None = added()  # noqa: RUF009
+    coupling: Coupling | None = added()  # noqa: RUF009
+    independent_groups: str | None = added()
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -123,6 +138,11 @@ class ChainFit:
             arrays["runs"] = _whole_numbers("runs", self.runs)
             if arrays["runs"].ndim != 2:
                 raise ModelError("runs must be rows of states and a number")
+        for name, states in (("longer", slice(0, -2)), ("groups", slice(1, -1))):
+            if (given := getattr(self, name)) is not None:
+                arrays[name] = rows = _whole_numbers(name, given)
+                if rows.ndim != 2 or rows[:, states].max(initial=0) >= len(counts):
+                    raise ModelError(f"{name} must be rows of states and numbers")
         if self.later is not None:
             arrays["later"] = later = _whole_numbers("later", self.later)
             if later.shape != counts.shape or (later > counts).any():
@@ -180,11 +200,34 @@ class ChainFit:
             return self.counts
         if order == 2:
             return self.triple_counts.reshape(-1, s)
-        if self.runs is None or self.runs.shape[1] != order + 2:
-            raise ModelError(f"this fit kept no runs of {order + 1} states: fit order={order}")
-        dense = np.zeros((s,) * (order + 1), dtype=np.int64)
-        dense[tuple(self.runs[:, :-1].T)] = self.runs[:, -1]
-        return dense.reshape(-1, s)
+        if self.runs is not None and self.runs.shape[1] == order + 2:
+            return _dense(self.runs[:, :-1], self.runs[:, -1], s, order)
+        if self.longer is not None and self.longer.shape[1] == order + 3:
+            return _dense(self.longer[:, :-2], self.longer[:, -2], s, order)
+        raise ModelError(f"this fit kept no runs of {order + 1} states: fit order={order}")
+
+    def half_counts(self, order: int) -> np.ndarray | None:
+        """:meth:`window_counts` of the first and of the second half, shape (2, s^order, s).
+
+        None where they were not kept. For orders above one, without the first run after a break.
+        """
+        if order == 1:
+            later = self.later
+            return None if later is None else np.stack([self.counts - later, later])
+        if self.longer is None or self.longer.shape[1] != order + 4:
+            return None
+        windows, (times, later) = self.longer[:, 1:-2], self.longer[:, -2:].T
+        parts = (times - later, later)
+        return np.stack([_dense(windows, part, len(self.counts), order) for part in parts])
+
+    def group_counts(self, order: int) -> np.ndarray | None:
+        """:meth:`window_counts` of the largest groups, shape (groups, s^order, s), or None."""
+        if self.groups is None or self.groups.shape[1] != order + 3 or not len(self.groups):
+            return None
+        owners = self.groups[:, 0]
+        parts = (self.groups[owners == k] for k in range(int(owners.max()) + 1))
+        s = len(self.counts)
+        return np.stack([_dense(part[:, 1:-1], part[:, -1], s, order) for part in parts])
 
     def noise_radius(self, level: float) -> int:
         """Largest noise on any count, with this probability; 0 without noise."""
@@ -214,6 +257,7 @@ class ChainFit:
                 "is added to the epsilon of every release"
             )
             said.append("how many rows, missing rows, gaps and sequences there are is public")
+            said.append("a value outside the public list of states counts as the last one of it")
         if self.zeros == "structural":
             said.append("transitions that were never seen are impossible")
         if self.state is not None and not self.order_by:
@@ -262,6 +306,7 @@ class ChainFit:
         data["counts"], data["triples"] = self.counts.tolist(), self.triples.tolist()
         data["later"] = None if self.later is None else self.later.tolist()
         data["runs"] = None if self.runs is None else self.runs.tolist()
+        data |= {name: data[name].tolist() for name in ("longer", "groups") if name in data}
         data["order_by"], data["missing_text"] = list(self.order_by), list(self.missing_text)
         for name in _PARTS.keys() & data.keys():
             data[name] = data[name].to_dict()
@@ -282,6 +327,13 @@ _PARTS: dict[str, Any] = {
     "clock": Clock,
     "coupling": Coupling,
 }  # fields that are no plain JSON
+
+
+def _dense(runs: np.ndarray, times: np.ndarray, states: int, order: int) -> np.ndarray:
+    """Counts of runs of order + 1 states as a table of windows by what comes next."""
+    dense = np.zeros((states,) * (order + 1), dtype=np.int64)
+    np.add.at(dense, tuple(runs.T), times)
+    return dense.reshape(-1, states)
 
 
 def _whole_numbers(name: str, values: Any) -> np.ndarray:
@@ -345,7 +397,8 @@ def fit_chain(
         records, added to the epsilon of every release before conversion.
     states : sequence, optional
         The public list of states; needed for a private fit, because which states occur is
-        private too (true/false states are known anyway).
+        private too (true/false states are known anyway). In a private fit its last state stands
+        for every value that is not listed.
     public : bool
         The data of the fit are public, or older data that need no protection: fitting then gives
         nothing away, and the chain has no length, so that it serves data of any length.
@@ -396,6 +449,10 @@ def fit_chain(
         if engine is not None:
             raise DataError("this table is open already; give engine to open_table instead")
         texts = data.missing
+    if private_epsilon is not None:
+        check_private(order, zeros)
+    # values outside the public list count as its last state: an error would tell that there are any
+    clip = private_epsilon is not None and states is not None
     if isinstance(data, str | Path | Table):
         if state is None:
             raise DataError('a table needs state=: a column, or an expression such as "steps > 0"')
@@ -405,6 +462,8 @@ def fit_chain(
         elif value_range is not None:
             raise DataError("value_range is for bins=: say how many")
         data = data if isinstance(data, Table) else open_table(data, texts, engine or "duckdb")
+        if clip:
+            state = listed_expression(data, state, tuple(states or ()))
         found = count_triples(data, state, orders, group, reading)
     elif (state, orders, group, engine, bins, reading) != (None, (), None, None, None, Reading()):
         raise DataError(
@@ -412,17 +471,26 @@ def fit_chain(
             "tables; give a file's path"
         )
     else:
-        from corrdp.tables.sequences import count_sequences
+        from corrdp.tables.sequences import count_sequences, split_sequences
 
+        if clip:
+            data = listed_values(split_sequences(data), tuple(states or ()), texts)
         found = count_sequences(data, texts)
     if states is not None or private_epsilon is not None:
         found = with_states(found, states)
     counts, triples = found.counts, found.triples
     if private_epsilon is not None:
-        counts, triples = noisy_counts(found, private_epsilon, order), np.zeros((0, 4), np.int64)
+        counts, triples = noisy_counts(found, private_epsilon), np.zeros((0, 4), np.int64)
     else:
         _check_counts(found)
-    coupling = None
+    runs = _longer_runs(data, found, texts, state, orders, group, order)
+    # whatever is counted without noise would break the promise of a private fit
+    later = longer = groups = coupling = None
+    if private_epsilon is None:
+        later = found.later
+        longer, groups = keep_evidence(
+            data, found.states, texts, state, orders, group, order, found.sequences, found.reading
+        )
     if group is not None and found.sequences > 1 and private_epsilon is None:
         count = pair_counter(data, str(state), orders, group, found.reading)
         coupling = None if count is None else observe_coupling(count)
@@ -441,10 +509,11 @@ def fit_chain(
         missing_text=texts,
         zeros=zeros,
         private_epsilon=private_epsilon,
-        # whatever is counted without noise would break the promise of a private fit
-        later=found.later if private_epsilon is None else None,
+        later=later,
         public=public,
-        runs=_longer_runs(data, found, texts, state, orders, group, order),
+        runs=runs,
+        longer=longer,
+        groups=groups,
         coupling=coupling,
         independent_groups=independent_groups,
         reading=None if state is None else found.reading,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_array, check_kind
 from corrdp.errors import InputError, ModelError
-from corrdp.models.base import check_length
+from corrdp.models.base import check_length, check_states
 from corrdp.models.birkhoff import column_ratio, diameter
 from corrdp.models.chains.chain import Chain
 
@@ -72,10 +73,7 @@ class MarkovChain(Chain):
     fitted: ChainFit | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        try:
-            kernel = np.array(self.transition, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"transition must be numbers in a square matrix: {error}") from None
+        kernel = check_array("transition", self.transition, error=ModelError)
         if kernel.ndim not in (2, 3) or kernel.shape[-1] != kernel.shape[-2] or not kernel.size:
             raise ModelError(
                 f"transition must be s x s, or a sequence of such kernels; got {kernel.shape}"
@@ -89,11 +87,9 @@ class MarkovChain(Chain):
                 )
             length = len(kernel) + 1
         s = kernel.shape[-1]
-        states = tuple(range(s)) if self.states is None else tuple(self.states)
-        if len(states) != s or len(set(states)) != s:
-            raise ModelError(f"need {s} distinct states for a {s} x {s} kernel, got {states!r}")
+        states = check_states(self.states, s)
         if self.initial is not None:
-            initial = np.array(self.initial, dtype=float)
+            initial = check_array("initial", self.initial, error=ModelError)
             if initial.shape != (s,):
                 raise ModelError(f"initial must have {s} entries, got shape {initial.shape}")
             check_law("initial", initial)
@@ -167,10 +163,29 @@ class MarkovChain(Chain):
     def occurring(self) -> np.ndarray:
         """Which states can occur at all, as a mask (for a homogeneous chain: at any time)."""
         if not self.homogeneous:
-            return np.asarray((self.marginals > 0).any(axis=0))
+            return np.asarray(self.support.any(axis=0))
         seen = self.start > 0
         for _ in range(len(seen)):
             seen = seen | (self.transition[seen] > 0).any(axis=0)
+        return seen
+
+    @cached_property
+    def support(self) -> np.ndarray:
+        """Which states are possible at each record, shape (n, s), from the zeros alone. O(n s^2).
+
+        Marginals do not tell: the probability of a rare state underflows to 0 along a long chain.
+
+        Examples
+        --------
+        >>> chain = MarkovChain([[[.001, .999], [0, 1]]] * 119, initial=[1, 0])
+        >>> chain.marginals[-1].round(6).tolist(), chain.support[-1].tolist()
+        ([0.0, 1.0], [True, True])
+        """
+        kernels = self.kernels > 0
+        seen = np.empty((len(kernels) + 1, len(self.states)), dtype=bool)
+        seen[0] = self.start > 0
+        for t, kernel in enumerate(kernels):
+            seen[t + 1] = kernel[seen[t]].any(axis=0)
         return seen
 
     @cached_property
@@ -190,8 +205,8 @@ class MarkovChain(Chain):
         """Birkhoff diameter, the largest over time; rows of impossible states are left out."""
         if self.homogeneous:
             return diameter(self.transition, self.occurring)
-        pairs = zip(self.transition, self.marginals, strict=False)
-        return max((diameter(kernel, law > 0) for kernel, law in pairs), default=0.0)
+        pairs = zip(self.transition, self.support, strict=False)
+        return max((diameter(kernel, rows) for kernel, rows in pairs), default=0.0)
 
     @property
     def gamma(self) -> float:
@@ -204,8 +219,8 @@ class MarkovChain(Chain):
         """Largest ratio of two entries of one column, the largest over time."""
         if self.homogeneous:
             return column_ratio(self.transition, self.occurring)
-        pairs = zip(self.transition, self.marginals, strict=False)
-        return max((column_ratio(kernel, law > 0) for kernel, law in pairs), default=1.0)
+        pairs = zip(self.transition, self.support, strict=False)
+        return max((column_ratio(kernel, rows) for kernel, rows in pairs), default=1.0)
 
     # -- other laws made from this one -------------------------------------------------------
 
@@ -218,6 +233,7 @@ class MarkovChain(Chain):
         length : int, optional
             Needed when the chain has none.
         """
+        check_kind("rng", rng, np.random.Generator, "a numpy.random.Generator")
         n = check_length(length) or self.length
         if n is None or not (self.homogeneous or n <= len(self.transition) + 1):
             raise InputError("give length= : the chain has none, or is shorter than asked")
@@ -340,9 +356,7 @@ class MarkovChain(Chain):
 
     def order_test(self) -> RatioTest:
         """First order against second; see :mod:`corrdp.models.chains.diagnostics`."""
-        from corrdp.models.chains.diagnostics import ORDER
-
-        test = self.diagnose().test(ORDER)
+        test = self.diagnose().own_order
         if test is None:
             raise ModelError("a private fit keeps no counts to test the order on")
         return test

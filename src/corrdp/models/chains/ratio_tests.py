@@ -42,7 +42,7 @@ import numpy as np
 
 from corrdp.encoding import encode
 
-LEVEL = 0.01  # a test rejects below this: with four of them, one false alarm in 25 data sets
+LEVEL = 0.01  # tests made together reject below this after correction: one false alarm in 100
 MIN_EXPECTED = 5  # rows and columns are pooled until this many counts are expected in each cell
 _MOST_BIAS = 0.1  # of the statistic, in its standard deviations
 _SMALLEST_TAIL = 1e-290  # smaller ones lose digits before they become 0
@@ -65,12 +65,15 @@ class RatioTest:
         does not underflow); None when there are too few data, or nothing, to judge.
     words : str
         The verdict.
+    log10_holm : float or None
+        Logarithm of the p-value after Holm's correction for the tests made together, by which
+        it is judged; None where the test was made alone.
 
     Examples
     --------
-    >>> test = RatioTest("order 1 against 2", 12.3, 2, .00213, -2.671, "the past matters")
+    >>> test = RatioTest("order 1 against 2", 12.3, 2, .00213, -2.671, "the past matters", -2.194)
     >>> test.rejected, test.p_words
-    (True, 'p = 0.00213')
+    (True, 'p = 0.0064')
     >>> RatioTest.from_dict(test.to_dict()) == test
     True
     """
@@ -81,16 +84,22 @@ class RatioTest:
     p_value: float | None
     log10_p: float | None
     words: str
+    log10_holm: float | None = None
+
+    @property
+    def corrected(self) -> float | None:
+        """Logarithm of the p-value that decides."""
+        return self.log10_p if self.log10_holm is None else self.log10_holm
 
     @property
     def rejected(self) -> bool:
         """Whether the simpler model is rejected, at level .01."""
-        return self.log10_p is not None and self.log10_p < math.log10(LEVEL)
+        return self.corrected is not None and self.corrected < math.log10(LEVEL)
 
     @property
     def p_words(self) -> str:
         """The p-value for readers: nobody needs the digits of 1e-60."""
-        return "no p-value" if self.log10_p is None else p_in_words(self.log10_p)
+        return "no p-value" if self.corrected is None else p_in_words(self.corrected)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -287,12 +296,11 @@ def _most_bias(degrees: Any, slices: int) -> Any:
     return _MOST_BIAS * np.sqrt(2 * degrees / max(slices, 1))
 
 
-def judge(
-    name: str, slices: Slices, *, rejected: str, kept: str, nothing: str, details: str = ""
-) -> RatioTest:
-    """Test all trusted slices together; there is no p-value when there are none.
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a test asks, and what to say to each outcome.
 
-    Parameters
+    Attributes
     ----------
     name : str
     slices : Slices
@@ -300,39 +308,98 @@ def judge(
         What to say when the test rejects, when it does not, and when there is nothing to compare.
     details : str
         What to add when it rejects.
+    """
+
+    name: str
+    slices: Slices
+    rejected: str
+    kept: str
+    nothing: str
+    details: str = ""
+
+
+def judge(*questions: Question) -> tuple[RatioTest, ...]:
+    """Answer questions asked together: all trusted slices of each, p-values corrected by Holm.
+
+    The smallest of m p-values counts m times, the next m - 1 times, and so on, none less than the
+    one before: with probability .99 no true model is rejected. There is no p-value where no slice
+    can be trusted.
 
     Returns
     -------
-    RatioTest
+    tuple of RatioTest
+
+    References
+    ----------
+    S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+    Statistics 6 (1979), 65-70.
 
     Examples
     --------
     >>> cells = Cells.of_table(np.array([[[30, 10], [10, 30]]]))
-    >>> said = {"rejected": "rows differ", "kept": "rows agree", "nothing": "one row only"}
-    >>> judge("rows", cells.summary, **said).words
+    >>> question = Question("rows", cells.summary, "rows differ", "rows agree", "one row only")
+    >>> judge(question)[0].words
     'rows differ (p < 1e-5)'
+    >>> [test.p_words for test in judge(question, question)]
+    ['p < 1e-4', 'p < 1e-4']
     """
-    comparable, trusted = slices.degrees > 0, slices.trusted
-    used = trusted if trusted.any() else comparable
-    statistic = float(slices.statistics[used].sum())
-    degrees = int(slices.degrees[used].sum())
-    if not comparable.any():
-        return RatioTest(name, statistic, degrees, None, None, f"cannot be tested: {nothing}")
-    if not trusted.any():
-        counts = int(slices.totals[used].sum())
-        words = (
-            f"too few data to judge: {counts:,} counts for {degrees:,} degrees of freedom, where "
-            "the chi-square law is not to be trusted"
-        )
-        return RatioTest(name, statistic, degrees, None, None, words)
+    found = [_statistic(question) for question in questions]
+    logs = [None if log_p is None else log_p / math.log(10) for _, _, log_p in found]
+    tests = []
+    for question, (statistic, degrees, log_p), own, holm in zip(
+        questions, found, logs, _holm(logs), strict=True
+    ):
+        p = None if log_p is None else math.exp(log_p)
+        words = _verdict(question, holm)
+        only = None if len(questions) == 1 else holm
+        tests.append(RatioTest(question.name, statistic, degrees, p, own, words, only))
+    return tuple(tests)
+
+
+def _holm(logs: list[float | None]) -> list[float | None]:
+    """Holm's correction of p-values given by their logarithms (base 10)."""
+    order = sorted((log, k) for k, log in enumerate(logs) if log is not None)
+    corrected: list[float | None] = [None] * len(logs)
+    largest = -math.inf
+    for place, (log, k) in enumerate(order):
+        largest = max(largest, min(log + math.log10(len(order) - place), 0.0))
+        corrected[k] = largest
+    return corrected
+
+
+def _used(slices: Slices) -> np.ndarray:
+    trusted = slices.trusted
+    return trusted if trusted.any() else slices.degrees > 0
+
+
+def _statistic(question: Question) -> tuple[float, int, float | None]:
+    """G^2, degrees of freedom and the logarithm of the p-value."""
+    slices, used = question.slices, _used(question.slices)
+    statistic, degrees = float(slices.statistics[used].sum()), int(slices.degrees[used].sum())
+    if not slices.trusted.any():
+        return statistic, degrees, None
     scale = 1 + float(slices.excess[used].sum()) / degrees
-    log_p = log_chi_square_tail(statistic / scale, degrees)
-    log10_p = log_p / math.log(10)
+    return statistic, degrees, log_chi_square_tail(statistic / scale, degrees)
+
+
+def _verdict(question: Question, log10_p: float | None) -> str:
+    slices = question.slices
+    comparable = int((slices.degrees > 0).sum())
+    if not comparable:
+        return f"cannot be tested: {question.nothing}"
+    if log10_p is None:
+        used = _used(slices)
+        return (
+            f"too few data to judge: {int(slices.totals[used].sum()):,} counts for "
+            f"{int(slices.degrees[used].sum()):,} degrees of freedom, where the chi-square law is "
+            "not to be trusted"
+        )
     fails = log10_p < math.log10(LEVEL)
-    words = f"{rejected if fails else kept} ({p_in_words(log10_p)})" + details * fails
-    if left_out := int(comparable.sum() - trusted.sum()):
-        words += f"; {left_out:,} of {int(comparable.sum()):,} states had too few data to judge"
-    return RatioTest(name, statistic, degrees, math.exp(log_p), log10_p, words)
+    said = question.rejected if fails else question.kept
+    words = f"{said} ({p_in_words(log10_p)})" + question.details * fails
+    if left_out := comparable - int(slices.trusted.sum()):
+        words += f"; {left_out:,} of {comparable:,} states had too few data to judge"
+    return words
 
 
 def p_in_words(log10_p: float) -> str:

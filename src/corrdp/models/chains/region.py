@@ -6,7 +6,6 @@ to the joint confidence (Bonferroni), so that with that confidence all hold at o
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from corrdp.models.chains.chain import Chain
 
 
+_OUT = 1e-14
+
+
 @dataclass(frozen=True, eq=False)
 class Region:
     """All kernels with ``lower <= P <= upper`` and rows that sum to one.
@@ -29,7 +31,8 @@ class Region:
     confidence : float
         Joint level at which the true kernel lies inside.
     unseen : tuple of (row, column)
-        Transitions that were never counted and are not declared impossible.
+        Transitions that were never counted and are not declared impossible. Of a state or window
+        that was never left nothing is known: its row may be any law.
     """
 
     lower: np.ndarray
@@ -49,7 +52,8 @@ def region_of(
         Transitions out of each state (or window of states), noisy ones possibly negative.
     confidence : float in (0, 1)
     structural : bool
-        Take transitions that were never seen for impossible.
+        Take transitions that were never seen for impossible, except from a state or window that
+        was reached and never left: it goes on somehow.
     radius : int
         Noise on each count is at most this, except with the half of the error probability that is
         then set aside for it.
@@ -69,6 +73,8 @@ def region_of(
         raise InputError(f"confidence must lie between 0 and 1, such as .95; got {confidence!r}")
     counts = np.asarray(counts, dtype=float)
     possible = counts > 0 if structural else np.ones(counts.shape, dtype=bool)
+    if structural:
+        possible |= (followers(counts) & ~possible.any(axis=1))[:, None]
     free = possible.sum(axis=1)
     tests = int(np.where(free == 2, 1, np.where(free > 2, free, 0)).sum())
     alpha = 1.0 - confidence
@@ -83,47 +89,67 @@ def region_of(
     single = free == 1
     lower[single], upper[single] = possible[single], possible[single]
     # what the others leave: a probability is at least one minus the upper ends of the rest
-    lower = np.maximum(lower, 1.0 - (upper.sum(axis=1, keepdims=True) - upper))
-    upper = np.minimum(upper, 1.0 - (lower.sum(axis=1, keepdims=True) - lower))
+    # (outwards by more than rounding: a lower end of 1e-16 would rule out that it never happens)
+    lower = np.maximum(lower, 1.0 - _OUT - (upper.sum(axis=1, keepdims=True) - upper))
+    upper = np.minimum(upper, 1.0 + _OUT - (lower.sum(axis=1, keepdims=True) - lower))
     lower, upper = np.clip(lower, 0.0, 1.0) * possible, np.clip(upper, 0.0, 1.0) * possible
     unseen = tuple((int(x), int(y)) for x, y in np.argwhere((counts <= 0) & possible))
     return Region(lower, upper, confidence, unseen)
 
 
+def followers(counts: np.ndarray) -> np.ndarray:
+    """Which states (or windows of states) some counted transition leads to, as a mask."""
+    rows, s = counts.shape
+    reached = np.zeros(rows, dtype=bool)
+    w, y = np.nonzero(counts > 0)
+    reached[(w * s) % rows + y] = True
+    return reached
+
+
 def extreme_mixture(
     lower: np.ndarray, upper: np.ndarray, values: np.ndarray, sign: float
 ) -> np.ndarray:
-    """Largest (sign = 1) or smallest (-1) ``row @ values`` over rows of the region.
+    """Largest (sign = 1) or smallest (-1) ``row @ values`` over one row of the region.
 
-    The rows start at their lower ends; what is left of the unit goes to the best values first.
+    The row starts at its lower ends; what is left of the unit goes to the best values first.
 
     Parameters
     ----------
-    lower, upper : (rows, s) arrays
-    values : (s,) array
+    lower, upper : (s,) arrays
+    values : (s, m) array
+        One problem for each column.
     sign : {1, -1}
+
+    Returns
+    -------
+    (m,) array
     """
-    order = np.argsort(-sign * values, kind="stable")
-    room = (upper - lower)[:, order]
-    spare = 1.0 - lower.sum(axis=1)
-    before = np.cumsum(room, axis=1) - room
-    extra = np.clip(spare[:, None] - before, 0.0, room)
-    return lower @ values + extra @ values[order]
+    order = np.argsort(-sign * values, axis=0, kind="stable")
+    room = (upper - lower)[order]
+    before = np.cumsum(room, axis=0) - room
+    extra = np.clip(1.0 - lower.sum() - before, 0.0, room)
+    return np.asarray(lower @ values + (extra * np.take_along_axis(values, order, 0)).sum(axis=0))
 
 
 def power_bounds(region: Region, longest: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Entrywise bounds on P, P^2, .., P^longest over the region, for a square kernel."""
-    size = region.lower.shape[1]
+    """Entrywise bounds on P, P^2, .., P^longest over the region, each (rows, rows).
+
+    P leads from a state to the next, or from a window of states to the one that drops the oldest
+    state and adds a new one. O(rows^2 s log s) a power.
+    """
+    rows, s = region.lower.shape
     bounds = []
-    low, high = np.eye(size), np.eye(size)
+    low, high = np.eye(rows), np.eye(rows)
     for _ in range(longest):
-        low = np.stack(
-            [extreme_mixture(region.lower, region.upper, low[:, y], -1.0) for y in range(size)], 1
-        )
-        high = np.stack(
-            [extreme_mixture(region.lower, region.upper, high[:, y], 1.0) for y in range(size)], 1
-        )
-        bounds.append((low, np.minimum(high, 1.0)))
+        ends = []
+        for old, sign in ((low, -1.0), (high, 1.0)):
+            new = np.empty((rows, rows))
+            for w in range(rows):
+                following = (w * s) % rows + np.arange(s)
+                new[w] = extreme_mixture(region.lower[w], region.upper[w], old[following], sign)
+            ends.append(new)
+        low, high = ends[0], np.minimum(ends[1], 1.0)
+        bounds.append((low, high))
     return bounds
 
 
@@ -133,28 +159,32 @@ def widest_diameter(low: np.ndarray, high: np.ndarray) -> float:
     ``max ln[U(a,y) U(b,y') / (L(b,y) L(a,y'))]`` over rows a != b and columns y != y'; infinite
     where an entry may vanish that another row may have.
     """
-    columns = (high > 0).any(axis=0)
-    low, high = low[:, columns], high[:, columns]
     with np.errstate(divide="ignore"):
         log_low, log_high = np.log(low), np.log(high)
     worst = 0.0
     for a in range(len(low)):
-        for b in range(len(low)):
-            if a == b:
-                continue
-            gain = log_high[a] - log_low[b]  # how much more likely column y can be in row a
-            back = log_high[b] - log_low[a]
-            total = gain[:, None] + back[None, :]
-            np.fill_diagonal(total, 0.0)
-            worst = max(worst, float(np.nanmax(np.where(np.isnan(total), 0.0, total))))
-    return worst if not math.isnan(worst) else math.inf
+        # how much more likely a column can be in row a than in row b, and the other way round;
+        # a column that the first cannot have at all gains nothing
+        with np.errstate(invalid="ignore"):
+            gain = np.where(high[a] > 0, log_high[a] - log_low, -np.inf)
+            back = np.where(high > 0, log_high - log_low[a], -np.inf)
+        gain[a] = -np.inf
+        for first, second in ((gain, back), (back, gain)):
+            y = first.argmax(axis=1)
+            best = first[np.arange(len(first)), y]
+            other = second.copy()
+            other[np.arange(len(first)), y] = -np.inf  # the two columns differ
+            rest = other.max(axis=1)
+            both = (best > -np.inf) & (rest > -np.inf)
+            worst = max(worst, float((best[both] + rest[both]).max(initial=0.0)))
+    return worst
 
 
 def widest_ratio(region: Region) -> float:
     """Largest ln omega over the region: two entries of one column, in different rows."""
     columns = (region.upper > 0).any(axis=0)
     low, high = region.lower[:, columns], region.upper[:, columns]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.log(high)[:, None, :] - np.log(low)[None, :, :]
     rows = np.arange(len(low))
     spread[rows, rows] = 0.0

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_array, check_whole
 from corrdp.errors import DataError, InputError, ModelError
-from corrdp.models.base import check_length
+from corrdp.models.base import check_length, check_states
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.markov import MarkovChain, check_law
 
@@ -55,13 +56,8 @@ class WindowChain(Chain):
     fitted: ChainFit | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        try:
-            table = np.array(self.transition, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"transition must be numbers, one row per window: {error}") from None
-        order = self.order
-        if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-            raise ModelError(f"order must be a whole number from 1, got {order!r}")
+        table = check_array("transition", self.transition, error=ModelError)
+        order = check_whole("order", self.order, most=_MAX_WINDOWS, error=ModelError)
         if table.ndim != 2 or not table.size or len(table) != table.shape[1] ** order:
             raise ModelError(
                 f"transition of order {order} must be (s^{order}, s); got shape {table.shape}"
@@ -76,12 +72,11 @@ class WindowChain(Chain):
             raise ModelError("every row of transition is zero")
         check_law("transition", table[used])
         s = table.shape[1]
-        states = tuple(range(s)) if self.states is None else tuple(self.states)
-        if len(states) != s or len(set(states)) != s:
-            raise ModelError(f"need {s} distinct states, got {states!r}")
+        states = check_states(self.states, s)
         table.setflags(write=False)
         object.__setattr__(self, "transition", table)
         object.__setattr__(self, "states", states)
+        object.__setattr__(self, "order", order)
         object.__setattr__(self, "length", check_length(self.length))
         self._check_reachable(used)
         _ = self.stationary  # raises when it is not unique

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.encoding import runs, unruns
 from corrdp.errors import ModelError
 from corrdp.models.base import check_length
@@ -137,6 +138,7 @@ def equicorrelation(n: int, rho: float, deviation: float) -> np.ndarray:
     """Covariance of n records, every two with correlation rho."""
     size, scale = _size(n), _deviation(deviation)
     least = -1.0 if size == 1 else -1.0 / (size - 1)
+    rho = check_number("rho", rho, error=ModelError)
     if not least < rho < 1:
         raise ModelError(
             f"rho={rho!r} is no common correlation of {size} records: it must lie strictly between "
@@ -157,6 +159,7 @@ def autoregression(n: int, phi: float, deviation: float) -> Any:
     from scipy.sparse import diags_array
 
     size, scale = _size(n), _deviation(deviation)
+    phi = check_number("phi", phi, error=ModelError)
     if not -1 < phi < 1:
         raise ModelError(f"phi={phi!r} must lie strictly between -1 and 1")
     main = np.full(size, 1.0 + phi**2)
@@ -192,7 +195,4 @@ def _size(n: Any) -> int:
 
 
 def _deviation(given: Any) -> float:
-    number = float(given)
-    if not (np.isfinite(number) and number > 0):
-        raise ModelError(f"deviation must be a finite number > 0, got {given!r}")
-    return number
+    return check_number("deviation", given, least=1e-150, most=1e150, error=ModelError)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from corrdp._checks import check_items, check_kind, check_number, check_whole
 from corrdp.errors import InputError, ModelError
 from corrdp.models.base import Model
 from corrdp.models.gaussian.building import (
@@ -210,7 +211,7 @@ class GaussianRecords(Model):
         >>> iq.length, len(iq.shapes), iq.largest_block
         (20000, 1, 2)
         """
-        kept = list(parts)
+        kept = check_items("parts", parts, error=ModelError)
         if not kept:
             raise ModelError("blocks is empty: give at least one covariance matrix")
         models = {id(p): p if isinstance(p, GaussianRecords) else cls(p) for p in kept}
@@ -370,11 +371,10 @@ class GaussianRecords(Model):
         ([1.0], [[0.75]])
         """
         n = len(self.block_of_record)
+        check_kind("known", known, Mapping, "{record: value}")
         for record, value in known.items():
-            if not 0 <= record < n:
-                raise InputError(f"record {record} is not among 0..{n - 1}")
-            if not np.isfinite(value):
-                raise InputError(f"record {record} is known as {value!r}; give a finite number")
+            check_whole("a known record", record, least=0, most=n - 1)
+            check_number(f"the value of record {record}", value)
         given = np.array(sorted(known), dtype=np.int64)
         rest = np.setdiff1d(np.arange(n), given)
         cov, mean = self.cov, self.mean

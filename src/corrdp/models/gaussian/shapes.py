@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_array
 from corrdp.errors import ModelError
 from corrdp.models.gaussian.banded import BandedFactor, TooWideError, factorise
 
@@ -23,10 +24,7 @@ _ASYMMETRY = 1e-10  # of the standard deviations: more than rounding makes
 
 def check_mean(mean: Any, n: int) -> np.ndarray:
     """One mean per record, from None (zeros), one number, or a vector."""
-    try:
-        vector = np.array(0.0 if mean is None else mean, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"mean must be numbers: {error}") from None
+    vector = check_array("mean", 0.0 if mean is None else mean, error=ModelError)
     if vector.shape not in ((), (n,)):
         raise ModelError(f"mean must be one number or {n}, one per record; got {vector.shape}")
     if not np.isfinite(vector).all():
@@ -36,10 +34,7 @@ def check_mean(mean: Any, n: int) -> np.ndarray:
 
 def check_symmetric(name: str, given: Any) -> np.ndarray:
     """A finite symmetric matrix with a positive diagonal, or an error that says where not."""
-    try:
-        matrix = np.array(given, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{name} must be numbers in a square matrix: {error}") from None
+    matrix = check_array(name, given, error=ModelError)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ModelError(f"{name} must be a square matrix, got shape {matrix.shape}")
     if not np.isfinite(matrix).all():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_array, check_items
 from corrdp.errors import DataError
 from corrdp.tables.source import Table
 
@@ -40,13 +41,14 @@ def from_array(data: Any, columns: Sequence[str] | None) -> BlockTable:
     >>> from_array([[1, 2], [3, float("nan")]], None).roles
     ('0', '1')
     """
-    try:
-        values = np.array(data, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"expected a table or numbers, one row a block: {error}") from None
+    values = check_array("the data (a table, or rows of blocks)", data, error=DataError)
     if values.ndim != 2 or not values.size:
         raise DataError(f"data in memory must be rows of blocks, got shape {values.shape}")
-    roles = range(values.shape[1]) if columns is None else columns
+    roles = (
+        range(values.shape[1])
+        if columns is None
+        else check_items("columns", columns, error=DataError)
+    )
     if len(roles) != values.shape[1]:
         raise DataError(f"{len(roles)} columns named for data with {values.shape[1]}")
     return BlockTable(_finite(values, [str(r) for r in roles]), tuple(str(r) for r in roles))

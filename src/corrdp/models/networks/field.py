@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_array, check_items, check_number
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import Model
+from corrdp.models.base import Model, check_states
 from corrdp.models.birkhoff import diameters
 from corrdp.models.networks.factors import (
     check_edges,
@@ -87,15 +88,13 @@ class MarkovField(Model):
     ) -> None:
         # written out because the argument ``fields`` has the name of a method of every model
         if labels is not None:
-            labels = tuple(labels)
+            labels = check_items("labels", labels, error=ModelError)
             nodes = len(labels) if nodes is None else nodes
         members, offsets, n = check_edges(edges, nodes)
         if labels is not None and (len(labels) != n or len(set(labels)) != n):
             raise ModelError(f"need {n} distinct labels for {n} nodes, got {len(set(labels))}")
         potentials, s = check_potentials(potentials, np.diff(offsets))
-        named = tuple(range(s)) if states is None else tuple(states)
-        if len(named) != s or len(set(named)) != s:
-            raise ModelError(f"need {s} distinct states for these potentials, got {named!r}")
+        named = check_states(states, s)
         values = {
             "members": members,
             "offsets": offsets,
@@ -173,13 +172,10 @@ class MarkovField(Model):
         [1.0, 1.0, 1.0, 1.0]
         """
         edges, labels = read_graph(graph) if hasattr(graph, "nodes") else (graph, None)
-        try:
-            strength = np.asarray(coupling, dtype=float)
-            odds = float(field)
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"coupling and field must be numbers: {error}") from None
-        if strength.ndim > 1 or not np.isfinite(strength).all() or not np.isfinite(odds):
-            raise ModelError("coupling must be finite, one number or one per edge; field finite")
+        strength = check_array("coupling", coupling, error=ModelError)
+        odds = check_number("field", field, error=ModelError)
+        if strength.ndim > 1 or not np.isfinite(strength).all():
+            raise ModelError("coupling must be finite, one number or one per edge")
         potentials = np.ones((*strength.shape, 2, 2))
         # scaled to a largest entry of 1, so that strong couplings do not overflow
         potentials[..., [0, 1], [0, 1]] = np.exp(np.minimum(strength, 0.0))[..., None]

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_array, check_items
 from corrdp.errors import ModelError
-from corrdp.models.base import Model
+from corrdp.models.base import LONGEST, Model, check_states
 from corrdp.models.birkhoff import diameters
 from corrdp.models.chains.markov import check_law
 
@@ -60,11 +61,9 @@ class MarkovTree(Model):
         parents = _check_parents(self.parents)
         kernels = _check_kernels(self.kernels, parents)
         s = kernels.shape[-1]
-        states = tuple(range(s)) if self.states is None else tuple(self.states)
-        if len(states) != s or len(set(states)) != s:
-            raise ModelError(f"need {s} distinct states for {s} x {s} kernels, got {states!r}")
+        states = check_states(self.states, s)
         if self.root_law is not None:
-            law = np.array(self.root_law, dtype=float)
+            law = check_array("root_law", self.root_law, error=ModelError)
             if law.shape != (s,):
                 raise ModelError(f"root_law must have {s} entries, got shape {law.shape}")
             check_law("root_law", law)
@@ -190,12 +189,12 @@ class MarkovTree(Model):
 def _check_parents(given: Any) -> np.ndarray:
     """Parents as whole numbers, -1 for a root; the message names the node that is wrong."""
     if not isinstance(given, np.ndarray):
-        given = [-1 if p is None else p for p in given]
-    array = np.array(given)
+        given = [-1 if p is None else p for p in check_items("parents", given, error=ModelError)]
+    array = check_array("parents", given, error=ModelError)
     if array.ndim != 1 or not array.size:
         raise ModelError(f"parents must be one number per node, got shape {array.shape}")
-    if array.dtype.kind not in "iu":
-        raise ModelError(f"parents must be whole numbers, or None for a root; got {array.dtype}")
+    if not (np.abs(array) < LONGEST).all() or (array % 1 != 0).any():
+        raise ModelError("parents must be whole numbers, or None for a root")
     parents = array.astype(np.int64)
     n = len(parents)
     wrong = np.flatnonzero((parents < -1) | (parents >= n))
@@ -220,7 +219,7 @@ def _check_kernels(given: Any, parents: np.ndarray) -> np.ndarray:
             shape = next(np.shape(kernel) for kernel in given if kernel is not None)
             given = [np.zeros(shape) if kernel is None else kernel for kernel in given]
         kernels = np.array(given, dtype=float)
-    except (TypeError, ValueError, StopIteration) as error:
+    except (TypeError, ValueError, OverflowError, StopIteration) as error:
         raise ModelError(f"kernels must be s x s matrices of one size: {error}") from None
     if kernels.ndim not in (2, 3) or kernels.shape[-1] != kernels.shape[-2] or not kernels.size:
         raise ModelError(f"kernels must be s x s, one or one per node; got {kernels.shape}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.errors import InputError, ModelError
 
 GENOTYPES = ("BB", "Bb", "bb")
@@ -83,10 +84,7 @@ class HardyWeinberg:
     p: float
 
     def __post_init__(self) -> None:
-        try:
-            p = float(self.p)
-        except (TypeError, ValueError):
-            raise ModelError(f"p must be a number between 0 and 1, got {self.p!r}") from None
+        p = check_number("p", self.p, error=ModelError)
         if not 0.0 < p < 1.0:
             raise ModelError(
                 f"p, the frequency of allele B, must lie strictly between 0 and 1, got {p}: where "

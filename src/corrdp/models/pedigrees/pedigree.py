@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_items
 from corrdp.errors import InputError, ModelError
 from corrdp.models.base import Model
 from corrdp.models.pedigrees.kinship import Family, Shape, generations, group_families
@@ -76,9 +77,8 @@ class Pedigree(Model):
     def __post_init__(self) -> None:
         people = _read_people(self.individuals)
         place = _places(people)
-        if isinstance(self.unobserved, str):
-            raise ModelError(f"unobserved must be a list of ids, got {self.unobserved!r}")
-        hidden = [_check_id(who) for who in self.unobserved]
+        unobserved = check_items("unobserved", self.unobserved, error=ModelError)
+        hidden = [_check_id(who) for who in unobserved]
         for who in hidden:
             if who not in place:
                 raise ModelError(f"unobserved names {who!r}, who is not among the individuals")
@@ -364,9 +364,14 @@ def _check_id(who: Any) -> Any:
 
 
 def _read_people(individuals: Any) -> tuple[Person, ...]:
-    rows: Iterable[Any] = individuals
-    if isinstance(individuals, Mapping):
-        rows = [(who, *(parents or (None, None))) for who, parents in individuals.items()]
+    rows: Iterable[Any]
+    if not isinstance(individuals, Mapping):
+        rows = check_items("individuals", individuals, error=ModelError)
+    else:
+        rows = [
+            (who, *check_items("parents", parents or (None, None), error=ModelError))
+            for who, parents in individuals.items()
+        ]
     people = []
     for row in rows:
         if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 3:

@@ -1,0 +1,211 @@
+"""Arguments from outside, checked in one place: a value of the right kind, or an error in words."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from corrdp.errors import InputError
+
+T = TypeVar("T")
+_TEXT = (str, bytes, bytearray)
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: on one line, and not all of a long one.
+
+    Examples
+    --------
+    >>> shown(list(range(1000)))
+    '[0, 1, 2, 3, 4, 5, ...]'
+    """
+    return " ".join(reprlib.repr(value).split())
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+    error: type[InputError] = InputError,
+) -> float:
+    """A finite number within stated limits, as a float.
+
+    Examples
+    --------
+    >>> check_number("epsilon", "1", above=0)
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: epsilon must be a finite number > 0, got '1'
+    """
+    number = math.nan
+    if not isinstance(value, (*_TEXT, bool)) and not getattr(value, "shape", ()):
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+    within = (
+        math.isfinite(number)
+        and (above is None or number > above)
+        and (least is None or number >= least)
+        and (below is None or number < below)
+        and (most is None or number <= most)
+    )
+    if within:
+        return number
+    limits = [
+        f"{sign} {limit:g}"
+        for sign, limit in ((">", above), (">=", least), ("<", below), ("<=", most))
+        if limit is not None
+    ]
+    wanted = "".join([" ", " and ".join(limits)]) if limits else ""
+    raise error(f"{name} must be a finite number{wanted}, got {shown(value)}")
+
+
+def check_whole(
+    name: str,
+    value: Any,
+    least: int = 1,
+    most: int | None = None,
+    *,
+    error: type[InputError] = InputError,
+) -> int:
+    """A whole number within stated limits, as an int; 3.0 is one, True is not.
+
+    Examples
+    --------
+    >>> check_whole("n", 3.0), check_whole("n", 0, least=0)
+    (3, 0)
+    >>> check_whole("n", 2.5)
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: n must be a whole number >= 1, got 2.5
+    """
+    if not isinstance(value, (*_TEXT, bool)) and not getattr(value, "shape", ()):
+        try:
+            number = int(value)
+            if number == value and number >= least and (most is None or number <= most):
+                return number
+        except (TypeError, ValueError, OverflowError):
+            pass
+    limits = f">= {least}" + ("" if most is None else f" and <= {most:,}")
+    raise error(f"{name} must be a whole number {limits}, got {shown(value)}")
+
+
+def check_items(name: str, value: Any, *, error: type[InputError] = InputError) -> tuple[Any, ...]:
+    """The entries of a sequence; text is no sequence of letters here.
+
+    Examples
+    --------
+    >>> check_items("states", "ab")
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: states must be a list, got 'ab'
+    """
+    if not isinstance(value, _TEXT):
+        try:
+            return tuple(value)
+        except TypeError:
+            pass
+    raise error(f"{name} must be a list, got {shown(value)}")
+
+
+def check_array(name: str, value: Any, *, error: type[InputError] = InputError) -> Any:
+    """Real numbers as an array of doubles of any shape, a copy.
+
+    Examples
+    --------
+    >>> check_array("prior", [.5, .5]).tolist()
+    [0.5, 0.5]
+    >>> check_array("prior", [[1], [2, 3]])
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: prior must be numbers in rows of equal length, got [[1], [2, 3]]
+    """
+    import numpy as np
+
+    try:
+        array = np.array(value)
+        if array.dtype.kind == "O" and array.size:
+            array = np.array([float(entry) for entry in array.flat]).reshape(array.shape)
+        if array.dtype.kind in "biuf" or not array.size:
+            return array.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise error(f"{name} must be numbers in rows of equal length, got {shown(value)}")
+
+
+def check_kind(
+    name: str,
+    value: Any,
+    kind: type[T] | tuple[type, ...],
+    what: str,
+    *,
+    error: type[InputError] = InputError,
+) -> T:
+    """The value itself, if it is an instance of what is asked for.
+
+    Examples
+    --------
+    >>> check_kind("rng", 7, complex, "a complex number")
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: rng must be a complex number, got 7
+    """
+    if isinstance(value, kind):
+        return value  # type: ignore[return-value]
+    raise error(f"{name} must be {what}, got {shown(value)}")
+
+
+def check_choice(
+    name: str, value: Any, choices: Iterable[Any], *, error: type[InputError] = InputError
+) -> Any:
+    """The value itself, if it is one of those offered.
+
+    Examples
+    --------
+    >>> check_choice("missing", "drop", ("raise", "skip"))
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: missing must be 'raise' or 'skip', got 'drop'
+    """
+    offered = tuple(choices)
+    if any(type(value) is type(choice) and value == choice for choice in offered):
+        return value
+    wanted = " or ".join(map(repr, offered))
+    raise error(f"{name} must be {wanted}, got {shown(value)}")
+
+
+def check_flag(name: str, value: Any, *, error: type[InputError] = InputError) -> bool:
+    """True or False.
+
+    Examples
+    --------
+    >>> check_flag("public", "no")
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: public must be True or False, got 'no'
+    """
+    return bool(check_choice(name, value, (True, False), error=error))
+
+
+def check_path(name: str, value: Any, *, error: type[InputError] = InputError) -> str:
+    """The path of a file, as text.
+
+    Examples
+    --------
+    >>> check_path("path", 3)
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: path must be the name of a file, got 3
+    """
+    import os
+
+    if isinstance(value, str | os.PathLike) and value != "" and "\0" not in os.fspath(value):
+        return os.fspath(value)
+    raise error(f"{name} must be the name of a file, got {shown(value)}")

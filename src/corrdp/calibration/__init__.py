@@ -1,0 +1,5 @@
+"""calibrate: the least noise that keeps a promise on dependent records."""
+
+from corrdp.calibration.number import calibrate as calibrate
+from corrdp.calibration.searching import LONG as LONG
+from corrdp.calibration.searching import guarantee_of as guarantee_of

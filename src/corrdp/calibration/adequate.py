@@ -1,0 +1,230 @@
+"""Is the model good enough for a promise? Confidence by default, and the price of alternatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Literal
+
+from corrdp.bounds.dispatch import leakage
+from corrdp.calibration.searching import Search
+from corrdp.errors import InfeasibleError, NotApplicableError, QueryError, RefusedError
+from corrdp.models.base import Model
+from corrdp.models.chains.alternatives import Alternative, alternatives
+from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.window import WindowChain
+from corrdp.queries import Query, Series
+from corrdp.results import Leakage
+from corrdp.results.adequacy import Adequacy, Priced
+
+Confidence = float | Literal["default"] | None
+
+CONFIDENCE = 0.95  # of a promise made from a fitted chain
+_REGIONS = 10  # an alternative of more models than this is taken at its fitted numbers
+_SHARP = 16  # rows up to which every bound is tried on an alternative; beyond, the quick one
+_MOST_ROWS = 150  # rows up to which an alternative is priced at all: larger ones take minutes
+_ENDLESS = 64.0  # what epsilon = 1 leaks where a probability may vanish, up to rounding (1e-16)
+_QUICK = {"markov": "contraction", "window": "blocks"}
+
+NOT_CONSIDERED = "richer models than the fitted one were not considered (robust=False)"
+PRIVATE = (
+    "the fit is private, so that richer models cannot be held against it without a further "
+    "release: its order and states were given, not learned"
+)
+IN_WORDS = "take the fitted numbers as exact (confidence=None, --confidence none)"
+
+
+def level_of(model: Model, confidence: Confidence) -> float | None:
+    """The confidence of a promise: .95 for a fitted chain when none was asked for."""
+    if confidence != "default":
+        return confidence
+    return CONFIDENCE if isinstance(model, Chain) and model.fitted is not None else None
+
+
+@contextmanager
+def promising(model: Model, confidence: Confidence) -> Iterator[None]:
+    """Say how to go on without a region, where there is one only by default."""
+    try:
+        yield
+    except (NotApplicableError, InfeasibleError) as error:
+        if confidence != "default" or level_of(model, confidence) is None:
+            raise
+        raise type(error)(
+            f"a promise made from a fit holds at confidence {CONFIDENCE} by default, and here: "
+            f"{error}. Otherwise {IN_WORDS}"
+        ) from None
+
+
+def check_forgetting(model: Model, confidence: Confidence) -> None:
+    """Refuse a default region in which the chain may never forget, and say what was not seen."""
+    level = level_of(model, confidence)
+    if confidence != "default" or level is None:
+        return
+    assert isinstance(model, Chain)
+    if _forgets(model, level):
+        return
+    from corrdp.bounds.chains.uncertain import unseen_words
+
+    rows = model.states
+    if isinstance(model, WindowChain):
+        rows = [", ".join(str(model.states[x]) for x in window) for window in model.windows]
+    said = unseen_words(model.region(level), rows, model.states)
+    raise NotApplicableError(
+        f"{said}: by chance, or because it is impossible? At confidence {level} the chain may "
+        'never forget. Say that what was never seen is impossible (fit with zeros="structural", '
+        f"--structural-zeros), merge states so that all is seen, or {IN_WORDS}"
+    )
+
+
+def _forgets(chain: Chain, confidence: float | None) -> bool:
+    """Whether a chain of any length has a finite bound, so that its bounds are about the chain."""
+    endless = replace(chain, length=None)  # type: ignore[type-var]
+    try:
+        leak = leakage(endless, 1.0, method=_QUICK[chain.kind], confidence=confidence)
+    except NotApplicableError:
+        return False
+    return leak.value < _ENDLESS
+
+
+def judge_model(
+    model: Model,
+    epsilon: float,
+    target: float | None,
+    leak: Leakage,
+    search: Search,
+    *,
+    robust: bool,
+    accept: str | None,
+) -> Adequacy | None:
+    """Price the alternatives of a fitted chain; None where the model has none.
+
+    Parameters
+    ----------
+    model : Model
+    epsilon : float
+        What the model alone allows.
+    target : float or None
+        None when epsilon was given.
+    leak : Leakage
+        What epsilon leaks under the model.
+    search : Search
+        How the model itself was priced.
+    robust, accept
+        As in :func:`corrdp.calibrate`.
+    """
+    if not isinstance(model, Chain) or model.fitted is None:
+        return None
+    chosen = Adequacy(epsilon, leak.value)
+    if model.fitted.private_epsilon is not None:
+        return replace(chosen, note=PRIVATE)
+    if not robust:
+        return replace(chosen, note=NOT_CONSIDERED)
+    found = tuple(
+        price(alternative, epsilon, target, search) for alternative in alternatives(model)
+    )
+    return accepted(replace(chosen, alternatives=found), model, accept)
+
+
+def least_level(epsilon: float, adequacy: Adequacy | None) -> float:
+    """The DP level that keeps the target under the model and every alternative with a price."""
+    found = () if adequacy is None else adequacy.alternatives
+    return min([epsilon, *(a.epsilon for a in found if a.epsilon is not None)])
+
+
+def accepted(adequacy: Adequacy, model: Model, accept: str | None) -> Adequacy:
+    """Refuse alternatives without a price, unless the steward takes them in words."""
+    open_ones = [a for a in adequacy.alternatives if a.tested and a.epsilon is None]
+    if not open_ones:
+        return adequacy
+    if accept is not None:
+        return replace(adequacy, accepted=accept.strip())
+    first = open_ones[0]
+    known = (
+        f" ({'which the data speak for, ' if first.rejected else ''}{first.p})" if first.p else ""
+    )
+    raise RefusedError(
+        f"the promise cannot be kept under {first.name}{known} instead of the fitted {model}: "
+        f"{first.reason}. Merge states or fit that model; or accept it in words that will stand "
+        'next to the number: accept="reason" (--accept-model "reason")'
+    )
+
+
+def price(alternative: Alternative, epsilon: float, target: float | None, search: Search) -> Priced:
+    """What a promise costs under an alternative: by its region where that is finite.
+
+    Parameters
+    ----------
+    alternative : Alternative
+    epsilon : float
+        What the chosen model alone allows.
+    target : float or None
+        None when epsilon was given: nothing is searched.
+    search : Search
+        How the chosen model was priced; the bounds are those that suit the alternative.
+    """
+    test = alternative.test
+    known = Priced(
+        alternative.name,
+        p="" if test is None or test.corrected is None else test.p_words,
+        rejected=test is not None and test.rejected,
+        pooled=alternative.pooled,
+        rows=alternative.rows,
+        reason=alternative.reason,
+        tested=alternative.tested,
+    )
+    if not alternative.models:
+        return known
+    rows = max(len(model.transition) for model in alternative.models)  # type: ignore[attr-defined]
+    if rows > _MOST_ROWS:
+        return replace(known, reason=f"it has {rows:,} rows, and up to {_MOST_ROWS} are priced")
+    confidence, many = search.confidence, len(alternative.models)
+    levels: list[float | None] = [None]
+    if confidence is not None and many <= _REGIONS:
+        levels = [1.0 - (1.0 - confidence) / many, None]
+    for level in levels:
+        try:
+            found, at = _price_at(alternative, epsilon, target, replace(search, confidence=level))
+        except (NotApplicableError, InfeasibleError):
+            continue
+        noise, sure = _scale(search.query, found), None if level is None else confidence
+        return replace(known, epsilon=found, scale=noise, leakage=at, confidence=sure)
+    return replace(known, reason="as far as is known it never forgets, so that no bound is finite")
+
+
+def _price_at(
+    alternative: Alternative, epsilon: float, target: float | None, search: Search
+) -> tuple[float, float]:
+    """The largest epsilon that keeps the target under all models, and what ``epsilon`` leaks."""
+    models = alternative.models
+    searches = [replace(search, method=_method(model, len(models))) for model in models]
+    if not all(_forgets(model, search.confidence) for model in models):
+        raise NotApplicableError("only the general bound holds")
+    pairs = zip(models, searches, strict=True)
+    leaks = [own.leakage(model, epsilon).value for model, own in pairs]
+    if target is None:
+        return epsilon, max(leaks)
+    found = math.inf
+    # the worst first: what keeps the target there mostly keeps it everywhere
+    for k in sorted(range(len(models)), key=lambda k: -leaks[k]):
+        if math.isinf(found) or searches[k].leakage(models[k], found).value > target:
+            found = min(found, searches[k].largest(models[k], target))
+    return found, max(leaks)
+
+
+def _method(model: Chain, many: int) -> str:
+    """Every bound where that is quick; else the contraction bound of the model."""
+    quick = len(model.transition) <= _SHARP and many <= _REGIONS  # type: ignore[attr-defined]
+    return "best" if quick else _QUICK[model.kind]
+
+
+def _scale(query: Query, epsilon: float) -> float | None:
+    from corrdp.mechanisms.laplace import DiscreteLaplace
+
+    if isinstance(query, Series):
+        return None
+    try:
+        return DiscreteLaplace.for_epsilon(query, epsilon).scale
+    except QueryError:  # a mean whose number of records is not known yet
+        return None

@@ -1,0 +1,187 @@
+"""calibrate: the least noise that keeps a promise on dependent records."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, overload
+
+from corrdp.bounds.applicable import BY_NAME_ONLY
+from corrdp.calibration.adequate import (
+    Confidence,
+    check_forgetting,
+    judge_model,
+    least_level,
+    level_of,
+    promising,
+)
+from corrdp.calibration.searching import Search, check_level
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.levels import step_down, step_up
+from corrdp.models.base import Model
+from corrdp.queries import Query, Series
+from corrdp.reading import resolved
+from corrdp.results import Calibration, SeriesCalibration
+from corrdp.results.adequacy import worst_leakage
+
+
+@overload
+def calibrate(  # type: ignore[overload-overlap]
+    model: Model,
+    target: float | None = None,
+    *,
+    query: Series,
+    epsilon: float | None = None,
+    method: str = "best",
+    confidence: Confidence = "default",
+    adversary: Literal["all", "none"] = "all",
+    robust: bool = True,
+    accept: str | None = None,
+) -> SeriesCalibration: ...
+
+
+@overload
+def calibrate(
+    model: Model,
+    target: float | None = None,
+    *,
+    query: Query,
+    epsilon: float | None = None,
+    method: str = "best",
+    confidence: Confidence = "default",
+    adversary: Literal["all", "none"] = "all",
+    coarse: bool = False,
+    robust: bool = True,
+    accept: str | None = None,
+) -> Calibration: ...
+
+
+def calibrate(
+    model: Model,
+    target: float | None = None,
+    *,
+    query: Query,
+    epsilon: float | None = None,
+    method: str = "best",
+    confidence: Confidence = "default",
+    adversary: Literal["all", "none"] = "all",
+    coarse: bool = False,
+    robust: bool = True,
+    accept: str | None = None,
+) -> Calibration | SeriesCalibration:
+    """Largest epsilon, and so least noise, whose leakage on the model is at most the target.
+
+    ``epsilon = max { e : leakage(m, e) <= target for the model m and its alternatives }``,
+
+    rounded down. Alternatives are the richer models that the data of a fitted chain can fit: the
+    next order, a kernel for each half, a kernel for each sequence
+    (:mod:`corrdp.models.chains.alternatives`).
+
+    Parameters
+    ----------
+    model : Model
+    target : float
+        BDP level to promise.
+    query : Query
+        What will be released.
+    epsilon : float, optional
+        Instead of a target: the DP level of the release; the target is then what it leaks.
+    method : str
+        "best" (every mechanism with this epsilon keeps the target, so that the release may be
+        combined with others), one named bound, or "exact": the leakage of a single release of
+        this query, often with less noise, and good for nothing else.
+    confidence : float or None
+        For fitted models: keep the target for every law that the data still allow at this joint
+        level; None takes the fitted numbers as exact. When left out, .95 for fitted chains.
+    adversary : {"all", "none"}
+        For a :class:`~corrdp.queries.Series`: "none" promises only against an adversary who knows
+        no other record.
+    coarse : bool
+        Round the level that is found to ten steps a decade, to the safe side: epsilon down, or
+        the target up where epsilon is given. With all its digits it would tell the numbers fitted
+        from private data.
+    robust : bool
+        Keep the target under the alternatives of a fitted chain too. Without that, the promise is
+        about the chosen model alone, and says so.
+    accept : str, optional
+        Why to promise all the same, where an alternative has no price; it stands next to the
+        number.
+
+    Returns
+    -------
+    Calibration
+        For a Series, a SeriesCalibration: its ``mechanism`` is the response that distorts least.
+
+    Raises
+    ------
+    InfeasibleError
+        When the method cannot reach the target; the message gives the least feasible one.
+    RefusedError
+        When an alternative has no price and no reason is given to accept that, or when the data of
+        a fit leave open whether the chain forgets.
+
+    Notes
+    -----
+    About ten evaluations of the leakage, for the model and for each alternative.
+
+    References
+    ----------
+    Inversion of the bounds in docs/theorems.md; the contraction bound in closed form.
+
+    Examples
+    --------
+    >>> import corrdp as cdp
+    >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]], length=100)
+    >>> cal = cdp.calibrate(chain, 1.0, query=cdp.Count(1))
+    >>> round(cal.epsilon, 4), cdp.leakage(chain, cal.epsilon).value <= 1.0
+    (0.1691, True)
+    """
+    if method in BY_NAME_ONLY:
+        raise NotApplicableError(
+            f"no promise can be made by {method}: it is no bound for what would be released; use "
+            "method='best'"
+        )
+    if (target is None) == (epsilon is None):
+        raise InputError("give either a target (BDP level) or epsilon (DP level): one of them")
+    if not isinstance(query, Query):
+        raise InputError(f"query must be Count, Sum, Mean, Histogram or Series, got {query!r}")
+    query = resolved(model, query)
+    if accept is not None and not accept.strip():
+        raise InputError("accept must say why the model is taken all the same; give a reason")
+    if isinstance(query, Series):
+        from corrdp.calibration.series import calibrate_series
+
+        if coarse:
+            raise InputError("coarse levels are for a curator's release; leave coarse out")
+        return calibrate_series(
+            model,
+            None if target is None else check_level("target", target),
+            query=query,
+            epsilon=None if epsilon is None else check_level("epsilon", epsilon),
+            method=method,
+            confidence=confidence,
+            adversary=adversary,
+            robust=robust,
+            accept=accept,
+        )
+    if adversary != "all":
+        raise InputError('adversary="none" is for Series(); a curator\'s promise is against all')
+    level = level_of(model, confidence)
+    search = Search(query, method, level)
+    goal = None if target is None else check_level("target", target)
+    with promising(model, confidence):
+        own = check_level("epsilon", epsilon) if goal is None else search.largest(model, goal)
+        leak = search.leakage(model, own)
+    check_forgetting(model, confidence)
+    adequacy = judge_model(model, own, goal, leak, search, robust=robust, accept=accept)
+    if goal is None:
+        worst = worst_leakage(adequacy, own, leak.value, leak.value)
+        promised = step_up(worst) if coarse and math.isfinite(worst) else worst
+        return Calibration(promised, own, leak, query, model, level, adequacy)
+    found = least_level(own, adequacy)
+    if coarse:
+        found = step_down(found)
+    leak = search.leakage(model, found)
+    while leak.value > goal:  # rounding at the last step
+        found = math.nextafter(found * (1.0 - 1e-12), 0.0)
+        leak = search.leakage(model, found)
+    return Calibration(goal, found, leak, query, model, level, adequacy)

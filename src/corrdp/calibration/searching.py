@@ -1,0 +1,153 @@
+"""The largest epsilon that keeps a target, found by inverting the leakage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.scopes import spread_over
+from corrdp.errors import InfeasibleError, InputError, NotApplicableError
+from corrdp.guarantees import L1, Pure
+from corrdp.models.base import Model
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.queries import Query, Sum
+from corrdp.results import Leakage
+
+_PRECISION = 1e-9  # relative width of the bracket around epsilon
+LONG = 10_000  # a longer chain is searched as one of any length, which leaks no less
+_SMALLEST = 1e-9  # relative to the target: less noise than this is no answer
+
+
+def guarantee_of(model: Model, query: Query, epsilon: float) -> Pure | L1:
+    """What a release of the query at DP level epsilon promises, record by record."""
+    return spread_over(model, query, epsilon)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """How leakage is measured for a query: by which bounds, and how sure of the model.
+
+    Parameters
+    ----------
+    query : Query
+    method : str
+    confidence : float or None
+    """
+
+    query: Query
+    method: str = "best"
+    confidence: float | None = None
+
+    def leakage(self, model: Model, level: float) -> Leakage:
+        """What a release at this DP level leaks on the model."""
+        # on real records it is the query's clipping and rounding that the bounds are about
+        if self.method == "exact" or model.real_valued:
+            given = {"query": self.query, "method": self.method, "confidence": self.confidence}
+            return leakage(model, level, **given)  # type: ignore[arg-type]
+        guarantee = guarantee_of(model, self.query, level)
+        return leakage(model, guarantee, method=self.method, confidence=self.confidence)
+
+    def largest(self, model: Model, target: float) -> float:
+        """Largest epsilon whose leakage is at most the target, up to rounding. About ten steps."""
+        most = target * _room(model, self.query)
+        try:
+            return self._largest(_any_length(model, self.query), target, most)
+        except NotApplicableError:  # the bound grows with the length
+            return self._largest(model, target, most)
+
+    def _largest(self, law: Model, target: float, most: float) -> float:
+        start = _start(law, self.query, target, self.method)
+        return _largest(
+            lambda level: self.leakage(law, level).value, target, self.method, start, most
+        )
+
+
+def check_level(name: str, value: float | None) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number > 0, got {value!r}") from None
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{name} must be a finite number > 0, got {number}")
+    return number
+
+
+def _room(model: Model, query: Query) -> float:
+    """How far epsilon can lie above the target: the record itself leaks epsilon over this.
+
+    Never going past the target keeps the release target-DP as well. Only where the secret range
+    is narrower than the query does less noise keep the promise.
+    """
+    secret = getattr(model, "secret_range", None)
+    if secret is None or not isinstance(query, Sum):
+        return 1.0
+    return max(1.0, query.width / (secret[1] - secret[0]))
+
+
+def _any_length(model: Model, query: Query) -> Model:
+    """A long homogeneous chain without its length: it leaks no less and is searched faster."""
+    length = model.length or 0
+    if length <= LONG or not isinstance(model, MarkovChain) or not model.homogeneous:
+        return model
+    if getattr(query, "records", None) is not None:
+        return model
+    return model.with_length(None)
+
+
+def _start(model: Model, query: Query, target: float, method: str) -> float:
+    """An epsilon that surely keeps the target: the cheap contraction bound, inverted."""
+    if method != "best" or not isinstance(model, MarkovChain):
+        return target * _SMALLEST
+
+    def value(level: float) -> float:
+        return leakage(model, guarantee_of(model, query, level), method="contraction").value
+
+    try:
+        return _largest(value, target, "contraction", target * _SMALLEST, target)
+    except (NotApplicableError, InfeasibleError):
+        return target * _SMALLEST
+
+
+def _largest(
+    value: Callable[[float], float], target: float, method: str, low: float, high: float
+) -> float:
+    """Largest epsilon <= high with value(epsilon) <= target, by the Illinois method on logs.
+
+    ``low`` is an epsilon that probably keeps the target. Leakage rises with epsilon.
+    """
+    above = value(high)
+    if above <= target:
+        return high
+    below = value(low)
+    if below > target and low > target * _SMALLEST:
+        low = target * _SMALLEST  # a confidence region asks for more than the estimate
+        below = value(low)
+    if below > target:
+        least = value(low * _SMALLEST)
+        raise InfeasibleError(
+            f"{method} proves no leakage below {least:.4f} on this model, however much noise is "
+            f"added; ask for a target above that, or use contraction or transfer (method='best')"
+        )
+    # ln value is close to linear in ln epsilon
+    goal = math.log(target)
+    x_low, y_low = math.log(low), math.log(below) - goal
+    x_high, y_high = math.log(high), math.log(above) - goal
+    side = 0
+    while x_high - x_low > _PRECISION:
+        x = (x_low * y_high - x_high * y_low) / (y_high - y_low)
+        # stay inside, and close in from both ends
+        x = min(max(x, x_low + _PRECISION / 4), x_high - _PRECISION / 4)
+        y = math.log(value(math.exp(x))) - goal
+        if y <= 0.0:
+            x_low, y_low = x, y
+            if side == -1:
+                y_high /= 2.0
+            side = -1
+        else:
+            x_high, y_high = x, y
+            if side == 1:
+                y_low /= 2.0
+            side = 1
+    return math.exp(x_low)

@@ -1,0 +1,182 @@
+"""The file of a ledger: older files go on, new ones hold answers, and nothing is half read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corrdp as cdp
+from corrdp.accounting import ledger_file
+from corrdp.accounting.ledger import Ledger
+from corrdp.accounting.ledger_release import release_with_ledger
+from corrdp.accounting.ledger_units import UNIT
+from corrdp.errors import InputError, RefusedError
+
+FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
+OLD = sorted(FROZEN.glob("*.ledger"))
+
+
+@pytest.fixture(params=OLD, ids=lambda path: path.stem)
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / request.param.name
+    shutil.copy(request.param, path)
+    return path
+
+
+def version(path: Path) -> int:
+    db = sqlite3.connect(path)
+    found = db.execute("PRAGMA user_version").fetchone()[0]
+    db.close()
+    return int(found)
+
+
+def unit(ledger: Ledger) -> str | None:
+    return None if ledger.unit == "one record" else ledger.unit
+
+
+# -- files of version 2 ----------------------------------------------------------------------
+
+
+def test_looking_at_an_older_file_leaves_it_as_it_is(old: Path) -> None:
+    before = old.read_bytes()
+    ledger = Ledger.open(old)
+    assert ledger.check(ledger.head) == len(ledger.history())
+    ledger.export(), ledger.spent, ledger.remaining, repr(ledger)
+    assert [ledger.answer(charge.number) for charge in ledger.history()] == [None] * ledger.check()
+    with pytest.raises(RefusedError, match="does not fit"):
+        ledger.charge(50, what="too much", unit=unit(ledger))
+    assert old.read_bytes() == before
+    assert version(old) == 2
+
+
+def test_the_first_charge_brings_an_older_file_along(old: Path) -> None:
+    ledger = Ledger.open(old)
+    kept, lines, spent = ledger.head, ledger.history(), ledger.spent
+    charge = ledger.charge(0.01, what="one more", unit=unit(ledger), answer={"value": 5})
+    assert version(old) == 3
+    for again in (ledger, Ledger.open(old)):
+        assert again.history() == (*lines, charge)
+        assert again.check(kept) == len(lines) + 1
+        assert again.answer(charge.number) == {"value": 5}
+        assert again.spent > spent
+    again.charge(0.01, what="and one", unit=unit(ledger))
+    assert ledger.check() == len(lines) + 2
+
+
+def test_a_migration_that_fails_undoes_itself(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = old.read_bytes()
+    broken = (*ledger_file._MIGRATION, "INSERT INTO nowhere VALUES (1)")
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_file, "_MIGRATION", broken)
+        ledger = Ledger.open(old)
+        with pytest.raises(InputError, match="not those of a ledger"):
+            ledger.charge(0.01, what="one more", unit=unit(ledger))
+    assert old.read_bytes() == before
+    assert Ledger.open(old).check() == ledger.check()
+
+
+def test_tampering_with_an_old_charge_shows_after_the_migration(old: Path) -> None:
+    ledger = Ledger.open(old)
+    ledger.charge(0.01, what="one more", unit=unit(ledger))
+    for statement in ("what = 'nothing'", "version = 3", "answer = '{}'", "reads = '[0,1]'"):
+        copy = old.with_name("changed.ledger")
+        shutil.copy(old, copy)
+        with sqlite3.connect(copy) as db:
+            db.execute("DROP TRIGGER charges_stay")
+            db.execute(f"UPDATE charges SET {statement} WHERE number = 1")
+        db.close()
+        with pytest.raises(InputError, match="charge 1"):
+            Ledger.open(copy).check()
+
+
+# -- files of version 3 ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "new.ledger", budget=1, records=6)
+
+
+def test_a_ledger_is_its_owners_alone(ledger: Ledger) -> None:
+    assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
+
+
+def test_what_a_charge_touches_is_kept(ledger: Ledger) -> None:
+    ledger.charge([0, 0.1, 0.1, 0, 0.2, 0], what="some")
+    ledger.charge(0.1, what="all")
+    first, second = ledger.export()["charges"]
+    assert first["epsilon"] == [[0, 1], [UNIT // 10, 2], [0, 1], [UNIT // 5, 1], [0, 1]]
+    assert (first["reads"], second["reads"]) == ([1, 4], None)
+
+
+@pytest.mark.parametrize("column", ["answer", "reads", "answered", "mu", "delta", "epsilon"])
+def test_every_field_is_sealed(ledger: Ledger, column: str) -> None:
+    ledger.charge(0.1, what="count", answer={"value": 17})
+    ledger.charge(0.1, what="count", answer={"value": 18})
+    with sqlite3.connect(ledger.path) as db:
+        db.execute("DROP TRIGGER charges_stay")
+        db.execute(f"UPDATE charges SET {column} = '7' WHERE number = 1")
+    db.close()
+    with pytest.raises(InputError, match="charge 1"):
+        Ledger.open(ledger.path).check()
+    if column in ("mu", "delta"):  # a guarantee that cannot be added is never left out of a sum
+        with pytest.raises(InputError, match="use the corrdp that made it"):
+            ledger.charge(0.1, what="count")
+
+
+def test_a_signature_has_its_place(ledger: Ledger) -> None:
+    """It signs the release, which names the hash of its charge: the hash cannot cover it."""
+    ledger.charge(0.1, what="count")
+    with sqlite3.connect(ledger.path) as db:
+        db.execute("DROP TRIGGER charges_stay")
+        db.execute("UPDATE charges SET signature = 'later'")
+    db.close()
+    assert ledger.check() == 1
+
+
+@pytest.mark.parametrize("answer", [17, "text", [1, None], {"value": 1.5}, {"a": {"b": [True]}}])
+def test_any_json_is_an_answer(ledger: Ledger, answer: Any) -> None:
+    charge = ledger.charge(0.1, what="count", answer=answer)
+    assert ledger.answer(charge.number) == answer
+    assert charge.to_dict()["answered"] == ledger.export()["charges"][0]["answered"] is not None
+
+
+def test_what_is_no_answer_is_refused_before_the_charge(ledger: Ledger) -> None:
+    for bad in ({1, 2}, object(), b"bytes"):
+        with pytest.raises(InputError, match="answer must be plain JSON"):
+            ledger.charge(0.1, what="count", answer=bad)
+    assert ledger.history() == ()
+    for number in (0, 1, -1, 10**30, True, "1", None):
+        with pytest.raises(InputError, match=r"charge"):
+            ledger.answer(number)  # type: ignore[arg-type]
+
+
+def test_an_answer_too_large_for_the_file_costs_nothing(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+
+    def small(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        db = connect(*arguments, **options)
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
+        return db
+
+    monkeypatch.setattr(ledger_file.sqlite3, "connect", small)
+    with pytest.raises(InputError, match="too large to be stored"):
+        ledger.charge(0.1, what="count", answer="x" * 20_000)
+    assert ledger.history() == ()
+
+
+def test_a_stored_release_is_the_release(ledger: Ledger) -> None:
+    calibration = cdp.calibrate(cdp.Independent(), epsilon=0.1, query=cdp.Histogram([0, 1]))
+    made = release_with_ledger(ledger, calibration, [0, 1, 1, 0])
+    stored = ledger.answer(made.charge)
+    assert stored == json.loads(json.dumps(made.to_dict()))
+    assert cdp.Release.from_dict(stored).to_dict() == made.to_dict()
+    assert stored["charge_hash"] == ledger.head
