@@ -379,7 +379,7 @@ def test_unlisted_values_count_as_the_last_listed_state(tmp_path):
         assert abs(cal.release(data).value - (merged == "other").sum()) < 4
     series = cdp.calibrate(memory, epsilon=9, query=cdp.Series(), confidence=None)
     assert "other" in list(series.release(labels.tolist()[:50]))
-    again = [labels.tolist()[0], 3.5, ["no", "state"], None]
+    again = [labels.tolist()[0], 3.5, {"no": "state"}, None]
     assert cdp.MarkovChain.fit(again, private_epsilon=1.0, states=states).states == tuple(states)
     with pytest.raises(InputError, match="are of another"):
         cdp.MarkovChain.fit(path, state="s", private_epsilon=1.0, states=[1, 2])

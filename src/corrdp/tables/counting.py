@@ -113,15 +113,17 @@ def rows_in_order(
 def ends_of(table: Table, rows: Any) -> tuple[Any, Any]:
     """The first and the last place in time."""
     ends = table.collect(rows.aggregate(first=rows["major"].min(), last=rows["major"].max()))
-    return ends["first"][0].as_py(), ends["last"][0].as_py()
+    found = ends["first"][0].as_py(), ends["last"][0].as_py()
+    if any(isinstance(end, float) and math.isinf(end) for end in found):
+        raise DataError(f"a time of {table.path} is infinite; correct it or leave its row out")
+    return found
 
 
 def middle_of(first: Any, last: Any) -> float | None:
-    """Midway between the first and the last place in time, where these are finite."""
+    """Midway between the first and the last place in time."""
     if isinstance(first, int):
         return (first + last) // 2
-    middle = math.nan if first is None else first / 2 + last / 2
-    return middle if math.isfinite(middle) else None
+    return None if first is None else first / 2 + last / 2
 
 
 def _with_plain_state(table: Table, records: Any, text: str) -> Any:

@@ -149,7 +149,7 @@ def _column(moment: Any, form: str, zoned: bool = False) -> TimeColumn:
 def _texts(column: Any) -> Any:
     if column.type().is_string():
         return column
-    return column.cast("int64").cast("string")  # 19580426.0 is 19580426
+    return column.try_cast("int64").cast("string")  # 19580426.0 is 19580426; inf is no date
 
 
 def _as_asked(table: Table, records: Any, name: str, text: str, form: str) -> TimeColumn:
