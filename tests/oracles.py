@@ -89,11 +89,14 @@ def lp_worst_case(joint: Joint, eps: np.ndarray, states: int) -> np.ndarray:
     return worst
 
 
-def response_leakage(joint: Joint, channels: list[np.ndarray]) -> float:
-    """Exact leakage when record t passes through channels[t]: every adversary, every output."""
+def response_leakage(joint: Joint, channels: list[np.ndarray], knowing: bool = True) -> float:
+    """Exact leakage when record t passes through channels[t]: every output, every adversary (or
+    only those who know no other record)."""
     outputs = list(itertools.product(*(range(c.shape[1]) for c in channels)))
     worst = 0.0
-    for _, _, laws in adversaries(joint):
+    for _, known, laws in adversaries(joint):
+        if known and not knowing:
+            continue
         densities = {}
         for value, law in laws.items():
             densities[value] = np.array(

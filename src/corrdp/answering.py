@@ -12,10 +12,8 @@ import numpy as np
 
 from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.models.base import Model
-from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.private import listed_values
 from corrdp.models.groups import Groups
-from corrdp.models.independent import Independent
 from corrdp.queries import Count, Mean, Query, Sum, is_missing
 from corrdp.reading import expressions, listed, missing_text, names_column
 from corrdp.tables.source import Table, open_table
@@ -26,8 +24,9 @@ _ROOM = 2**62  # half of what 64-bit integers hold; the other half is for noise
 def exact_answer(model: Model, query: Query, data: Any, state: str | None = None) -> list[int]:
     """The query's answer without noise, in grid steps, one entry per cell.
 
-    Raises unless the data are what the model and the query were made for: known states, the
-    right length, no missing values (or ``missing="skip"``), the public number of a mean.
+    Raises unless the data are what the model and the query were made for: known states, no
+    missing values (or ``missing="skip"``), the public number of a mean. Their timetable is held
+    against the model's by :func:`corrdp.timetable.check_timetable`.
 
     Parameters
     ----------
@@ -44,27 +43,29 @@ def exact_answer(model: Model, query: Query, data: Any, state: str | None = None
     >>> exact_answer(MarkovChain([[.9, .1], [.2, .8]]), Count(1), [[0, 1, 1], [1, 0]])
     [3]
     """
+    data = opened(model, data)
     if isinstance(data, Table):
         return _answer_table(model, query, data, state)
-    if isinstance(data, str | os.PathLike):
-        table = open_table(os.fspath(data), missing_text(model))
-        return _answer_table(model, query, table, state)
-    return _answer_sequences(model, query, _sequences(data))
+    return _answer_sequences(model, query, data)
 
 
-# -- sequences -------------------------------------------------------------------------------
-
-
-def _sequences(data: Any) -> list[list[Any]]:
-    """One sequence or many, as lists of plain values."""
+def opened(model: Model, data: Any) -> Table | list[list[Any]]:
+    """A table, opened as the fit was; one sequence or many, as lists of plain values."""
     from corrdp.tables.sequences import split_sequences
 
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, str | os.PathLike):
+        return open_table(os.fspath(data), missing_text(model))
     sequences = [
         p.tolist() if isinstance(p, np.ndarray) else list(p) for p in split_sequences(data)
     ]
     if not any(sequences):
         raise DataError("the data hold no records")
     return sequences
+
+
+# -- sequences -------------------------------------------------------------------------------
 
 
 def _answer_sequences(model: Model, query: Query, sequences: list[list[Any]]) -> list[int]:
@@ -77,7 +78,6 @@ def _answer_sequences(model: Model, query: Query, sequences: list[list[Any]]) ->
         # which values are not listed is private: the last state stands for them, as in the fit
         sequences = listed_values(sequences, model.states or (), missing_text(model))
     for number, values in enumerate(sequences):
-        _check_length(model, len(values))
         _check_states(model, values, f"sequence {number}, " if len(sequences) > 1 else "")
     _check_room(query, sum(map(len, sequences)))
     answers = [query.on_grid(values) for values in sequences]
@@ -99,19 +99,6 @@ def _check_states(model: Model, values: list[Any], place: str) -> None:
                 f"{place}index {index}: {value!r} is not a state of the model; "
                 f"its states are {listed(model)}"
             )
-
-
-def _check_length(model: Model, longest: int) -> None:
-    """The promise was computed for the model's length; missing steps count."""
-    if model.length is None:
-        return
-    exact = not isinstance(model, Chain | Independent)
-    if longest > model.length or (exact and longest < model.length):
-        raise DataError(
-            f"the data have {longest} records, the model was made for "
-            f"{'exactly' if exact else 'at most'} {model.length}; refit"
-            + ("" if exact else " or leave length out")
-        )
 
 
 def _check_room(query: Query, records: int) -> None:
@@ -201,9 +188,6 @@ def _add_up(query: Query, cells: dict[Any, int]) -> list[int]:
 def _check_rows(model: Model, query: Query, table: Table, rows: int, missing: int) -> None:
     model.check_table(table)
     _check_missing(query, table, rows, missing)
-    if model.length is not None:
-        group = model.fitted.group if isinstance(model, Chain) and model.fitted else None
-        _check_length(model, rows if group is None else longest_group(table, group))
 
 
 def _check_missing(query: Query, table: Table, rows: int, missing: int) -> None:
@@ -214,10 +198,3 @@ def _check_missing(query: Query, table: Table, rows: int, missing: int) -> None:
         )
     _check_room(query, rows)
     _check_n(query, rows - missing)
-
-
-def longest_group(table: Table, group: str) -> int:
-    """Rows of the largest group."""
-    rows = table.pick(series=group)
-    sizes = rows.group_by("series").aggregate(n=rows.count())
-    return int(table.collect(sizes.aggregate(longest=sizes["n"].max()))["longest"][0].as_py())

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from corrdp.answering import exact_answer
+from corrdp.answering import exact_answer, opened
+from corrdp.bounds.scopes import FOR_ALL
 from corrdp.errors import RefusedError
 from corrdp.mechanisms.drawing import integer_mechanism, with_noise
 from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.reading import check_reads, what_is_read
 from corrdp.results import Calibration, Release, SeriesCalibration
+from corrdp.timetable import check_timetable
 
 
 def draw(
@@ -105,6 +107,8 @@ def prepare(
     _check_proof(calibration)
     least = DiscreteLaplace.for_epsilon(query, calibration.epsilon).scale / query.grid
     measurement, scale = integer_mechanism(query.cells, query.steps, calibration.epsilon, least)
+    data = opened(model, data)
+    check_timetable(model, query, data, wide=calibration.leakage.scope in FOR_ALL)
     exact = exact_answer(model, query, data, state)
     reads = what_is_read(model, query, data, state)
     return Prepared(calibration, measurement, scale, exact, reads, nonnegative)

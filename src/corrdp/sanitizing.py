@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp.answering import longest_group
 from corrdp.bounds.dispatch import leakage
 from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
 from corrdp.mechanisms.bits import GRID, grid_flip, grid_thresholds, report_states
@@ -25,6 +24,7 @@ from corrdp.releasing import check_promise
 from corrdp.results.series import Sanitized, SeriesCalibration
 from corrdp.tables.counting import check_kept
 from corrdp.tables.source import Table, open_table
+from corrdp.timetable import check_timetable
 
 _SHOWN = 40  # characters: a whole sequence in the place of a record is not repeated
 
@@ -125,7 +125,9 @@ def _distortion(chain: MarkovChain, mechanism: BinaryResponse | GRR) -> float:
 
 
 class Reporter:
-    """Sanitizes records one at a time or many at once; keeps no state but the generator's.
+    """Sanitizes the records of one series, one at a time or many at once.
+
+    Keeps no state but the generator's and, where the model has a length, how many came so far.
 
     Parameters
     ----------
@@ -148,14 +150,25 @@ class Reporter:
         self._model = calibration.model
         # which values are not listed is private: the last state stands for them, as in the fit
         self._private = getattr(calibration.model.fitted, "private_epsilon", None) is not None
+        self._seen = 0
 
     def one(self, value: Any) -> Any:
-        """The report of one record."""
-        return self.reports([self._code(value)])[0]
+        """The report of the next record."""
+        return self._next([self._code(value)])[0]
 
     def many(self, values: Iterable[Any]) -> list[Any]:
-        """The reports of some records; all are checked before any noise is drawn."""
-        return self.reports(self.codes(values))
+        """The reports of the next records; all are checked before any noise is drawn."""
+        return self._next(self.codes(values))
+
+    def _next(self, codes: list[int]) -> list[Any]:
+        length, seen = self._model.length, self._seen + len(codes)
+        if length is not None and seen > length:
+            raise DataError(
+                f"this would be record {seen} of the series, the model was made for at most "
+                f"{length}; refit or leave length out"
+            )
+        self._seen = seen
+        return self.reports(codes)
 
     def codes(self, values: Iterable[Any]) -> list[int]:
         """The numbers of the states of some records, -1 where nothing was recorded."""
@@ -258,12 +271,7 @@ def prepare_series(
     values = _values(calibration, data, state)
     if not values:
         raise DataError("the data hold no records")
-    longest = _longest(model, data, values)
-    if model.length is not None and longest > model.length:
-        raise DataError(
-            f"the data have {longest} records in a row, the model was made for at most "
-            f"{model.length}; refit or leave length out"
-        )
+    check_timetable(model, query, data if isinstance(data, Table) else [values])
     reporter = Reporter(calibration)
     reads = what_is_read(model, query, data, state)
     return PreparedSeries(calibration, reporter, reporter.codes(values), reads)
@@ -275,14 +283,6 @@ def _values(calibration: SeriesCalibration, data: Any, state: str | None) -> lis
         check_kept(data, getattr(calibration.model.fitted, "reading", None))
         return data.collect(data.pick(state=expression))["state"].to_pylist()
     return data.tolist() if isinstance(data, np.ndarray) else list(data)
-
-
-def _longest(model: Model, data: Any, values: list[Any]) -> int:
-    """Records of the longest series: a fit by groups has many in one table."""
-    group = None if model.fitted is None else model.fitted.group
-    if group is None or not isinstance(data, Table):
-        return len(values)
-    return longest_group(data, group)
 
 
 def _check_proof(calibration: SeriesCalibration) -> None:

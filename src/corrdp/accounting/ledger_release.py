@@ -9,7 +9,7 @@ from corrdp.accounting.ledger import Ledger
 from corrdp.accounting.ledger_budget import release_level
 from corrdp.accounting.ledger_history import Charge
 from corrdp.accounting.ledger_units import level
-from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM
+from corrdp.bounds.scopes import FOR_ALL
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.releasing import prepare
 from corrdp.results import Calibration, Release, Sanitized, SeriesCalibration
@@ -133,7 +133,7 @@ def _series_in_words(calibration: SeriesCalibration, reads: str) -> str:
 def _check_scope(ledger: Ledger, calibration: Calibration) -> None:
     """A BDP ledger adds releases up, so each must be priced for company."""
     scope = calibration.leakage.scope
-    if ledger.kind == "bdp" and scope not in (EVERY_MECHANISM, EACH_RECORD):
+    if ledger.kind == "bdp" and scope not in FOR_ALL:
         raise NotApplicableError(
             f"the calibration holds for {scope}: one release, with nothing else about these "
             'records public. A BDP ledger joins releases; calibrate with method="best"'

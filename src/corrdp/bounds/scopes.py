@@ -20,6 +20,7 @@ from corrdp.reading import resolved
 _MOST = 1e6  # a larger epsilon would leave the range where rounding is harmless
 EVERY_MECHANISM = "every mechanism with this guarantee"
 EACH_RECORD = "every mechanism with these epsilons, one per record (the largest is shown)"
+FOR_ALL = (EVERY_MECHANISM, EACH_RECORD)
 
 
 def l1_text(guarantee: L1) -> str:

@@ -135,10 +135,10 @@ def _compare(
 ) -> Leakage:
     """Every bound within the scope of a promise."""
     from corrdp.bounds.dispatch import leakage
-    from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM
+    from corrdp.bounds.scopes import FOR_ALL
     from corrdp.calibration import guarantee_of
 
-    if scope in (EVERY_MECHANISM, EACH_RECORD):
+    if scope in FOR_ALL:
         return leakage(model, guarantee_of(model, query, epsilon), confidence=confidence)
     return leakage(model, epsilon, query=query, confidence=confidence)
 

@@ -38,6 +38,8 @@ from corrdp.tables.tallies import TripleCounts, bin_expression
 
 MANY_BREAKS = 0.05  # of the steps in time: more, and time may be no clock
 
+_MOST_STEPS = 1_000_000  # of a time span with gaps
+
 
 @dataclass(frozen=True, eq=False)
 class ChainFit:
@@ -271,8 +273,8 @@ class ChainFit:
             )
         if self.breaks:
             said.append(
-                f"nothing was counted across the gaps in time ({self.breaks:,}), and time steps "
-                "that have no row are not part of the length"
+                f"nothing was counted across the gaps in time ({self.breaks:,}), and the chain goes "
+                "on in them: time steps without a row are part of the length"
             )
         return tuple(said)
 
@@ -371,7 +373,7 @@ def fit_chain(
 
     A missing value breaks the chain, and so does a time step longer than the usual one (see
     :func:`corrdp.tables.counting.count_triples`). Many sequences are independent chains with
-    one kernel; the chain's length is that of the longest, missing steps included.
+    one kernel; the chain's length is that of the longest in time: missing steps and gaps included.
 
     Parameters
     ----------
@@ -519,7 +521,9 @@ def fit_chain(
         reading=None if state is None else found.reading,
         clock=found.clock,
     )
-    length = None if public else found.longest
+    # with long gaps, any length: it leaks no less and takes no vector of millions of empty steps
+    endless = public or found.span > max(found.longest, _MOST_STEPS)
+    length = None if endless else found.span
     chain = MarkovChain(fit.kernel, length, _start(fit), found.states, fitted=fit)
     return chain if order == 1 else of_order(chain, order)
 

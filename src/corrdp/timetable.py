@@ -1,0 +1,144 @@
+"""The timetable of a certificate, and whether data keep it.
+
+A leakage is about a model's records: so many time steps, in a row. What a release reads is held
+against them once, here. Where the model numbers its records, number k of a sequence is the model's
+record k; a time step without a record is one that is not read.
+
+* A certificate for every mechanism holds for any part of its records, since a mechanism that does
+  not read the others is one of them. The data may span fewer time steps and have gaps.
+* A certificate for the noise of one query holds for the very records it was worked out for: with
+  one fewer, the same noise may leak more.
+* A model that gives each record a law of its own (a network, a table, kernels that change with
+  time) is about all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from corrdp.errors import DataError
+from corrdp.models.base import Model
+from corrdp.models.chains.chain import Chain
+from corrdp.models.independent import Independent
+from corrdp.queries import Query
+from corrdp.tables.source import Table
+from corrdp.tables.spans import time_spans
+
+
+@dataclass(frozen=True)
+class Timetable:
+    """What some data hold, of each sequence.
+
+    Attributes
+    ----------
+    shortest, longest : int
+        Records of the shortest and of the longest sequence, missing values included.
+    span : int
+        Time steps of the longest in time, those without a row included.
+    gaps : bool
+        Whether a sequence has time steps without a row.
+    """
+
+    shortest: int
+    longest: int
+    span: int
+    gaps: bool = False
+
+    def __str__(self) -> str:
+        if self.span > self.longest:
+            return f"the data span {self.span} time steps"
+        least = "" if self.shortest == self.longest else f"{self.shortest} to "
+        return f"the data have {least}{self.longest} records{' with gaps' if self.gaps else ''}"
+
+
+def timetable_of(model: Model, data: Table | list[list[Any]]) -> Timetable:
+    """What a table or some sequences hold.
+
+    In a sequence a missing value holds the place of its time step. In a table time runs as in the
+    table of the fit, in its usual steps (one pass in order of time); where the model was fitted to
+    none, every row is one step.
+
+    Examples
+    --------
+    >>> from corrdp import MarkovChain
+    >>> print(timetable_of(MarkovChain([[.9, .1], [.2, .8]]), [[0, 1, 1], [1, 0]]))
+    the data have 2 to 3 records
+    """
+    if not isinstance(data, Table):
+        lengths = [len(values) for values in data]
+        return Timetable(min(lengths), max(lengths), max(lengths))
+    fit = model.fitted if isinstance(model, Chain) else None
+    if fit is not None and (fit.order_by or fit.group is not None):
+        return Timetable(*time_spans(data, fit))
+    rows = data.collect(data.records.aggregate(n=data.records.count()))["n"][0].as_py()
+    return Timetable(rows, rows, rows)
+
+
+def check_timetable(
+    model: Model, query: Query, data: Table | list[list[Any]], *, wide: bool = True
+) -> None:
+    """Refuse data that are not on the timetable of a certificate.
+
+    Parameters
+    ----------
+    model : Model
+        What the certificate is about.
+    query : Query
+        Its ``records`` are numbered as in the model.
+    data : Table or list of lists
+    wide : bool
+        Whether the certificate is for every mechanism, and so for any part of the records.
+
+    Examples
+    --------
+    >>> from corrdp import Count, MarkovChain
+    >>> chain = MarkovChain([[.9, .1], [.2, .8]], length=4)
+    >>> check_timetable(chain, Count(1), [[0, 1, 1]])
+    >>> check_timetable(chain, Count(1), [[0, 1, 1]], wide=False)
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.DataError: the data have 3 records, and the calibration is about one release of ...
+    """
+    n, on_table = model.length, isinstance(data, Table)
+    if on_table and ((n is None and wide) or (model.real_valued and model.fitted is not None)):
+        return  # nothing is said of time, or the blocks of the fit are the records
+    held = timetable_of(model, data)
+    whole = held.shortest == held.span == n
+    if not _has_parts(model):
+        if n is not None and not whole:
+            raise DataError(f"{held}, the model was made for exactly {n}; refit")
+    elif n is not None and held.span > n:
+        raise DataError(f"{held}, the model was made for at most {n}; refit or leave length out")
+    elif not (wide or whole or (n is None and not held.gaps)):
+        among = "records without gaps in time" if n is None else f"exactly {n} records"
+        even = held.shortest == held.span
+        raise DataError(
+            f"{held}, and the calibration is about one release of {among}: of others the same "
+            'noise may leak more. Calibrate with method="best"'
+            + (f", or for model.with_length({held.span})" if even else "")
+        )
+    if not isinstance(data, Table):
+        _check_records(model, query, [len(values) for values in data])
+
+
+def _has_parts(model: Model) -> bool:
+    """Whether the first of the records, or any number in a row, have the model's law as well."""
+    one_kernel = isinstance(model, Chain) and getattr(model, "homogeneous", True)
+    return one_kernel or isinstance(model, Independent)
+
+
+def _check_records(model: Model, query: Query, lengths: list[int]) -> None:
+    """Record k of a sequence is record k of the model, so that no end but its own is counted from."""
+    part = getattr(query, "records", None)
+    if part is None:
+        return
+    other = next((m for m in lengths if m != model.length), None)
+    from_end = any(k is not None and k < 0 for k in (part.start, part.stop, part.step))
+    if from_end and other is not None:
+        raise DataError(
+            f"{part} counts from the end of the model's {model.length} records, and a sequence "
+            f"has {other}; count from the start"
+        )
+    if not any(range(m)[part] for m in lengths):
+        raise DataError(f"the data have none of the records in {part}, only {max(lengths)}")
