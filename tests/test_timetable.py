@@ -16,6 +16,7 @@ from corrdp.accounting.ledger_release import release_with_ledger, sanitize_with_
 from corrdp.answering import exact_answer
 from corrdp.errors import DataError, InputError, RefusedError
 from corrdp.models.chains.fitting import ChainFit
+from corrdp.tables.clock import Clock
 from tests.oracles import binary_response, chain_joint, laplace_leakage, response_leakage
 
 SLOW = np.array([[0.7, 0.3], [1e-4, 0.9999]])
@@ -39,7 +40,7 @@ def by_time(kernel: np.ndarray, length: int | None, **said: Any) -> cdp.MarkovCh
     """A chain that says it was fitted to column s of rows one second apart."""
     fit = ChainFit(
         counts=[[1, 1], [1, 1]], triples=[], rows=9, missing=0, sequences=1, longest=9, breaks=0,
-        state="s", order_by=("t",), **said,
+        state="s", order_by=("t",), clock=Clock("number", 0, 8, 1), **said,
     )  # fmt: skip
     return cdp.MarkovChain(kernel, length, fitted=fit)
 
@@ -84,6 +85,33 @@ def test_a_release_counts_time_in_the_steps_of_the_fit(tmp_path):
     with pytest.raises(DataError, match="span 15 time steps"):
         cal.release(sparse)
     cal.release(write_rows(tmp_path / "fewer.csv", list(range(0, 12, 2)), [0, 1] * 3))
+    dense = write_rows(tmp_path / "dense.csv", [k / 2 for k in range(8)], [0, 1] * 4)
+    with pytest.raises(DataError, match=r"dense.csv is 0\.5 and that of the fit is 1"):
+        cal.release(dense)
+
+
+def test_places_within_a_day_are_those_of_the_fit(tmp_path):
+    def write(name: str, days: int, hours: range) -> Path:
+        rows = "".join(f"{d},{h},{d * h % 3 % 2}\n" for d in range(days) for h in hours)
+        (tmp_path / name).write_text("day,hour,s\n" + rows)
+        return tmp_path / name
+
+    whole = write("whole.csv", 4, range(6))
+    chain = cdp.MarkovChain.fit(whole, state="s", order_by=["day", "hour"])
+    cal = cdp.calibrate(chain, 1.0, query=cdp.Count(1))
+    cal.release(whole)
+    # three of the six hours: a day takes six steps all the same
+    with pytest.raises(DataError, match="span 33 time steps"):
+        cal.release(write("mornings.csv", 4, range(3)))
+    cal.release(write("morning.csv", 1, range(3)))
+
+
+def test_events_in_order_have_no_gaps(tmp_path):
+    rows = write_rows(tmp_path / "rows.csv", [0, 1, 2, 9, 10, 50], [0, 1, 1, 0, 0, 1])
+    chain = cdp.MarkovChain.fit(rows, state="s", order_by="t", gaps=False)
+    assert chain.length == 6
+    cdp.calibrate(chain, 1.0, query=cdp.Count(1)).release(rows)
+    cdp.calibrate(chain, 1.0, query=cdp.Count(1), method="exact").release(rows)
 
 
 def test_each_group_has_its_own_time_span(tmp_path):

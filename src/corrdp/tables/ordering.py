@@ -24,7 +24,7 @@ from corrdp.tables.time import TimeColumn, read_time, time_of_day
 from corrdp.tables.zones import DAY, in_utc
 
 _HEAD_ROWS = 10_000  # rows from which the usual step is learnt
-_TOLERANCE = 1.5  # a step is too long beyond this multiple of the usual one
+TOLERANCE = 1.5  # a step is too long beyond this multiple of the usual one
 _YEAR_1000 = -30_610_224_000_000_000  # in microseconds since 1970
 
 
@@ -67,7 +67,7 @@ class Pace:
         if self.reading.gaps and self.radix is not None:
             found.append(self._places(later, earlier) > 1)
         elif self.reading.gaps and self.usual is not None:
-            limit = _TOLERANCE * self.usual
+            limit = TOLERANCE * self.usual
             # whole steps are compared with a whole limit, which is faster and the same
             limit = math.floor(limit) if isinstance(self.usual, int) else limit
             found.append(later[0] - earlier[0] > limit)

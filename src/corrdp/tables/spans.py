@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING
 
 from corrdp.errors import DataError
+from corrdp.tables.clock import Reading, step_in_words
 from corrdp.tables.counting import rows_in_order
+from corrdp.tables.ordering import TOLERANCE, Pace
 from corrdp.tables.source import Table
 
 if TYPE_CHECKING:
@@ -17,11 +20,15 @@ if TYPE_CHECKING:
 def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:
     """Rows of the shortest and the longest sequence, time steps of the longest, whether gaps occur.
 
-    The rows are ordered and grouped as those of the fit; one window pass.
+    The rows are read, ordered and grouped as those of the fit were, and time is counted in its
+    usual steps. Rows that lie closer are refused: they depend on each other more than the fit says.
+    One window pass.
     """
     import ibis
 
-    _, groups, rows, pace = rows_in_order(table, str(fit.state), fit.order_by, fit.group)
+    reading = fit.reading or Reading()
+    _, groups, rows, pace = rows_in_order(table, str(fit.state), fit.order_by, fit.group, reading)
+    pace, elsewhere = _as_fitted(table, fit, pace)
     window = ibis.window(group_by=list(groups), order_by=pace.place)
     walked = rows.mutate(**{f"{name}_1": rows[name].lag().over(window) for name in pace.place})
     here = [walked[name] for name in pace.place]
@@ -55,4 +62,25 @@ def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:
                 f"{found[name]:,} rows of {table.path} {what} in {', '.join(fit.order_by)}: each "
                 "time step may occur once per sequence"
             )
-    return found["shortest"], found["longest"], found["span"], found["gaps"]
+    gaps = found["gaps"] or elsewhere > 0
+    return found["shortest"], found["longest"], found["span"] + elsewhere, gaps
+
+
+def _as_fitted(table: Table, fit: ChainFit, pace: Pace) -> tuple[Pace, int]:
+    """The pace of the fit, and how many steps further its places may put the ends of a sequence."""
+    clock = fit.clock
+    if clock is None or clock.usual is None or not pace.reading.gaps:
+        return pace, 0  # files of version 0.1.0 do not tell, and events in order have no clock
+    closer = pace.usual is not None and pace.usual * TOLERANCE < clock.usual
+    if pace.unit != clock.unit or closer:
+        found = "none" if pace.usual is None else step_in_words(pace.usual, str(pace.unit))
+        raise DataError(
+            f"the usual step in time of {table.path} is {found} and that of the fit is "
+            f"{clock.step}: the model says nothing of rows that lie closer; fit it on rows like "
+            "these"
+        )
+    if pace.radix == clock.places:
+        return replace(pace, usual=clock.usual), 0
+    # which of the places of the fit are there is not known: allow for one turn at either end
+    radix = max(pace.radix or 1, clock.places or 1)
+    return replace(pace, usual=clock.usual, radix=radix), 2 * radix
