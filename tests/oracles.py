@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 from scipy.optimize import linprog
@@ -92,22 +93,14 @@ def lp_worst_case(joint: Joint, eps: np.ndarray, states: int) -> np.ndarray:
 def response_leakage(joint: Joint, channels: list[np.ndarray], knowing: bool = True) -> float:
     """Exact leakage when record t passes through channels[t]: every output, every adversary (or
     only those who know no other record)."""
-    outputs = list(itertools.product(*(range(c.shape[1]) for c in channels)))
+    outputs = {
+        x: reduce(np.kron, (c[v] for c, v in zip(channels, x, strict=True))) for x in joint
+    }
     worst = 0.0
     for _, known, laws in adversaries(joint):
         if known and not knowing:
             continue
-        densities = {}
-        for value, law in laws.items():
-            densities[value] = np.array(
-                [
-                    sum(
-                        p * math.prod(c[x, y] for c, x, y in zip(channels, outcome, z, strict=True))
-                        for outcome, p in law.items()
-                    )
-                    for z in outputs
-                ]
-            )
+        densities = {v: sum(p * outputs[x] for x, p in law.items()) for v, law in laws.items()}
         for a, b in itertools.permutations(densities, 2):
             worst = max(worst, float(np.log(densities[a] / densities[b]).max()))
     return worst

@@ -14,6 +14,7 @@ from scipy import stats
 
 from corrdp import releasing
 from corrdp.answering import exact_answer
+from corrdp.bounds.scopes import EVERY_MECHANISM
 from corrdp.errors import CorrdpError, DataError, InputError, QueryError, RefusedError
 from corrdp.mechanisms.laplace import DiscreteLaplace
 from corrdp.models.base import Model
@@ -43,7 +44,7 @@ def calibrated(
         2 * epsilon,
         "upper bound",
         certificate,
-        "every mechanism",
+        EVERY_MECHANISM,
         epsilon,
         model=model.describe(),
         digest=model.digest,
@@ -146,7 +147,7 @@ def test_release_holds_everything_that_was_promised() -> None:
     assert release.scale == 4.0
     assert release.grid == 1.0
     assert release.certificate == calibration.leakage.certificate
-    assert release.scope == "every mechanism"
+    assert release.scope == EVERY_MECHANISM
     assert release.query == Count(1, missing="skip").to_dict()
     assert release.assumptions == calibration.assumptions
     assert any("missing" in said for said in release.assumptions)

@@ -275,6 +275,8 @@ def check_release(rng: np.random.Generator) -> bool:
     method = "exact" if rng.random() < 0.4 else "best"
     model, data = random_model(rng, n), random_data(rng, n, method == "exact")
     missing = "raise" if method == "exact" else "skip"
+    if method == "exact" and model.length is None:
+        model = model.with_length(n)  # every length at once takes seconds where rows are copied
     query = cdp.Count(1, records=random_part(rng, n), missing=missing)
     try:
         answer = cdp.calibrate(model, epsilon=float(rng.choice([0.1, 1.0, 3.0])), query=query,
@@ -295,8 +297,7 @@ def check_release(rng: np.random.Generator) -> bool:
 
 def test_no_release_leaks_more_than_it_promises():
     rng = np.random.default_rng(5)
-    made = [check_release(rng) for _ in range(120)]
-    assert sum(made) > 25
+    assert sum(check_release(rng) for _ in range(60)) > 15
 
 
 @pytest.mark.slow
