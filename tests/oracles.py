@@ -93,9 +93,7 @@ def lp_worst_case(joint: Joint, eps: np.ndarray, states: int) -> np.ndarray:
 def response_leakage(joint: Joint, channels: list[np.ndarray], knowing: bool = True) -> float:
     """Exact leakage when record t passes through channels[t]: every output, every adversary (or
     only those who know no other record)."""
-    outputs = {
-        x: reduce(np.kron, (c[v] for c, v in zip(channels, x, strict=True))) for x in joint
-    }
+    outputs = {x: reduce(np.kron, (c[v] for c, v in zip(channels, x, strict=True))) for x in joint}
     worst = 0.0
     for _, known, laws in adversaries(joint):
         if known and not knowing:

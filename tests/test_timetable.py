@@ -128,6 +128,19 @@ def test_each_group_has_its_own_time_span(tmp_path):
         cdp.calibrate(chain, 2.0, query=cdp.Series()).release(path)
 
 
+def test_rows_that_a_fit_left_out_are_left_out_of_a_release(tmp_path):
+    rows = write_rows(tmp_path / "rows.csv", list(range(40)), [k * k % 5 % 3 for k in range(40)])
+    chain = cdp.MarkovChain.fit(rows, state="s > 0", order_by="t", where="t < 20 OR t > 30")
+    assert (chain.length, chain.records) == (40, 29)
+    query = cdp.Mean(0, 1)
+    assert cdp.calibrate(chain, 1.0, query=query).release(rows).query["n"] == 29
+    assert exact_answer(chain, cdp.Count(True), rows) == [
+        sum(k * k % 5 % 3 > 0 for k in range(40) if k < 20 or k > 30)
+    ]
+    with pytest.raises(DataError, match="left rows out"):
+        cdp.calibrate(chain, 2.0, query=cdp.Series()).release(rows)
+
+
 # -- which records a query names ---------------------------------------------------------------
 
 
@@ -178,7 +191,7 @@ def test_an_exact_value_is_about_that_many_records():
     assert laplace_leakage(truth, lambda x: x.count(1), 1.0) == pytest.approx(1.6892, abs=1e-4)
     with pytest.raises(DataError, match=r'3 records.* exactly 4.*"best".*with_length\(3\)'):
         exact.release([0, 1, 2])
-    with pytest.raises(DataError, match='exactly 4.*"best"'):
+    with pytest.raises(DataError, match=r'exactly 4.*"best"'):
         exact.release([[0, 1, 2, 0], [0, 1, 2]])
     exact.release([[0, 1, 2, 0], [0, 1, 0, 1]])
     cdp.calibrate(law, 1.0, query=cdp.Count(1)).release([[0, 1, 2, 0], [0, 1, 2]])
@@ -244,7 +257,7 @@ def random_part(rng: np.random.Generator, n: int) -> slice | None:
 
 
 def random_data(rng: np.random.Generator, n: int, whole: bool = False) -> list[list[int | None]]:
-    """One to three sequences, most of the length n, some shorter, some longer, with missing values."""
+    """One to three sequences of about n records, with missing values."""
     share = 0.0 if whole else float(rng.choice([0.0, 0.3]))
     usual = max(1, n - int(rng.choice([0, 0, 0, 1, 2])))
     return [
@@ -313,7 +326,9 @@ def check_ledger(rng: np.random.Generator, path: Path) -> int:
     if model.length is None:
         model = model.with_length(n)
     ledger = cdp.Ledger.create(path, budget=3.0, kind="bdp", model=model)
-    data = [int(x) for x in rng.integers(0, 2, size=n - int(model.homogeneous and rng.random() < 0.5))]
+    data = [
+        int(x) for x in rng.integers(0, 2, size=n - int(model.homogeneous and rng.random() < 0.5))
+    ]
     spent = np.zeros(len(data))
     made = 0
     for _ in range(5):
@@ -373,11 +388,13 @@ def test_no_table_leaks_more_than_is_promised(tmp_path):
         steps = rng.choice([1, 1, 2, 4], size=rng.integers(1, 4)).tolist()
         times = np.cumsum([0, 1, *steps]).tolist()
         model = by_time(kernel, int(rng.integers(len(times) - 1, times[-1] + 3)))
-        rows = write_rows(tmp_path / f"{number}.csv", times, rng.integers(0, 2, len(times)).tolist())
+        rows = write_rows(
+            tmp_path / f"{number}.csv", times, rng.integers(0, 2, len(times)).tolist()
+        )
         query = cdp.Count(1) if rng.random() < 0.7 else cdp.Series()
         cal = cdp.calibrate(model, epsilon=1.0, query=query)
         if times[-1] >= model.length:
-            with pytest.raises(DataError, match="time steps|records"):
+            with pytest.raises(DataError, match=r"time steps|records"):
                 cal.release(rows)
             continue
         made += 1

@@ -98,7 +98,7 @@ def check_timetable(
     >>> check_timetable(chain, Count(1), [[0, 1, 1]], wide=False)
     Traceback (most recent call last):
     ...
-    corrdp.errors.DataError: the data have 3 records, and the calibration is about one release of ...
+    corrdp.errors.DataError: the data have 3 records, and the calibration is about one release ...
     """
     n, on_table = model.length, isinstance(data, Table)
     if on_table and ((n is None and wide) or (model.real_valued and model.fitted is not None)):
@@ -129,7 +129,7 @@ def _has_parts(model: Model) -> bool:
 
 
 def _check_records(model: Model, query: Query, lengths: list[int]) -> None:
-    """Record k of a sequence is record k of the model, so that no end but its own is counted from."""
+    """Record k of a sequence is record k of the model, and the end is the model's."""
     part = getattr(query, "records", None)
     if part is None:
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -90,6 +90,24 @@ class Table(ABC):
             f"SELECT {chosen} FROM {self._view}", schema=ibis.schema(kinds), dialect="duckdb"
         )
         return without_nan(picked)
+
+    def keep(self, condition: str) -> Table:
+        """The rows in which an SQL condition holds, as a table of their own.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "walk.csv"
+        >>> _ = path.write_text("steps\\n0\\n12\\nNA\\n")
+        >>> table = open_table(path).keep("steps > 0")
+        >>> table.collect(table.records).to_pylist()
+        [{'steps': 12}]
+        """
+        self.pick(kept=condition)  # refuses what is no expression over one row
+        query = f"SELECT * FROM {self._view} WHERE {self._as_sql(condition)}"
+        kept = self.backend.sql(query, schema=self.records.schema(), dialect="duckdb")
+        name = f"{self.records.get_name()}_kept"
+        return replace(self, records=self.backend.create_view(name, kept, overwrite=True))
 
     @abstractmethod
     def collect(self, expression: Any) -> Any:

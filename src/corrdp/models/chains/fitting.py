@@ -273,8 +273,8 @@ class ChainFit:
             )
         if self.breaks:
             said.append(
-                f"nothing was counted across the gaps in time ({self.breaks:,}), and the chain goes "
-                "on in them: time steps without a row are part of the length"
+                f"nothing was counted across the gaps in time ({self.breaks:,}), and the chain "
+                "goes on in them: time steps without a row are part of the length"
             )
         return tuple(said)
 
