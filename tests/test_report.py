@@ -180,7 +180,8 @@ def test_the_check_in_the_report_works(release, chain, calibration, tmp_path, mo
     for method in ("best", "contraction", "exact"):
         sure = None if method == "exact" else "default"
         promised = cdp.calibrate(chain, 1.0, query=cdp.Count(1), method=method, confidence=sure)
-        text = render_report(promised.release([0, 1]), chain, calibration=promised)
+        data = np.resize([0, 1], chain.length)
+        text = render_report(promised.release(data), chain, calibration=promised)
         call = html.unescape(re.search(r"<code>(corrdp\.calibrate.*?)</code>", text).group(1))
         checked = eval(call, {"corrdp": cdp})
         assert checked.target <= 1.0

@@ -163,7 +163,9 @@ def test_a_ledger_charges_the_records_that_were_read(tmp_path):
     assert not ledger.history()
     release_with_ledger(ledger, last, [0, 1] * 5)
     with pytest.raises(DataError, match="exactly 10"):
-        sanitize_with_ledger(ledger, cdp.calibrate(WAKING, epsilon=1.0, query=cdp.Series()), [0, 1, 1])
+        sanitize_with_ledger(
+            ledger, cdp.calibrate(WAKING, epsilon=1.0, query=cdp.Series()), [0, 1, 1]
+        )
     assert len(ledger.history()) == 1
 
 

@@ -130,9 +130,8 @@ def _check_n(query: Query, recorded: int) -> None:
 
 
 def _answer_table(model: Model, query: Query, table: Table, state: str | None) -> list[int]:
-    from corrdp.tables.counting import check_kept, count_where, grid_sum, histogram
+    from corrdp.tables.counting import count_where, grid_sum, histogram
 
-    check_kept(table, getattr(model.fitted, "reading", None))
     if isinstance(query, Count) and query.records is not None:
         raise QueryError("records= needs a sequence; on a table, give a condition: Count(where=)")
     if model.real_valued:
