@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp.answering import rows_of_the_model
 from corrdp.bounds.dispatch import leakage
 from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
 from corrdp.mechanisms.bits import GRID, grid_flip, grid_thresholds, report_states

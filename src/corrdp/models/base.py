@@ -132,7 +132,12 @@ def check_states(states: Any, s: int) -> tuple[Any, ...]:
     """Distinct labels of s states; 0..s-1 when left out."""
     if states is None:
         return tuple(range(s))
-    named = check_items("states", states, error=ModelError)
+    # a text is a list of letters here
+    named = (
+        tuple(states)
+        if isinstance(states, str)
+        else check_items("states", states, error=ModelError)
+    )
     try:
         distinct = len(set(named))
     except TypeError:

@@ -44,7 +44,8 @@ class Groups(Model):
         if self.labels is None:
             object.__setattr__(self, "m", check_whole("m", self.m, most=LONGEST, error=ModelError))
             return
-        labels = check_items("labels", self.labels, error=ModelError)
+        given = list(self.labels) if isinstance(self.labels, str) else self.labels
+        labels = check_items("labels", given, error=ModelError)
         for label in labels:
             check_kind("a label", label, Hashable, "a number or text", error=ModelError)
         if not labels:

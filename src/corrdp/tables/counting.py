@@ -133,7 +133,7 @@ def _with_plain_state(table: Table, records: Any, text: str) -> Any:
     if not kind.is_boolean():
         head = records.select("state").limit(_GLANCE)
         state = head["state"]
-        uneven = (state != state.floor()).sum() if kind.is_floating() else state.count() * 0
+        uneven = (state % 1 != 0).sum() if kind.is_floating() else state.count() * 0
         (seen,) = table.collect(head.aggregate(n=state.nunique(), uneven=uneven)).to_pylist()
         check_number_of_states(seen["n"], text if seen["uneven"] else None)
     return records

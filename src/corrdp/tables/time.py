@@ -177,7 +177,7 @@ def _packed(table: Table, records: Any, name: str) -> TimeColumn | None:
             source,
             low=source[name].min(),
             high=source[name].max(),
-            broken=(source[name] != source[name].floor()).sum(),
+            broken=(source[name] % 1 != 0).sum(),
         )
         if ends["low"] is None or ends["broken"]:
             return None
