@@ -436,7 +436,7 @@ FAILURES = {
         ("grr", "--k", 4, "--epsilon", 1, "--columns", "x,y"),
         "--columns goes with --recorded",
     ),
-    "one input": (("--recorded", "one.csv", "--epsilon", 1), "every row has the input 1"),
+    "one input": (("--recorded", "one.csv", "--epsilon", 1), "every row has the same input"),
     "inputs twice": (
         ("--recorded", "outputs.csv", "--inputs", "0,1", "--epsilon", 1),
         "recorded outputs have their inputs",

@@ -654,7 +654,7 @@ def test_texts_and_lists_are_outputs(tmp_path):
         ("x,output\n0,1\n1,1\n", "no column 'input'; it has x, output"),
         ("input,y\n0,1\n1,1\n", "no column 'output'.* it has input, y"),
         ("input,output_1,output_3\n0,1,1\n1,1,1\n", "without a gap"),
-        ("input,output\n0,1\n0,1\n", "every row has the input 0"),
+        ("input,output\n0,1\n0,1\n", "every row has the same input"),
         ("input,output\n0,1\n1,\n1,2\n", "1 of 3 rows have no output .* the first on input 1"),
         ("input,output\n0,1\n1,NaN\n1,2\n", "1 of 3 rows have no output .* the first on input 1"),
         ("input,output\n0,1\n,1\n1,2\n", "1 of 3 rows have no input .* the first is row 2"),

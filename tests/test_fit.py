@@ -168,11 +168,12 @@ def test_bad_sequences(data, message):
         MarkovChain.fit(data)
 
 
-def test_a_data_frame_is_told_what_to_become():
+def test_a_data_frame_is_a_table():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"s": [0, 1, 0, 0, 1, 1]})
-    with pytest.raises(DataError, match="Parquet"):
+    with pytest.raises(DataError, match="a table needs state="):
         MarkovChain.fit(frame)
+    assert chain_of(MarkovChain.fit(frame, state="s")).counts.tolist() == [[1, 2], [1, 1]]
     assert chain_of(MarkovChain.fit(frame["s"])).counts.tolist() == [[1, 2], [1, 1]]
 
 
@@ -277,7 +278,7 @@ def test_states_that_are_left_for_ever_stay_in_the_model():
     assert leak.value > 4
     again = model_from_dict(chain.to_dict())
     assert again.digest == chain.digest
-    edited = chain.to_dict() | {"transition": [[0.5, 0.5], [0.5, 0.5]]}
+    edited = chain.to_dict() | {"transition": [[0.5, 0.5], [0.5, 0.5]], "written": "by hand"}
     del edited["digest"]
     with pytest.raises(ModelError, match="counts"):
         model_from_dict(edited)

@@ -112,7 +112,7 @@ def test_estimates_from_a_published_series():
 
 def test_bad_records_release_nothing():
     cal = cdp.calibrate(CHAIN, 2.0, query=cdp.Series())
-    with pytest.raises(DataError, match="record 1: 'run' is not a state"):
+    with pytest.raises(DataError, match="record 1: a value of type str is not a state"):
         cal.release(["rest", "run"])
     with pytest.raises(DataError, match="missing"):
         cal.release(["rest", None])
@@ -187,7 +187,7 @@ def test_stream(home):
     broken = run("sanitize", "-", *options, input="True\nFalse\nmaybe\nTrue\n")
     assert broken.exit_code == 2
     assert len(broken.stdout.splitlines()) == 2
-    assert "line 3 of stdin: 'maybe'" in broken.output
+    assert "line 3 of stdin: a value of type str is not a state" in broken.output
 
 
 @pytest.mark.parametrize(
@@ -235,6 +235,6 @@ def test_a_published_series_can_be_used_as_one():
     assert published[1] is None
     assert cdp.output_leakage(CHAIN, cal.mechanism, published).value <= 2.0
     assert len(cdp.Viterbi(cal.mechanism).run(list(published), CHAIN).guesses) == 4
-    with pytest.raises(DataError, match="a list is not a state") as error:
+    with pytest.raises(DataError, match="a value of type list is not a state") as error:
         cal.release([["rest"] * 50, ["walk"] * 50])
     assert "rest', 'rest" not in str(error.value)

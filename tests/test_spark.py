@@ -23,7 +23,7 @@ from corrdp.errors import DataError
 from corrdp.models.chains.fitting import fit_chain
 from corrdp.tables.counting import count_triples, count_where, grid_sum, histogram
 from corrdp.tables.grouping import count_by_group
-from corrdp.tables.source import Table, open_table
+from corrdp.tables.source import Layout, Table, open_table
 from tests.tabular import told, write_csv, write_parquet
 from tests.test_counting import hhmm_rows, random_rows
 
@@ -222,6 +222,41 @@ def test_the_command_writes_the_same_model(tmp_path):
     assert result.exit_code != 0
 
 
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("CAST(a AS INT) > 1", None),
+        ("TRY_CAST(a AS INT) > 1", [False, True, None]),
+        ("CAST(TRY_CAST(a AS INT) AS DOUBLE)", [1.0, 2.0, None]),
+        ("a LIKE 'x%' OR a IN ('1', '2')", [True, True, True]),
+        ("t BETWEEN 2 AND 3", [False, True, True]),
+        ("coalesce(TRY_CAST(a AS INT), 0) * t", [1, 4, 0]),
+    ],
+)
+def test_casts_and_benign_expressions(tmp_path, expression, expected):
+    path = lines(tmp_path / "t.csv", "t,a", "1,1", "2,2", "3,x secret")
+    for engine in ("duckdb", "spark"):
+        table = open_table(path, engine=engine)
+        if expected is None:
+            with pytest.raises(DataError, match=r"in 1 rows .* TRY_CAST") as caught:
+                values(table, expression)
+            assert "secret" not in str(caught.value)
+        else:
+            assert values(table, expression) == expected
+
+
+def test_a_layout_of_its_own(tmp_path):
+    layout = Layout(header=False, names=("t", "v", "s"), delimiter="^", decimal=",")
+    path = lines(tmp_path / "t.csv", "1^0,5^a", "2^1,5^b", "3^2,5^a", "4^NA^a")
+    for engine in ("duckdb", "spark"):
+        table = open_table(path, engine=engine, layout=layout)
+        assert values(table, "v") == [0.5, 1.5, 2.5, None]
+        assert count_triples(table, "s", ["t"]).counts.tolist() == [[1, 1], [1, 0]]
+    for engine in ("duckdb", "spark"):
+        with pytest.raises(DataError, match="3 columns and names gives 2"):
+            open_table(path, engine=engine, layout=Layout(False, ("a", "b"), "^"))
+
+
 def test_ten_million_rows(tmp_path, record_property):
     path = tmp_path / "large.parquet"
     duckdb.sql(
@@ -279,6 +314,10 @@ def test_order_is_needed(tmp_path):
         ("lag(steps) OVER (ORDER BY t)", "rows"),
         ("steps > (SELECT 1)", "single row"),
         ("no_such(steps)", "no_such"),
+        ("java_method('java.lang.System', 'exit', steps)", "java_method"),
+        ("reflect('java.lang.System', 'getenv')", "reflect"),
+        ("input_file_name()", "input_file_name"),
+        ("steps > (FROM\u200brange(9))", "U+200B"),
         ("DATE '2020-01-01'", "CAST"),
     ],
 )
@@ -329,9 +368,10 @@ def test_files_that_cannot_be_used(tmp_path):
 
 def test_lines_that_do_not_fit(tmp_path):
     late = lines(tmp_path / "late.csv", "t,a", *(f"{k},1" for k in range(250_000)), "250000,oops")
-    with pytest.raises(DataError, match=r"oops.*missing=") as caught:
+    with pytest.raises(DataError, match=r"missing=") as caught:
         count_where(open_table(late, engine="spark"), "a > 0")
     assert "\n" not in str(caught.value)
+    assert "oops" not in str(caught.value)  # a value of the data
     table = open_table(late, missing=["oops"], engine="spark")
     assert count_where(table, "a > 0").missing == 1
     short = lines(tmp_path / "short.csv", "t,a", *(f"{k},1" for k in range(250_000)), "7")
@@ -349,6 +389,17 @@ def test_the_session_is_left_as_it_was(tmp_path, session):
     with pytest.raises(DataError):
         table.pick(value="nothing > 0")
     assert {name: session.conf.get(name) for name in SETTINGS} == SETTINGS
+
+
+def test_a_session_that_corrdp_started_is_stopped_quietly(tmp_path):
+    path = lines(tmp_path / "t.csv", "t,s", "1,0", "2,1")
+    script = f"from corrdp.tables.source import open_table; open_table({str(path)!r}, (), 'spark')"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ}
+    )
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "ERROR" not in done.stderr
 
 
 def test_without_java(tmp_path):

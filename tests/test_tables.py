@@ -98,7 +98,8 @@ def test_gzip(tmp_path, name):
 def test_dates_and_times_of_a_csv(tmp_path):
     text = "d,t,z,c\n13/10/2012,2012-10-13 10:05:00,2012-10-13T10:05:00Z,10:05:00\n"
     table = csv_table(tmp_path, text)
-    assert values(table, "[day(d), minute(t), minute(z), minute(c)]") == [[13, 5, 5, 5]]
+    parts = ("day(d)", "minute(t)", "minute(z)", "minute(c)")
+    assert [values(table, part) for part in parts] == [[13], [5], [5], [5]]
 
 
 def test_a_type_that_changes_late_is_found(tmp_path):
@@ -111,7 +112,8 @@ def test_a_type_that_changes_too_late_is_one_clear_line(tmp_path):
     path.write_text("a\n" + "1\n" * 250_000 + "oops\n")
     with pytest.raises(DataError) as caught:
         count_where(open_table(path), "a > 0")
-    assert "oops" in str(caught.value)
+    assert "oops" not in str(caught.value)  # a value of the data
+    assert "line 250,002: column 'a'" in str(caught.value)
     assert "missing" in str(caught.value)
     assert "\n" not in str(caught.value)
 

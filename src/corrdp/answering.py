@@ -5,7 +5,6 @@ Nothing here is private: :mod:`corrdp.releasing` adds the noise.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from corrdp.models.base import Model
 from corrdp.models.chains.private import listed_values
 from corrdp.models.groups import Groups
 from corrdp.queries import Count, Mean, Query, Sum, is_missing
-from corrdp.reading import expressions, listed, missing_text, names_column
-from corrdp.tables.source import Table, open_table
+from corrdp.reading import expressions, listed, missing_text, names_column, open_for
+from corrdp.tables.source import Table, is_table
 
 _ROOM = 2**62  # half of what 64-bit integers hold; the other half is for noise
 
@@ -33,7 +32,7 @@ def exact_answer(model: Model, query: Query, data: Any, state: str | None = None
     model : Model
     query : Query
         One that :func:`check_reads` lets pass.
-    data : sequence, list of sequences, path or Table
+    data : sequence, list of sequences, path, data frame or Table
     state : str, optional
         What holds the states in a table, for a chain that was not fitted to one.
 
@@ -60,10 +59,8 @@ def opened(model: Model, data: Any) -> Table | list[list[Any]]:
     """A table, opened as the fit was; one sequence or many, as lists of plain values."""
     from corrdp.tables.sequences import split_sequences
 
-    if isinstance(data, Table):
-        return data
-    if isinstance(data, str | os.PathLike):
-        return open_table(os.fspath(data), missing_text(model))
+    if is_table(data):
+        return open_for(model, data)
     sequences = [
         p.tolist() if isinstance(p, np.ndarray) else list(p) for p in split_sequences(data)
     ]
@@ -88,7 +85,7 @@ def _answer_sequences(model: Model, query: Query, sequences: list[list[Any]]) ->
         _check_states(model, values, f"sequence {number}, " if len(sequences) > 1 else "")
     _check_room(query, sum(map(len, sequences)))
     answers = [query.on_grid(values) for values in sequences]
-    _check_n(query, sum(1 for values in sequences for v in values if not is_missing(v)))
+    _check_n(query, sum(1 for values in sequences for v in values if not query.lacks(v)))
     return [sum(cell) for cell in zip(*answers, strict=True)]
 
 
@@ -96,16 +93,19 @@ def _check_states(model: Model, values: list[Any], place: str) -> None:
     if model.states is None:
         return
     known = set(model.states)
-    for index, value in enumerate(values):
+
+    def fits(value: Any) -> bool:
         try:
-            fits = is_missing(value) or value in known
+            return is_missing(value) or value in known
         except TypeError:  # an unhashable value is no state
-            fits = False
-        if not fits:
-            raise DataError(
-                f"{place}index {index}: {value!r} is not a state of the model; "
-                f"its states are {listed(model)}"
-            )
+            return False
+
+    strange = [index for index, value in enumerate(values) if not fits(value)]
+    if strange:  # which value it is stays private
+        raise DataError(
+            f"{place}{len(strange):,} of {len(values):,} values are no states of the model (the "
+            f"first at index {strange[0]}); its states are {listed(model)}"
+        )
 
 
 def _check_room(query: Query, records: int) -> None:
@@ -147,11 +147,12 @@ def _answer_table(model: Model, query: Query, table: Table, state: str | None) -
         return [summed.value]
     cells = histogram(table, expression)
     _check_rows(model, query, table, cells.rows, cells.missing)
-    for value, number in cells.value.items():
-        if model.states is not None and value not in model.states:
+    if model.states is not None:
+        strange = sum(n for value, n in cells.value.items() if value not in model.states)
+        if strange:  # which value it is stays private
             raise DataError(
-                f"`{expression}` is {value!r} in {number} rows of {table.path}, which is not a "
-                f"state of the model; its states are {listed(model)}"
+                f"`{expression}` is no state of the model in {strange:,} rows of {table.path}; its "
+                f"states are {listed(model)}"
             )
     return _add_up(query, cells.value)
 

@@ -23,14 +23,24 @@ _GRID_BITS = 20  # a sum's grid is 2^-20 of its width: far below any noise worth
 def is_missing(value: Any) -> bool:
     """Whether a value stands for "not recorded": None, NaN, or one of "", "NA", "NaN", "null".
 
+    NaN is what differs from itself, whatever its type (Decimal, NaT), or cannot even be compared
+    (pandas' NA).
+
     Examples
     --------
     >>> [is_missing(v) for v in (None, float("nan"), "NA", 0, False)]
     [True, True, True, False, False]
     """
-    if value is None or (isinstance(value, str) and value in MISSING_TEXT):
+    if value is None or isinstance(value, str):
+        return value is None or value in MISSING_TEXT
+    if isinstance(value, bool | int):
+        return False
+    try:
+        return bool(value != value)
+    except (TypeError, ArithmeticError):
         return True
-    return isinstance(value, float | np.floating) and math.isnan(value)
+    except ValueError:  # an array: no value at all
+        return False
 
 
 def _check_missing(missing: str) -> None:
@@ -101,11 +111,15 @@ class Query:
         """Which of ``n`` records the query reads, as 0/1; None when it reads them all."""
         return None
 
+    def lacks(self, value: Any) -> bool:
+        """Whether a value stands for "not recorded" in this query."""
+        return is_missing(value)
+
     def present(self, values: Sequence[Any]) -> list[Any]:
         """The recorded values; raises on missing ones unless ``missing="skip"``."""
-        kept = [v for v in values if not is_missing(v)]
+        kept = [v for v in values if not self.lacks(v)]
         if len(kept) < len(values) and self.missing == "raise":
-            where = next(i for i, v in enumerate(values) if is_missing(v))
+            where = next(i for i, v in enumerate(values) if self.lacks(v))
             raise DataError(
                 f"{len(values) - len(kept)} of {len(values)} values are missing (the first at "
                 f'index {where}); use missing="skip" if which ones are missing is public'
@@ -270,18 +284,31 @@ class Sum(Query):
         what = self.column if self.column is not None else "values"
         return f"{self.kind} of {what} clipped to [{self.lower:g}, {self.upper:g}]"
 
-    def on_grid(self, values: Sequence[Any]) -> list[int]:
+    def lacks(self, value: Any) -> bool:
+        """Also a text that reads as NaN, such as "nan": a clip would leave it as it is."""
+        return is_missing(value) or math.isnan(self._number(value))
+
+    def _number(self, value: Any) -> float:
         try:
-            numbers = np.array([float(v) for v in self.present(values)])
+            return float(value)
+        except OverflowError:  # a whole number beyond all floats: the clip moves it to a bound
+            return math.inf if value > 0 else -math.inf
         except (TypeError, ValueError):
             raise DataError(f"{self.kind} needs numbers; the data hold other values") from None
+
+    def on_grid(self, values: Sequence[Any]) -> list[int]:
+        numbers = np.array([self._number(v) for v in self.present(values)])
         clipped = np.clip(numbers, self.lower, self.upper)
+        if not np.isfinite(clipped).all():
+            raise DataError(f"{self.kind} needs numbers; the data hold NaN")
         return [int(np.rint(clipped / self.base_grid).astype(np.int64).sum())]
 
     def scores(self, states: Sequence[Any]) -> np.ndarray | None:
         try:
             values = np.array([float(s) for s in states])
-        except (TypeError, ValueError):
+            if np.isnan(values).any():
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
             raise QueryError(
                 f"{self.kind} needs numeric states; the model's are {list(states)!r}"
             ) from None
@@ -376,7 +403,9 @@ class Histogram(Query):
         counts = dict.fromkeys(self.categories, 0)
         for v in self.present(values):
             if v not in counts:
-                raise DataError(f"value {v!r} is not among the categories {self.categories!r}")
+                raise DataError(
+                    f"the data hold a value that is not among the categories {self.categories!r}"
+                )
             counts[v] += 1
         return list(counts.values())
 

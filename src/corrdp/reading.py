@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from corrdp.errors import QueryError
 from corrdp.models.base import Model
 from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Sum, resolve
-from corrdp.tables.source import Table
+from corrdp.tables.source import USUAL, Layout, Table, is_frame, is_parquet, is_table, open_table
 
 
 def resolved(model: Model, query: Query) -> Query:
@@ -126,14 +127,24 @@ def missing_text(model: Model) -> tuple[str, ...]:
     return MISSING_TEXT if model.fitted is None else model.fitted.missing_text
 
 
+def open_for(
+    model: Model, data: Any, missing: Iterable[str] | None = None, layout: Layout = USUAL
+) -> Table:
+    """The table that data are, read as the model's own data were where nothing else is said."""
+    text = isinstance(data, str | os.PathLike) and not is_parquet(os.fspath(data))
+    if layout == USUAL and text:
+        layout = getattr(model.fitted, "layout", USUAL)
+    return open_table(data, missing_text(model) if missing is None else missing, layout=layout)
+
+
 def what_is_read(model: Model, query: Query, data: Any, state: str | None) -> str:
     """Which expression of which file a query reads, for the record; empty for data in memory."""
-    if not isinstance(data, Table | str | os.PathLike):
+    if not is_table(data):
         return ""
-    path = data.path if isinstance(data, Table) else os.fspath(data)
+    path = data.path if isinstance(data, Table) else "the data frame" if is_frame(data) else data
     where = query.where if isinstance(query, Count) else None
     read = (where,) if where else expressions(model, query, state)
-    return f"{', '.join(f'`{text}`' for text in read)} in {os.path.basename(str(path))}"
+    return f"{', '.join(f'`{text}`' for text in read)} in {os.path.basename(os.fspath(path))}"
 
 
 def expressions(model: Model, query: Query, state: str | None) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,14 +18,12 @@ from corrdp.models.base import Model
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Series, is_missing
-from corrdp.reading import expressions, listed, missing_text, what_is_read
+from corrdp.reading import expressions, listed, open_for, what_is_read
 from corrdp.releasing import check_promise
 from corrdp.results.series import Sanitized, SeriesCalibration
 from corrdp.tables.counting import check_kept
-from corrdp.tables.source import Table, open_table
+from corrdp.tables.source import Table, is_table
 from corrdp.timetable import check_timetable
-
-_SHOWN = 40  # characters: a whole sequence in the place of a record is not repeated
 
 
 def calibrate_series(
@@ -197,13 +194,12 @@ class Reporter:
             )
         try:
             return self._number[value]
-        except (KeyError, TypeError):
+        except (KeyError, TypeError):  # which value it is stays private
             if self._private:
                 return len(self.states) - 1
-            text = repr(value)
-            shown = text if len(text) <= _SHOWN else f"a {type(value).__name__}"
             raise DataError(
-                f"{shown} is not a state of the model; its states are {listed(self._model)}"
+                f"a value of type {type(value).__name__} is not a state of the model; its states "
+                f"are {listed(self._model)}"
             ) from None
 
 
@@ -266,8 +262,8 @@ def prepare_series(
     """Everything but the noise; see :func:`sanitize`."""
     model, query = calibration.model, calibration.query
     refuse_coupled(model)
-    if isinstance(data, str | os.PathLike):
-        data = open_table(os.fspath(data), missing_text(model))
+    if is_table(data):
+        data = open_for(model, data)
     values = _values(calibration, data, state)
     if not values:
         raise DataError("the data hold no records")

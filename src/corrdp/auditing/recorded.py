@@ -18,7 +18,7 @@ _NONE = "NaN or nothing"
 
 
 def read_outputs(
-    path: str | Path,
+    path: Any,
     *,
     input: str = "input",
     output: str | Sequence[str] | None = None,
@@ -29,8 +29,8 @@ def read_outputs(
 
     Parameters
     ----------
-    path : str or Path
-        A Parquet file, or CSV with a header line.
+    path : str, Path, data frame or Table
+        A Parquet file, CSV with a header line, or a data frame of pandas, polars or pyarrow.
     input : str
         Column (or SQL expression) that holds the input of each run.
     output : str or sequence of str, optional
@@ -51,6 +51,7 @@ def read_outputs(
     (('blue', 'red'), [1, 0, 1], [1, 0, 0])
     """
     table = open_table(path)
+    path = table.path
     _refuse_ragged(table)
     columns = _columns(table, output)
     picked = table.pick(input=input, **{f"output_{k}": name for k, name in enumerate(columns)})
@@ -61,8 +62,7 @@ def read_outputs(
     inputs, which = np.unique(given, return_inverse=True)
     if len(inputs) < 2:
         raise DataError(
-            f"{path}: every row has the input {inputs.tolist()[0]!r}; an audit compares two inputs "
-            "or more"
+            f"{path}: every row has the same input; an audit compares two inputs or more"
         )
     if len(columns) == 1:
         return Samples(tuple(inputs.tolist()), which, outputs[0])

@@ -15,7 +15,7 @@ from corrdp.cli.show_models import (
     show_snps,
 )
 from corrdp.errors import InputError
-from corrdp.tables.source import open_table
+from corrdp.tables.source import Layout, open_table
 
 if TYPE_CHECKING:
     from corrdp.models.base import Model
@@ -54,13 +54,14 @@ def chain(
     picture: Path | None,
     engine: str,
     json: bool,
+    layout: Layout,
 ) -> None:
     """A Markov chain from the rows of a series; ``options`` are those of ``MarkovChain.fit``."""
     from corrdp.models.chains.diagnostics import diagnose
     from corrdp.models.chains.markov import MarkovChain
 
     with working(f"counting transitions in {file}"):
-        table = open_table(file, missing, engine)
+        table = open_table(file, missing, engine, layout)
         model = MarkovChain.fit(table, **options)
     if output is not None:
         model.save(output)
@@ -96,6 +97,7 @@ def families(
     picture: Path | None,
     engine: str,
     json: bool,
+    layout: Layout,
 ) -> None:
     """Gaussian records from the rows of families."""
     from corrdp.models.gaussian.records import GaussianRecords
@@ -113,7 +115,7 @@ def families(
         raise InputError("a long table needs --group, --role and --value")
     with working(f"estimating covariances in {file}"):
         model = GaussianRecords.fit(
-            open_table(file, missing, engine),
+            open_table(file, missing, engine, layout),
             columns=columns,
             group=group,
             value=value,
@@ -134,13 +136,14 @@ def network(
     picture: Path | None,
     engine: str,
     json: bool,
+    layout: Layout,
 ) -> None:
     """An Ising model from the rows of nodes and a file of links."""
     from corrdp.models.networks.field import MarkovField
 
     with working(f"fitting couplings in {file}"):
         model = MarkovField.fit(
-            open_table(file, missing, engine),
+            open_table(file, missing, engine, layout),
             state=state,
             id=identity,
             edges=open_table(edges, missing, engine),

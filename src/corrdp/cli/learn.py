@@ -7,7 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from corrdp.cli.options import Json, Missing, check_outputs, missing_texts, pair, words
+from corrdp.cli.options import (
+    Decimal,
+    Delimiter,
+    Json,
+    Missing,
+    Names,
+    NoHeader,
+    check_outputs,
+    missing_texts,
+    pair,
+    read_layout,
+    words,
+)
 from corrdp.errors import InputError
 
 EXAMPLE = "Example: corrdp fit steps.csv --state 'steps > 0' --order date,interval -o model.json"
@@ -88,6 +100,10 @@ def fit(
         ),
     ] = None,
     missing: Missing = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write the model file.")
     ] = None,
@@ -246,6 +262,7 @@ def fit(
     from corrdp.queries import MISSING_TEXT
 
     texts = missing_texts(missing, MISSING_TEXT)
+    layout = read_layout(no_header, names, delimiter, decimal)
     if kind == "series":
         options = {
             "state": state,
@@ -264,20 +281,20 @@ def fit(
             "states": None if states is None else fitting.named_states(words(states)),
             "public": public,
         }
-        fitting.chain(file, options, texts, output, picture, engine, json)
+        fitting.chain(file, options, texts, output, picture, engine, json, layout)
     elif kind == "families":
         interval = None if secret_range is None else pair("--secret-range", secret_range)
-        names = None if columns is None else words(columns)
+        roles = None if columns is None else words(columns)
         fitting.families(
-            file, names, group, value, role, interval, siblings, texts, output, picture, engine,
-            json,
+            file, roles, group, value, role, interval, siblings, texts, output, picture, engine,
+            json, layout,
         )  # fmt: skip
     elif kind == "networks":
         assert state is not None
         assert edges is not None
         if identity is None:
             raise InputError("--edges names rows by their ids: add --id COLUMN")
-        fitting.network(file, state, identity, edges, texts, output, picture, engine, json)
+        fitting.network(file, state, identity, edges, texts, output, picture, engine, json, layout)
     else:
         fitting.pedigree(file, snp, frequency, target, output, picture, json)
 

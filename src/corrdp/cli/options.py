@@ -12,6 +12,7 @@ from corrdp.errors import InputError, ModelError
 if TYPE_CHECKING:
     from corrdp.models.base import Model
     from corrdp.queries import Query
+    from corrdp.tables.source import Layout
 
 MODEL_HELP = "Model file made by [bold]corrdp fit[/bold], or independent[:N], or groups:M."
 METHODS = (
@@ -61,6 +62,29 @@ Number = Annotated[
 State = Annotated[
     str | None,
     typer.Option(help="What holds the states, for a chain that was not fitted to a file."),
+]
+LAYOUT = "Text files"
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header", help="The first line of FILE is a row already.", rich_help_panel=LAYOUT
+    ),
+]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        help="Names of the columns of a FILE without a header: a,b,c.", rich_help_panel=LAYOUT
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        help="What separates the fields (tab for a tabulator); guessed if left out.",
+        rich_help_panel=LAYOUT,
+    ),
+]
+Decimal = Annotated[
+    str, typer.Option(help="The mark before a fraction: . or ,", rich_help_panel=LAYOUT)
 ]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report, for the steward.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
@@ -134,6 +158,16 @@ def words(text: str) -> list[str]:
 def missing_texts(further: list[str] | None, usual: tuple[str, ...]) -> list[str]:
     """The texts that mean missing: the usual ones and those of ``--missing``."""
     return [*usual, *(word for text in further or () for word in words(text))]
+
+
+def read_layout(no_header: bool, names: str | None, delimiter: str | None, decimal: str) -> Layout:
+    """How a text file is laid out, by the options that say so."""
+    from corrdp.tables.source import Layout
+
+    if names is not None and not no_header:
+        raise InputError("--names is for a file without a header: add --no-header")
+    mark = "\t" if delimiter is not None and delimiter.lower() in ("tab", "\\t") else delimiter
+    return Layout(not no_header, tuple(words(names or "")), mark, decimal)
 
 
 def check_outputs(*outputs: Path | None, inputs: tuple[str | Path, ...]) -> None:

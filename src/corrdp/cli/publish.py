@@ -11,10 +11,14 @@ from corrdp.cli.options import (
     MODEL_HELP,
     AcceptModel,
     Confidence,
+    Decimal,
+    Delimiter,
     Epsilon,
     Json,
     Method,
     Missing,
+    Names,
+    NoHeader,
     Number,
     QueryText,
     Report,
@@ -24,6 +28,7 @@ from corrdp.cli.options import (
     missing_texts,
     one_of,
     read_confidence,
+    read_layout,
     read_model,
     read_query,
     refuse_overwriting,
@@ -50,6 +55,10 @@ def release(
     n: Number = None,
     state: State = None,
     missing: Missing = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
     skip_missing: Annotated[
         bool,
         typer.Option("--skip-missing", help="Leave missing rows out; which ones is then public."),
@@ -104,10 +113,10 @@ def release(
     from corrdp._files import write_files
     from corrdp.cli.handing import handed_over
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
-    from corrdp.reading import missing_text
+    from corrdp.reading import missing_text, open_for
     from corrdp.report.words import public_release
-    from corrdp.tables.source import open_table
 
+    layout = read_layout(no_header, names, delimiter, decimal)
     law = read_model(model)
     asked = read_query(query, law, skip_missing=skip_missing, n=n)
     with working("finding the least noise"):
@@ -124,7 +133,7 @@ def release(
     answer = None
     if not dry_run:
         with working(f"answering on {file}"):
-            table = open_table(file, missing_texts(missing, missing_text(law)))
+            table = open_for(law, file, missing_texts(missing, missing_text(law)), layout)
             if ledger is None:
                 answer = calibration.release(table, nonnegative=nonnegative, state=state)
             else:

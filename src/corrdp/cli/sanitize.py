@@ -12,9 +12,13 @@ from corrdp.cli.options import (
     MODEL_HELP,
     AcceptModel,
     Confidence,
+    Decimal,
+    Delimiter,
     Epsilon,
     Json,
     Missing,
+    Names,
+    NoHeader,
     Report,
     State,
     Target,
@@ -22,6 +26,7 @@ from corrdp.cli.options import (
     missing_texts,
     one_of,
     read_confidence,
+    read_layout,
     read_model,
     refuse_overwriting,
 )
@@ -30,6 +35,7 @@ from corrdp.errors import DataError, InputError
 if TYPE_CHECKING:
     from corrdp.accounting.ledger import Ledger
     from corrdp.results import Sanitized, SeriesCalibration
+    from corrdp.tables.source import Layout
 
 EXAMPLE = "Example: corrdp sanitize steps.csv --model model.json --target 1 -o sanitized.csv"
 
@@ -64,6 +70,10 @@ def sanitize(
     accept_model: AcceptModel = None,
     state: State = None,
     missing: Missing = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
     skip_missing: Annotated[
         bool,
         typer.Option("--skip-missing", help="Leave gaps where nothing was recorded."),
@@ -140,7 +150,8 @@ def sanitize(
         _stream(calibration, texts, opened)
         return
     assert output is not None
-    done, columns = _sanitized(calibration, file, texts, state, keep, opened)
+    layout = read_layout(no_header, names, delimiter, decimal)
+    done, columns = _sanitized(calibration, file, texts, layout, state, keep, opened)
     from corrdp.cli.handing import handed_over
 
     with handed_over(done, ledger):
@@ -234,6 +245,7 @@ def _sanitized(
     calibration: SeriesCalibration,
     file: str,
     missing: list[str],
+    layout: Layout,
     state: str | None,
     keep: str | None,
     ledger: Ledger | None,
@@ -241,10 +253,10 @@ def _sanitized(
     """Reports in the order of the file, and the public columns that go beside them."""
     from corrdp.cli.options import words
     from corrdp.cli.show import working
-    from corrdp.tables.source import open_table
+    from corrdp.reading import open_for
 
     with working(f"reporting {file}"):
-        source = open_table(file, missing)
+        source = open_for(calibration.model, file, missing, layout)
         fitted = calibration.model.fitted
         public = words(keep) if keep is not None else ([] if fitted is None else _times(fitted))
         _check_public(public, state or getattr(fitted, "state", None) or "", source.columns)

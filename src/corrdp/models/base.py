@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from dataclasses import MISSING, field, fields
+from dataclasses import field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -110,15 +110,16 @@ def fit_dict(fit: Any) -> dict[str, Any]:
 
 
 def fit_fields(cls: type, data: Any) -> dict[str, Any]:
-    """The fields of a fit read from a file; an unknown key, or one without default, is an error."""
-    defaults = {part.name: part.default for part in fields(cls)}
+    """The fields of a fit read from a file; an unknown or absent key is an error."""
+    names = {part.name for part in fields(cls)}
+    late = {part.name: part.default for part in fields(cls) if "added" in part.metadata}
     given = set(data) if isinstance(data, dict) else set()
-    lacking = {name for name, default in defaults.items() if default is MISSING} - given
-    if not isinstance(data, dict) or lacking or not given <= set(defaults):
+    lacking = names - set(late) - given
+    if not isinstance(data, dict) or lacking or not given <= names:
         raise ModelError(
-            f"fit has unknown keys {sorted(given - set(defaults))} and lacks {sorted(lacking)}"
+            f"fit has unknown keys {sorted(given - names)} and lacks {sorted(lacking)}"
         )
-    return {**{name: defaults[name] for name in set(defaults) - given}, **data}
+    return {**late, **data}
 
 
 def check_length(length: Any) -> int | None:

@@ -18,7 +18,10 @@ from corrdp.models.table import JointTable
 
 
 def model_from_dict(data: Any) -> Model:
-    """Inverse of ``model.to_dict()``; checks keys and, where present, the digest.
+    """Inverse of ``model.to_dict()``; checks keys, the digest and every expression.
+
+    A model has a right digest, or says ``"written": "by hand"``; a wrong digest is always
+    refused. A digest authenticates nobody, so that expressions are judged all the same.
 
     Examples
     --------
@@ -30,8 +33,9 @@ def model_from_dict(data: Any) -> Model:
     kind = data.get("model")
     if kind not in _READERS:
         raise ModelError(f"unknown model {kind!r}; use one of {', '.join(_READERS)}")
-    body = {k: v for k, v in data.items() if k not in ("corrdp", "model", "digest")}
+    body = {k: v for k, v in data.items() if k not in ("corrdp", "model", "digest", "written")}
     try:
+        _check_expressions(body.get("fit"))
         model = _READERS[kind](body)
     except KeyError as error:
         raise ModelError(f"{kind} model lacks the key {error}") from None
@@ -40,12 +44,32 @@ def model_from_dict(data: Any) -> Model:
     unknown = set(body) - set(model.fields())
     if unknown:
         raise ModelError(f"{kind} model has unknown keys {sorted(unknown)}")
+    if data.get("written") not in (None, "by hand"):
+        raise ModelError('written must be "by hand", or be left out where there is a digest')
+    if "digest" not in data and "written" not in data:
+        raise ModelError(
+            'the model has no digest: if it was written by hand, say so with "written": "by hand"'
+        )
     if data.get("digest", model.digest) != model.digest:
         raise ModelError(
-            "the model's digest does not match its numbers: the file was edited. "
-            "Delete the digest key if the edit was meant"
+            "the model's digest does not match its numbers: the file was edited. If the edit was "
+            'meant, put "written": "by hand" in place of the digest'
         )
     return model
+
+
+# what a fit keeps of how a table is read: columns, or SQL that a release would run
+_EXPRESSIONS = ("state", "id", "group", "value", "role", "order_by", "columns", "edge_columns")
+
+
+def _check_expressions(fit: Any) -> None:
+    if not isinstance(fit, dict):
+        return
+    from corrdp.tables.expressions import check_stored
+
+    for name in _EXPRESSIONS:
+        stored = fit.get(name)
+        check_stored(stored if isinstance(stored, list) else [stored])
 
 
 Body = dict[str, Any]

@@ -1,33 +1,60 @@
-"""Tables that DuckDB reads on one machine: everything that is particular to it."""
+"""Tables that DuckDB reads on one machine: everything that is particular to it.
+
+Each table has a connection of its own, locked to the one file that it reads, so that even an
+expression that slipped through the gate could reach nothing else. What DuckDB says about an error
+quotes the data; what is told here never does.
+"""
 
 from __future__ import annotations
 
 import glob
+import gzip
 import re
+import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from corrdp.errors import DataError
-from corrdp.tables.source import Table, _quoted, builtin, is_parquet, without_missing, without_nan
+from corrdp.tables.expressions import Expression, quoted
+from corrdp.tables.source import (
+    MOST_COLUMNS,
+    USUAL,
+    Layout,
+    Table,
+    builtin,
+    check_columns,
+    is_parquet,
+    without_missing,
+    without_nan,
+)
 
 SNIFFED_ROWS = 200_000  # rows from which column types are guessed, once per file
+MOST_FIELD = 2**24  # bytes of a field
+PROBE_SECONDS = 5.0  # for finding out what an expression is
 _VIEW = "records"
 # a date that begins with the year, or has a number above 12 where only a day can be
 _ABOVE_12 = r"(1[3-9]|[23]\d)"
 _CLEAR = rf"^\s*(\d{{4}}\D|\d+\D{_ABOVE_12}\D|{_ABOVE_12}\D\d+\D\d{{4}}|\d+\W+[A-Za-z]|[A-Za-z])"
+_T = TypeVar("_T")
+_SEPARATORS = b",;\t|"
 
 
 class DuckTable(Table):
-    """A file that DuckDB reads."""
+    """A file or data frame that DuckDB reads."""
 
     def collect(self, expression: Any) -> Any:
-        """Run an ibis table expression and return its (small) result as an Arrow table."""
+        """Run an ibis table expression and return its (small) result as an Arrow table.
+
+        A keyboard interrupt ends the counting at once.
+        """
         with _speaking(self.path):
-            return expression.to_pyarrow()
+            return run(self.backend.con, expression.to_pyarrow)
 
     def parse_time(self, text: Any, form: str) -> Any:
         """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
@@ -35,18 +62,77 @@ class DuckTable(Table):
             text, form
         )
 
-    def _type_of(self, part: str, text: str) -> Any:
+    def _where(self, condition: Expression) -> Any:
+        import ibis
+
+        name = ibis.util.gen_name("kept")
+        view = f"CREATE VIEW {quoted(name)} AS SELECT * FROM {self._view} WHERE {condition.sql}"
+        run(self.backend.con, lambda: self.backend.con.execute(view))
+        return self.backend.table(name)
+
+    @property
+    def _view(self) -> str:
+        return quoted(self.records.get_name())
+
+    def _select(self, expressions: dict[str, Expression]) -> Any:
         import duckdb
         import ibis
 
+        # a view, because ibis would read the SQL with another parser than the gate's
+        name = ibis.util.gen_name("picked")
+        chosen = ", ".join(f"{e.sql} AS {quoted(new)}" for new, e in expressions.items())
+        view = f"CREATE VIEW {quoted(name)} AS SELECT {chosen} FROM {self._view}"
+
+        def probe() -> Any:
+            self.backend.con.execute(view)
+            return self.backend.table(name)
+
         try:
-            schema = self.backend.con.sql(self._probe(part)).to_arrow_table().schema
-        except duckdb.Error as error:
-            raise self._unusable(text, _one_line(error)) from None
-        return ibis.Schema.from_pyarrow(schema)[schema.names[0]]
+            return run(self.backend.con, probe, PROBE_SECONDS)
+        except duckdb.InterruptException:
+            raise self._unusable(expressions, f"it takes over {PROBE_SECONDS:g} s") from None
+        except duckdb.Error as error:  # no row was read: it speaks of the expression alone
+            raise self._unusable(expressions, _first_line(error)) from None
+
+    def _count(self, condition: str) -> int:
+        ask = f"SELECT count(*) FROM {self._view} WHERE {condition}"
+        with _speaking(self.path):
+            con = self.backend.con
+            ((rows,),) = run(con, lambda: con.execute(ask).fetchall())
+        return int(rows)
 
 
-def open_duckdb(path: str | Path, texts: tuple[str, ...]) -> DuckTable:
+def run(connection: Any, work: Callable[[], _T], seconds: float | None = None) -> _T:
+    """Do work on a connection that a keyboard interrupt, or the time, can end.
+
+    DuckDB looks at no signal while it works, so that it works in a thread of its own.
+
+    Parameters
+    ----------
+    connection : duckdb connection
+    work : callable
+    seconds : float, optional
+        Raises DuckDB's InterruptException when the work takes longer.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> connection = duckdb.connect()
+    >>> run(connection, lambda: connection.execute("SELECT 1").fetchall())
+    [(1,)]
+    """
+    with ThreadPoolExecutor(1) as worker:
+        working = worker.submit(work)
+        try:
+            wait([working], seconds)
+        finally:
+            while not working.done():  # an interrupt between two queries is lost
+                connection.interrupt()
+                wait([working], 0.05)
+        return working.result()
+
+
+def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> DuckTable:
     """Open a file with DuckDB; see :func:`corrdp.tables.source.open_table`.
 
     Parameters
@@ -54,17 +140,16 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...]) -> DuckTable:
     path : str or Path
     texts : tuple of str
         All texts that mean "not recorded".
+    layout : Layout
 
     Examples
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "walk.csv"
     >>> _ = path.write_text("day,steps\\n1,0\\n2,12\\n")
-    >>> open_duckdb(path, ("", "NA")).columns
+    >>> open_duckdb(path, ("", "NA"), Layout()).columns
     ('day', 'steps')
     """
-    import ibis
-
     path = Path(path)
     if path.is_dir():
         raise DataError(f"{path} is a directory; give one CSV or Parquet file")
@@ -72,17 +157,142 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...]) -> DuckTable:
         raise DataError(f"{path} does not exist")
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty")
-    backend = ibis.duckdb.connect()
+    if not is_parquet(path):
+        with _speaking(path):
+            _check_head(path)
+    place = str(path.absolute())
+    backend = _locked_backend([place, glob.escape(place)])  # DuckDB asks for either spelling
+    place = glob.escape(place)  # DuckDB reads [1] in a name as a pattern
     with _speaking(path):
         if is_parquet(path):
-            read = without_missing(backend.read_parquet(glob.escape(str(path))), texts)
+            read = run(backend.con, lambda: without_missing(backend.read_parquet(place), texts))
         else:
-            read = _read_csv(backend, path, texts)
+            read = run(backend.con, lambda: _read_csv(backend, place, texts, layout))
+    return _opened(path, read, backend, texts, layout)
+
+
+def open_frame(frame: Any, texts: tuple[str, ...]) -> DuckTable:
+    """A data frame of pandas, polars or pyarrow as a table; its columns are not copied.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> open_frame(pa.table({"day": [1, 2], "steps": [0, 12]}), ("",)).columns
+    ('day', 'steps')
+    """
+    import pyarrow as pa
+
+    shown = f"the {type(frame).__module__.split('.')[0]} data frame"
+    try:
+        index: Any = getattr(frame, "index", None)  # of pandas: its Arrow interface drops it
+        if hasattr(index, "names") and (any(index.names) or not hasattr(index, "step")):
+            frame = frame.reset_index()
+        data = pa.table(frame)
+        plain = [
+            field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+            for field in data.schema
+        ]
+        data = data.cast(pa.schema(plain))
+    except (pa.ArrowException, TypeError, ValueError):
+        raise DataError(
+            f"{shown} has columns of values of different kinds, which no table can hold; make each "
+            "column numbers, texts, truth values, dates or times"
+        ) from None
+    names = [str(name) for name in data.column_names]
+    if len({name.lower() for name in names}) < len(names):
+        raise DataError(f"{shown} has two columns of one name (upper and lower case are one)")
+    backend = _locked_backend([])
+    with _speaking(shown):
+        backend.con.register("frame", data)
+        read = without_missing(backend.table("frame"), texts)
+    return _opened(shown, read, backend, texts, USUAL)
+
+
+def _opened(
+    path: str | Path, read: Any, backend: Any, texts: tuple[str, ...], layout: Layout
+) -> DuckTable:
+    check_columns(path, read.columns, layout)
+    with _speaking(path):
         records = backend.create_view(_VIEW, without_nan(read))
-        rows = records.limit(1).to_pyarrow().num_rows
+        rows = run(backend.con, records.limit(1).to_pyarrow).num_rows
     if not rows:
-        raise DataError(f"{path} has a header and no rows")
-    return DuckTable(path, records, backend, texts)
+        raise DataError(f"{path} has {'a header and ' if layout.header else ''}no rows")
+    return DuckTable(path, records, backend, texts, layout)
+
+
+def _locked_backend(paths: list[str]) -> Any:
+    """A connection that reads these files alone and keeps it so: the order of settings matters."""
+    import ibis
+
+    backend = ibis.duckdb.connect()
+    folder = tempfile.mkdtemp(prefix="corrdp-")  # for what does not fit into memory; mode 0700
+    weakref.finalize(backend, shutil.rmtree, folder, ignore_errors=True)
+    allowed = ", ".join(_literal(path) for path in paths)
+    for setting in (
+        f"allowed_paths = [{allowed}]::VARCHAR[]",
+        "TimeZone = 'UTC'",  # an expression must not depend on the clock of the machine
+        f"temp_directory = {_literal(folder)}",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        backend.con.execute(f"SET {setting}")
+    return backend
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _check_head(path: Path) -> None:
+    """Refuse what is no text in UTF-8, and headers that no engine should be asked to read."""
+    opened = gzip.open if path.name.lower().endswith(".gz") else open
+    with opened(path, "rb") as file:
+        line = file.readline(MOST_FIELD + 1)
+    check_first_line(path, line)
+
+
+def check_first_line(path: str | Path, line: bytes) -> None:
+    """Refuse the first line of a text file that is not in UTF-8, or too wide.
+
+    Examples
+    --------
+    >>> check_first_line("walk.csv", b"day,st\\0eps")
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.DataError: walk.csv has a NUL character in its first line: it is no text
+    """
+    if line.startswith(b"PAR1"):
+        raise DataError(
+            f"{path} holds Parquet, though its name does not end in .parquet: rename it, or, if it "
+            f"is a directory, write {str(path).rstrip('/')}/*.parquet"
+        )
+    halves = line[:200].count(0) > len(line[:200]) // 3
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or halves:
+        raise DataError(
+            f"{path} is in UTF-16: save it as UTF-8 (in a spreadsheet, CSV UTF-8), or "
+            "iconv -f UTF-16 -t UTF-8 OLD > NEW"
+        )
+    if b"\0" in line:
+        raise DataError(f"{path} has a NUL character in its first line: it is no text")
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        if error.end < len(line):  # the end of a line that was cut may be half a character
+            raise DataError(
+                f"{path} is not in UTF-8: save it as that, or iconv -f LATIN1 -t UTF-8 OLD > NEW"
+            ) from None
+    if len(line) > MOST_FIELD:
+        raise DataError(_too_long(path))
+    widest = max(line.count(mark) for mark in _SEPARATORS) + 1
+    if widest > MOST_COLUMNS:
+        raise DataError(
+            f"{path} has {widest:,} columns; at most {MOST_COLUMNS:,} are read. Leave out those "
+            "that are not needed, or write them one below another"
+        )
+
+
+def _too_long(path: str | Path) -> str:
+    return f"{path} has a field or line of over {MOST_FIELD >> 20} MB, which is more than is read"
 
 
 @dataclass(frozen=True)
@@ -106,7 +316,7 @@ class CsvForm:
     timestamp_format: str | None
 
 
-def guess_form(lines: Iterable[str], texts: tuple[str, ...]) -> CsvForm:
+def guess_form(lines: Iterable[str], texts: tuple[str, ...], layout: Layout = USUAL) -> CsvForm:
     """Guess how a text file is written from its first lines, for another engine to read it.
 
     Parameters
@@ -115,6 +325,7 @@ def guess_form(lines: Iterable[str], texts: tuple[str, ...]) -> CsvForm:
         The header and the lines after it, without line ends.
     texts : tuple of str
         All texts that mean "not recorded".
+    layout : Layout
 
     Examples
     --------
@@ -127,7 +338,7 @@ def guess_form(lines: Iterable[str], texts: tuple[str, ...]) -> CsvForm:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "head.csv"
         path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-        options = {"sample_size": SNIFFED_ROWS, **_reading(texts)}
+        options = {"sample_size": SNIFFED_ROWS, **_reading(texts, layout)}
         asked = ", ".join(f"{name} = ${name}" for name in options)
         with _speaking("the first lines"), duckdb.connect() as connection:
             separator, quote, escape, columns, day, moment = connection.execute(
@@ -136,18 +347,31 @@ def guess_form(lines: Iterable[str], texts: tuple[str, ...]) -> CsvForm:
                 {"path": str(path), **options},
             ).fetchall()[0]
             guessed = {column["name"]: column["type"] for column in columns}
-            types = _with_clear_dates(connection, str(path), texts, guessed)
+            types = _with_clear_dates(connection, str(path), _reading(texts, layout), guessed)
     quote, escape = ('"' if mark == "(empty)" else mark for mark in (quote, escape))
     return CsvForm(separator, quote, escape, types, day, moment)
 
 
-def _reading(texts: tuple[str, ...]) -> dict[str, Any]:
+def _reading(texts: tuple[str, ...], layout: Layout) -> dict[str, Any]:
     # DuckDB would otherwise skip leading lines and comments that it guesses, without a word
-    return {"header": True, "skip": 0, "comment": "", "nullstr": list(texts)}
+    options = {
+        "header": layout.header,
+        "skip": 0,
+        "comment": "",
+        "nullstr": list(texts),
+        "decimal_separator": layout.decimal,
+        "max_line_size": MOST_FIELD,
+        "buffer_size": 2 * MOST_FIELD,  # what it is by default; it would grow with the line
+    }
+    if layout.names:
+        options["names"] = list(layout.names)
+    if layout.delimiter is not None:
+        options["delim"] = layout.delimiter
+    return options
 
 
 def _with_clear_dates(
-    connection: Any, name: str, texts: tuple[str, ...], types: dict[str, str]
+    connection: Any, place: str, options: dict[str, Any], types: dict[str, str]
 ) -> dict[str, str]:
     """The guessed types, with dates left as text of which no row shows what is day and month.
 
@@ -156,43 +380,80 @@ def _with_clear_dates(
     dated = [column for column, kind in types.items() if kind.startswith(("DATE", "TIMESTAMP"))]
     if not dated:
         return types
-    options = _reading(texts)
     asked = ", ".join(f"{option} = ${option}" for option in options)
-    shown = (f"bool_or(regexp_matches({_quoted(column)}, $clear))" for column in dated)
+    shown = (f"bool_or(regexp_matches({quoted(column)}, $clear))" for column in dated)
     found = connection.execute(
-        f"SELECT {', '.join(shown)} FROM (SELECT * FROM read_csv($name, all_varchar = true, "
+        f"SELECT {', '.join(shown)} FROM (SELECT * FROM read_csv($place, all_varchar = true, "
         f"{asked}) LIMIT {SNIFFED_ROWS})",
-        {"name": name, "clear": _CLEAR, **options},
+        {"place": place, "clear": _CLEAR, **options},
     ).fetchone()
     return types | {c: "VARCHAR" for c, clear in zip(dated, found, strict=True) if clear is False}
 
 
-def _read_csv(backend: Any, path: Path, texts: tuple[str, ...]) -> Any:
-    name = glob.escape(str(path))  # DuckDB reads [1] in a name as a pattern
-    guessed = backend.read_csv(name, sample_size=SNIFFED_ROWS, **_reading(texts))
+def _read_csv(backend: Any, place: str, texts: tuple[str, ...], layout: Layout) -> Any:
+    options = _reading(texts, layout)
+    guessed = backend.read_csv(place, sample_size=SNIFFED_ROWS, **options)
     # types are fixed now: every query would guess them again, from as many rows
     found = backend.con.table(guessed.get_name())
     types = dict(zip(found.columns, map(str, found.types), strict=True))
-    types = _with_clear_dates(backend.con, name, texts, types)
-    return backend.read_csv(name, types=types, **_reading(texts))
+    types = _with_clear_dates(backend.con, place, options, types)
+    return backend.read_csv(place, types=types, **options)
 
 
 @contextmanager
 def _speaking(path: str | Path) -> Iterator[None]:
-    """Turn an engine's error into one line that names the file."""
+    """Turn an engine's error into one line that names the file and no value of it."""
     import duckdb
     from ibis.common.exceptions import IbisError
 
     try:
         yield
-    except (duckdb.Error, IbisError, OSError) as error:
-        raise DataError(f"cannot read {path}: {_one_line(error)}") from None
+    except (duckdb.Error, IbisError, OSError, EOFError) as error:
+        raise DataError(_told(path, error)) from None
 
 
-def _one_line(error: Exception) -> str:
+def _told(path: str | Path, error: Exception) -> str:
+    """What went wrong, in our words: the engine's own quote the data."""
+    import duckdb
+
+    text = str(error)
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    place = f"{path}, line {int(line[1]):,}" if line else f"{path}"
+    if column := re.search(r'Error when converting column "(.*)"\. Could not convert', text):
+        kind = re.search(r" is being converted as type (\w+)", text)
+        return (
+            f"cannot read {place}: column {column[1]!r} holds a value there that is no "
+            f"{kind[1] if kind else 'value of its type'}, as those above are; if it is a missing "
+            "value, name it in missing="
+        )
+    if "Maximum line size" in text:
+        return _too_long(path)
+    if "not utf-8 encoded" in text:
+        return f"cannot read {place}: it is not in UTF-8; save it as that"
+    if "magic bytes" in text or "not a Parquet file" in text:
+        return f"cannot read {path}: it is no Parquet file, or damaged"
+    if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text):
+        return f"cannot read {place}: it has {found[2]} fields, the lines above have {found[1]}"
+    if isinstance(error, duckdb.ConversionException):
+        return (
+            f"cannot evaluate this on {place}: a value cannot be converted to the type of what it "
+            "is compared or computed with; write TRY_CAST(column AS type) to take it for missing"
+        )
+    if isinstance(error, duckdb.OutOfRangeException):
+        return (
+            f"cannot evaluate this on {place}: a number leaves the range of its type; write "
+            "CAST(column AS DOUBLE)"
+        )
+    if isinstance(error, OSError) and not isinstance(error, duckdb.Error):
+        return f"cannot read {path}: {error.strerror or 'it is damaged'}"
+    if isinstance(error, duckdb.InterruptException):
+        return f"counting in {path} was interrupted"
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return f"{path} needs more memory than there is to count in it"
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__.removesuffix("Exception"))
+    return f"cannot read {place}: it is damaged, or not what its name says ({name.lower()})"
+
+
+def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
-    told = re.sub(r"^(\w+ )+Error: ", "", lines[0])
-    detail = next((line for line in lines[1:] if line.startswith("Error when converting")), "")
-    if not detail:
-        return told
-    return f"{told}: {detail}; if that is a missing value, name it in missing="
+    return re.sub(r"^(\w+ )+Error: ", "", lines[0])

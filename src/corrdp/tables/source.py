@@ -1,4 +1,4 @@
-"""CSV and Parquet files as tables that stay where they are: an engine reads them, ibis says what
+"""Files and data frames as tables that stay where they are: an engine reads them, ibis says what
 to count.
 
 What is particular to an engine is in its own file (:mod:`corrdp.tables.duck`,
@@ -7,38 +7,116 @@ What is particular to an engine is in its own file (:mod:`corrdp.tables.duck`,
 
 from __future__ import annotations
 
-import re
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from corrdp.errors import DataError
 from corrdp.queries import MISSING_TEXT
-from corrdp.tables.expressions import check_row_wise, refusal
+from corrdp.tables.expressions import IDENTIFIER, Expression, check_expression, listed
 from corrdp.tables.missing import missing_numbers, missing_texts
 
 ENGINES = ("duckdb", "spark")
+MOST_COLUMNS = 10_000
 _PARQUET = (".parquet", ".pq")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text file is laid out, where that is not what one would guess.
+
+    Parameters
+    ----------
+    header : bool
+        Whether the first line holds the names of the columns.
+    names : tuple of str
+        Names of the columns of a file without a header; column0, column1, ... when empty.
+    delimiter : str or None
+        What separates the fields; None to guess it.
+    decimal : str
+        The mark before the fraction of a number.
+
+    Examples
+    --------
+    >>> Layout(header=False, names=["day", "steps"], delimiter=";", decimal=",").names
+    ('day', 'steps')
+    >>> Layout(names=["day"])
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.DataError: names are for a file without a header: give header=False as well
+    """
+
+    header: bool = True
+    names: tuple[str, ...] = ()
+    delimiter: str | None = None
+    decimal: str = "."
+
+    def __post_init__(self) -> None:
+        names = (self.names,) if isinstance(self.names, str) else tuple(self.names)
+        object.__setattr__(self, "names", names)
+        if not isinstance(self.header, bool):
+            raise DataError(f"header must be true or false, got {self.header!r}")
+        if any(not isinstance(name, str) or not name.strip() for name in names):
+            raise DataError(f"names must be texts that are not empty, got {list(names)!r}")
+        if len({name.lower() for name in names}) < len(names):
+            raise DataError(f"names must differ from each other, got {', '.join(names)}")
+        if names and self.header:
+            raise DataError("names are for a file without a header: give header=False as well")
+        if self.decimal not in (".", ","):
+            raise DataError(f"decimal must be '.' or ',', got {self.decimal!r}")
+        mark = self.delimiter
+        if mark is None:
+            return
+        if not isinstance(mark, str) or len(mark) != 1 or mark in "\"'\r\n\0":
+            raise DataError(f"delimiter must be one character that is no quote, got {mark!r}")
+        if mark == self.decimal:
+            raise DataError(f"delimiter and decimal cannot both be {mark!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """What differs from the usual, as plain JSON; empty where nothing does.
+
+        Examples
+        --------
+        >>> Layout(delimiter=";").to_dict()
+        {'delimiter': ';'}
+        """
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        told = {f.name: given[f.name] for f in fields(self) if given[f.name] != f.default}
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in told.items()}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Layout:
+        """Inverse of :meth:`to_dict`."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(data, Mapping) or set(data) - names:
+            raise DataError(f"a layout holds {', '.join(sorted(names))} and nothing else")
+        read = cls(**data)
+        return USUAL if read == USUAL else read
+
+
+USUAL = Layout()
 
 
 @dataclass(frozen=True, eq=False)
 class Table(ABC):
-    """A file and the ibis expression that reads it; nothing is loaded.
+    """A file or data frame and the ibis expression that reads it; nothing is loaded.
 
     Make one with :func:`open_table`.
 
     Attributes
     ----------
     path : str or Path
+        The file, or words for a data frame.
     records : ibis.Table
         A named view, NULL where a value is missing.
     backend : ibis backend
     missing : tuple of str
         Texts that stand for a missing value.
+    layout : Layout
     has_row_order : bool
         Whether the rows of a file come in the order in which they stand there.
     """
@@ -47,6 +125,7 @@ class Table(ABC):
     records: Any
     backend: Any
     missing: tuple[str, ...] = MISSING_TEXT
+    layout: Layout = USUAL
     has_row_order: ClassVar[bool] = True
 
     @property
@@ -56,6 +135,10 @@ class Table(ABC):
 
     def pick(self, **expressions: str) -> Any:
         """An ibis table with the given columns: each a column's name or an SQL expression.
+
+        Every expression passes the gate (:func:`corrdp.tables.expressions.check_expression`)
+        before anything runs. A CAST that finds values that it cannot read is an error, which
+        takes a pass over the data; TRY_CAST makes them missing.
 
         Parameters
         ----------
@@ -76,19 +159,15 @@ class Table(ABC):
         >>> table.collect(table.pick(state="steps > 0")).to_pylist()
         [{'state': False}, {'state': True}, {'state': None}]
         """
-        import ibis
-
-        parts = {name: self._as_sql(text) for name, text in expressions.items()}
-        unread = [
-            t for t in expressions.values() if t not in self.columns and not check_row_wise(t)
-        ]
-        kinds = {name: self._type_of(part, expressions[name]) for name, part in parts.items()}
-        if unread:
-            raise refusal(unread[0], "it cannot be read as one")
-        chosen = ", ".join(f"{part} AS {_quoted(name)}" for name, part in parts.items())
-        picked = self.backend.sql(
-            f"SELECT {chosen} FROM {self._view}", schema=ibis.schema(kinds), dialect="duckdb"
-        )
+        checked = {name: self._check(text) for name, text in expressions.items()}
+        picked = self._select(checked)
+        for expression in checked.values():
+            if expression.unread is not None and (rows := self._count(expression.unread)):
+                raise DataError(
+                    f"`{expression.text}` cannot read what stands in {rows:,} rows of "
+                    f"{self.path}; mend them, or write TRY_CAST (try_strptime) to take them for "
+                    "missing"
+                )
         return without_nan(picked)
 
     def keep(self, condition: str) -> Table:
@@ -104,10 +183,7 @@ class Table(ABC):
         [{'steps': 12}]
         """
         self.pick(kept=condition)  # refuses what is no expression over one row
-        query = f"SELECT * FROM {self._view} WHERE {self._as_sql(condition)}"
-        kept = self.backend.sql(query, schema=self.records.schema(), dialect="duckdb")
-        name = f"{self.records.get_name()}_kept"
-        return replace(self, records=self.backend.create_view(name, kept, overwrite=True))
+        return replace(self, records=self._where(self._check(condition)))
 
     @abstractmethod
     def collect(self, expression: Any) -> Any:
@@ -118,57 +194,75 @@ class Table(ABC):
         """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
 
     @abstractmethod
-    def _type_of(self, part: str, text: str) -> Any:
-        """The ibis type of an SQL expression, or an error that repeats the user's text."""
+    def _where(self, condition: Expression) -> Any:
+        """The rows in which a condition that passed the gate holds, as a named view."""
 
-    @property
-    def _view(self) -> str:
-        return _quoted(self.records.get_name())
+    @abstractmethod
+    def _select(self, expressions: dict[str, Expression]) -> Any:
+        """An ibis table of expressions that passed the gate; no row is read."""
 
-    def _probe(self, part: str) -> str:
-        """A query whose only column is of an expression's type; it reads no row.
+    @abstractmethod
+    def _count(self, condition: str) -> int:
+        """In how many rows a condition in DuckDB's SQL holds."""
 
-        An expression that needs several rows (an aggregate) or makes several (unnest) has no
-        place in WHERE: the engine refuses it there.
-        """
-        return f"SELECT {part} AS probed FROM {self._view} WHERE {part} IS NULL LIMIT 0"
+    def _check(self, text: Any) -> Expression:
+        folded = {name.lower() for name in self.columns}
+        if isinstance(text, str) and IDENTIFIER.fullmatch(text) and text.lower() not in folded:
+            raise DataError(f"{self.path} has no column {text!r}; it has {listed(self.columns)}")
+        return check_expression(text, self.columns)
 
-    def _unusable(self, text: str, why: str) -> DataError:
-        if re.search(r"\bWHERE\b|UNNEST|generator", why):  # words of the probe, not of the user
-            why = "it needs several rows, or makes several"
+    def _unusable(self, expressions: dict[str, Expression], why: str) -> DataError:
+        texts = ", ".join(repr(expression.text) for expression in expressions.values())
         return DataError(
-            f"cannot evaluate {text!r} on {self.path}: {why}; "
-            f"the columns are {_listed(self.columns)}"
+            f"cannot evaluate {texts} on {self.path}: {why}; the columns are {listed(self.columns)}"
         )
 
-    def _as_sql(self, text: str) -> str:
-        if not isinstance(text, str) or not text.strip():
-            raise DataError(f"expected a column or an SQL expression, got {text!r}")
-        if text in self.columns:
-            return _quoted(text)
-        folded = {name.lower() for name in self.columns}
-        if _IDENTIFIER.fullmatch(text) and text.lower() not in folded:
-            raise DataError(f"{self.path} has no column {text!r}; it has {_listed(self.columns)}")
-        return f"({text}\n)"  # the line break ends a comment, should the expression hold one
+
+def is_table(data: Any) -> bool:
+    """Whether data are a table: a path, an opened :class:`Table` or a data frame.
+
+    A data frame is what offers columns and the Arrow stream interface, as those of pandas, polars
+    and pyarrow do. A single column is a sequence.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_table("walk.csv"), is_table(pa.table({"a": [1]})), is_table([0, 1, 1])
+    (True, True, False)
+    """
+    return isinstance(data, str | os.PathLike | Table) or is_frame(data)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether data are a data frame; see :func:`is_table`."""
+    return hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns")
 
 
 def open_table(
-    path: str | Path, missing: Iterable[str] = MISSING_TEXT, engine: str = "duckdb"
+    data: Any,
+    missing: Iterable[str] = MISSING_TEXT,
+    engine: str = "duckdb",
+    layout: Layout = USUAL,
 ) -> Table:
-    """Open a CSV (also gzipped) or Parquet file for counting; its rows stay where they are.
+    """Open a CSV (also gzipped) or Parquet file, or a data frame, for counting.
 
     Parameters
     ----------
-    path : str or Path
-        ``.parquet`` or ``.pq`` is Parquet; anything else is text with a header line, its
+    data : str, Path, data frame or Table
+        A path: ``.parquet`` or ``.pq`` is Parquet; anything else is text with a header line, its
         separator guessed, gzipped if the name ends in ``.gz``. Spark also takes a directory of
-        such files and the address of a store (``hdfs://``, ``s3a://``).
+        such files and the address of a store (``hdfs://``, ``s3a://``). Or a data frame of pandas
+        (its index is a column, called ``index`` if it has no name), polars or pyarrow. An open
+        table is returned as it is.
     missing : iterable of str
         Texts that mean "not recorded". They replace the default list; an empty field and NaN
         are missing in any case. A text that reads as a number also stands for that number.
     engine : {"duckdb", "spark"}
         Who reads and counts: this machine, or the Spark session that is running (or that Spark
         starts).
+    layout : Layout
+        How a text file is laid out: without a header, with a separator or a decimal mark of its
+        own.
 
     Returns
     -------
@@ -181,17 +275,33 @@ def open_table(
     >>> _ = path.write_text("day,steps\\n1,0\\n2,12\\n")
     >>> open_table(path).columns
     ('day', 'steps')
+    >>> _ = path.write_text("1;0,5\\n2;12,5\\n")
+    >>> open_table(path, layout=Layout(header=False, names=("day", "km"), decimal=",")).columns
+    ('day', 'km')
     """
+    if isinstance(data, Table):
+        return data
     texts = missing_texts(missing)
+    layout = USUAL if layout == USUAL else layout
+    if engine not in ENGINES:
+        raise DataError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    if is_frame(data):
+        if engine != "duckdb" or layout != USUAL:
+            raise DataError("engine and layout are for files; a data frame has neither")
+        from corrdp.tables.duck import open_frame
+
+        return open_frame(data, texts)
+    if not isinstance(data, str | os.PathLike):
+        raise DataError(f"expected a path or a data frame, got {type(data).__name__}")
+    if layout != USUAL and is_parquet(os.fspath(data)):
+        raise DataError(f"{data} is Parquet: header, names, delimiter and decimal are for text")
     if engine == "duckdb":
         from corrdp.tables.duck import open_duckdb
 
-        return open_duckdb(path, texts)
-    if engine == "spark":
-        from corrdp.tables.spark import open_spark
+        return open_duckdb(os.fspath(data), texts, layout)
+    from corrdp.tables.spark import open_spark
 
-        return open_spark(path, texts)
-    raise DataError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    return open_spark(os.fspath(data), texts, layout)
 
 
 @cache
@@ -221,6 +331,29 @@ def is_parquet(path: str | Path) -> bool:
     (True, False)
     """
     return str(path).rstrip("/").lower().endswith(_PARQUET)
+
+
+def check_columns(path: str | Path, names: Iterable[str], layout: Layout) -> None:
+    """Refuse tables that are too wide, or that have another number of columns than were named.
+
+    Examples
+    --------
+    >>> check_columns("walk.csv", ["a", "column1"], Layout(header=False, names=("a",)))
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.DataError: walk.csv has 2 columns and names gives 1: a
+    """
+    found = list(names)
+    if len(found) > MOST_COLUMNS:
+        raise DataError(
+            f"{path} has {len(found):,} columns; at most {MOST_COLUMNS:,} are read. Leave out "
+            "those that are not needed, or write them one below another"
+        )
+    if layout.names and len(found) != len(layout.names):
+        raise DataError(
+            f"{path} has {len(found)} columns and names gives {len(layout.names)}: "
+            f"{listed(layout.names)}"
+        )
 
 
 def without_missing(records: Any, texts: tuple[str, ...]) -> Any:
@@ -272,12 +405,3 @@ def without_nan(records: Any) -> Any:
         if kind.is_floating()
     }
     return records.mutate(**cleaned) if cleaned else records
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _listed(columns: tuple[str, ...], most: int = 20) -> str:
-    shown = ", ".join(columns[:most])
-    return shown if len(columns) <= most else f"{shown} and {len(columns) - most} more"

@@ -7,18 +7,30 @@ lines, so that both engines see the same types.
 
 from __future__ import annotations
 
+import atexit
 import csv
+import logging
+import os
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from corrdp.errors import DataError
-from corrdp.tables.duck import SNIFFED_ROWS, CsvForm, guess_form
-from corrdp.tables.source import Table, builtin, is_parquet, without_missing, without_nan
+from corrdp.tables.duck import SNIFFED_ROWS, CsvForm, check_first_line, guess_form
+from corrdp.tables.expressions import Expression, quoted, refusal
+from corrdp.tables.source import (
+    Layout,
+    Table,
+    builtin,
+    check_columns,
+    is_parquet,
+    without_missing,
+    without_nan,
+)
 
 # Time must not jump with a local summer time, and a text that is no number must not turn into
 # a missing value without a word
@@ -63,27 +75,61 @@ class SparkTable(Table):
         """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
         return builtin("try_to_timestamp", "timestamp('UTC')")(text, _java_pattern(form))
 
-    def _type_of(self, part: str, text: str) -> Any:
+    def _where(self, condition: Expression) -> Any:
+        query = f"SELECT * FROM {self._view} WHERE {self._translated(condition.text)}"
+        kept = self.backend.sql(query, schema=self.records.schema())
+        return self.backend.create_view(f"{self.records.get_name()}_kept", kept, overwrite=True)
+
+    def _select(self, expressions: dict[str, Expression]) -> Any:
+        import ibis
         import sqlglot
         from ibis.backends.pyspark.datatypes import PySparkType
 
         try:
-            (query,) = sqlglot.transpile(
-                self._probe(part),
-                read="duckdb",
-                write=self.backend.dialect,
-                unsupported_level=sqlglot.ErrorLevel.RAISE,
+            chosen = ", ".join(
+                f"{self._translated(e.text)} AS `{new}`" for new, e in expressions.items()
             )
+            query = f"SELECT {chosen} FROM {self._view}"
             with _configured(self.session):
-                field = self.backend.raw_sql(query).schema[0]
+                found = self.backend.raw_sql(f"{query} LIMIT 0").schema
         except sqlglot.errors.SqlglotError as error:
-            raise self._unusable(text, f"syntax error: {_first_line(error)}") from None
-        except _engine_errors() as error:
-            raise self._unusable(text, _one_line(error)) from None
-        return PySparkType.to_ibis(field.dataType)
+            raise self._unusable(expressions, f"syntax error: {_first_line(error)}") from None
+        except _engine_errors() as error:  # no row was read: it speaks of the expression alone
+            raise self._unusable(expressions, _one_line(error)) from None
+        kinds = {field.name: PySparkType.to_ibis(field.dataType) for field in found}
+        return self.backend.sql(query, schema=ibis.schema(kinds))
+
+    def _count(self, condition: str) -> int:
+        counted = f"SELECT count(*) AS n FROM {self._view} WHERE {self._translated(condition)}"
+        with _speaking(self.path), _configured(self.session):
+            return int(_as_arrow(self.backend.raw_sql(counted))["n"][0].as_py())
+
+    @property
+    def _view(self) -> str:
+        return f"`{self.records.get_name()}`"
+
+    def _translated(self, text: str) -> str:
+        """An expression that passed the gate in Spark's SQL, every CAST of a column a TRY_CAST.
+
+        Another parser reads it now, so that its tree is judged as well.
+        """
+        import sqlglot
+        from sqlglot import expressions as sql
+
+        (tree,) = sqlglot.parse(quoted(text) if text in self.columns else text, read="duckdb")
+        if tree is None or tree.find(sql.Query, sql.Window, sql.Table, sql.Lambda, sql.Command):
+            raise refusal(text, "it reads other rows")
+        unknown = [node.name for node in tree.find_all(sql.Anonymous)]
+        if unknown:
+            raise refusal(text, f"{unknown[0]}() has no counterpart in Spark")
+        for cast in list(tree.find_all(sql.Cast)):
+            if type(cast) is sql.Cast and cast.find(sql.Column) and not cast.is_type("text"):
+                cast.replace(sql.TryCast(this=cast.this, to=cast.to, safe=True))
+        raising = sqlglot.ErrorLevel.RAISE
+        return f"({tree.sql(dialect=self.backend.dialect, unsupported_level=raising)})"
 
 
-def open_spark(path: str | Path, texts: tuple[str, ...]) -> SparkTable:
+def open_spark(path: str | Path, texts: tuple[str, ...], layout: Layout) -> SparkTable:
     """Open a file with Spark; see :func:`corrdp.tables.source.open_table`.
 
     Parameters
@@ -93,23 +139,28 @@ def open_spark(path: str | Path, texts: tuple[str, ...]) -> SparkTable:
         ``hdfs://`` or ``s3a://``.
     texts : tuple of str
         All texts that mean "not recorded".
+    layout : Layout
 
     Examples
     --------
-    >>> table = open_spark("s3a://bucket/walk.parquet", ("", "NA"))  # doctest: +SKIP
+    >>> open_spark("s3a://bucket/walk.parquet", ("", "NA"), Layout())  # doctest: +SKIP
     """
     session = _session()
     import ibis
 
     with _speaking(path), _configured(session):
         backend = ibis.pyspark.connect(session)
-        read = _read_parquet if is_parquet(path) else _read_csv
-        cleaned = without_nan(read(session, backend, path, texts))
+        if is_parquet(path):
+            read = _read_parquet(session, backend, path, texts)
+        else:
+            read = _read_csv(session, backend, path, texts, layout)
+        check_columns(path, read.columns, layout)
+        cleaned = without_nan(read)
         records = backend.create_view(ibis.util.gen_name("corrdp"), cleaned)
         rows = _as_arrow(backend.raw_sql(backend.compile(records.limit(1)))).num_rows
     if not rows:
-        raise DataError(f"{path} has a header and no rows")
-    return SparkTable(path, records, backend, texts, session)
+        raise DataError(f"{path} has {'a header and ' if layout.header else ''}no rows")
+    return SparkTable(path, records, backend, texts, layout, session)
 
 
 def _session() -> Any:
@@ -129,13 +180,24 @@ def _started_session() -> Any:
             f"engine='spark' needs PySpark ({error}): "
             'pip install "corrdp[spark]", and Java 17 or later'
         ) from None
+    running = SparkSession.getActiveSession() is not None
     try:
-        return SparkSession.builder.getOrCreate()
+        session = SparkSession.builder.getOrCreate()
+        if not running:
+            atexit.register(_stop, session)
+        return session
     except _engine_errors() as error:
         raise DataError(
             f"Spark did not start: {_one_line(error)}; it needs Java 17 or later (java -version, "
             "JAVA_HOME), or the address of a server that answers (SPARK_REMOTE)"
         ) from None
+
+
+def _stop(session: Any) -> None:
+    """Stop a session that was started here, without a word: the program is over."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    with suppress(Exception), open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):
+        session.stop()
 
 
 @contextmanager
@@ -188,25 +250,28 @@ def _read_parquet(session: Any, backend: Any, path: str | Path, texts: tuple[str
     return without_missing(_named(backend, session.read.parquet(_place(session, path))), texts)
 
 
-def _read_csv(session: Any, backend: Any, path: str | Path, texts: tuple[str, ...]) -> Any:
+def _read_csv(
+    session: Any, backend: Any, path: str | Path, texts: tuple[str, ...], layout: Layout
+) -> Any:
     place = _place(session, path)
     head = _first_lines(session, place, path)
-    # each file of a directory has its own header
-    form = guess_form([head[0], *(line for line in head if line != head[0])], texts)
+    if layout.header:  # each file of a directory has its own
+        head = [head[0], *(line for line in head if line != head[0])]
+    form = guess_form(head, texts, layout)
     header = next(csv.reader(head[:1], delimiter=form.separator, quotechar=form.quote))
     # without pruning each line is read whole, so that one with too few fields is seen
     frame = session.read.option("columnPruning", False).csv(
         place,
         schema=", ".join(f"`{name.replace('`', '``')}` STRING" for name in form.types),
-        header=True,
+        header=layout.header,
         sep=form.separator,
         quote=form.quote,
         escape=form.escape,
         # files whose headers differ are an error, unless DuckDB had to mend the names
-        enforceSchema=header != list(form.types),
+        enforceSchema=not layout.header or header != list(form.types),
         mode="FAILFAST",
     )
-    return _typed(without_missing(_named(backend, frame), texts), form)
+    return _typed(without_missing(_named(backend, frame), texts), form, layout)
 
 
 def _first_lines(session: Any, place: str, path: str | Path) -> list[str]:
@@ -215,18 +280,14 @@ def _first_lines(session: Any, place: str, path: str | Path) -> list[str]:
     lines = _as_arrow(frame).column(0).to_pylist()
     if not lines:
         raise DataError(f"{path} is empty, or hidden from Spark by a name with . or _ in front")
-    if lines[0].startswith(b"PAR1"):
-        raise DataError(
-            f"{path} holds Parquet, though its name does not end in .parquet; if it is a "
-            f"directory, write {str(path).rstrip('/')}/*.parquet"
-        )
+    check_first_line(path, bytes(lines[0]))
     try:
         return [bytes(line).decode() for line in lines]
     except UnicodeDecodeError:
         raise DataError(f"{path} is neither text in UTF-8 nor named .parquet") from None
 
 
-def _typed(records: Any, form: CsvForm) -> Any:
+def _typed(records: Any, form: CsvForm, layout: Layout) -> Any:
     """Columns of text as what DuckDB takes them for; a time of day stays text."""
     columns = {}
     for name, kind in form.types.items():
@@ -236,6 +297,8 @@ def _typed(records: Any, form: CsvForm) -> Any:
             read = value.as_date if kind == "DATE" else value.as_timestamp
             columns[name] = read(form_of_time)
         elif kind in _TYPES:
+            if kind == "DOUBLE" and layout.decimal != ".":
+                value = value.replace(layout.decimal, ".")
             columns[name] = value.cast(_TYPES[kind])
     return records.mutate(**columns) if columns else records
 
@@ -272,14 +335,14 @@ def _as_arrow(frame: Any) -> Any:
 
 @contextmanager
 def _speaking(path: str | Path) -> Iterator[None]:
-    """Turn an engine's error into one line that names the file."""
+    """Turn an engine's error into one line that names the file and no value of it."""
     try:
         yield
     except _engine_errors() as error:
         told = str(error)
         if "PATH_NOT_FOUND" in told:
             raise DataError(f"{path} does not exist, as far as Spark can see") from None
-        raise DataError(f"cannot read {path}: {_one_line(error)}") from None
+        raise DataError(f"cannot read {path}: {_without_values(error)}") from None
 
 
 def _engine_errors() -> tuple[type[Exception], ...]:
@@ -296,14 +359,27 @@ def _engine_errors() -> tuple[type[Exception], ...]:
 
 def _one_line(error: Exception) -> str:
     """What went wrong and what to do, without the trace of the Java program."""
-    text = str(error)
-    causes = re.findall(r"^(?:Caused by)?: (.+)", text, flags=re.M)
-    told = causes[-1] if causes else _first_line(error)
-    told = re.sub(r"^([\w$]+\.)+[\w$]+: ", "", told)
-    told = re.sub(r"^\[[\w.]+\] ", "", told)
+    told = re.sub(r"^\[[\w.]+\] ", "", _cause(error))
     told = re.split(r" SQLSTATE: | Correct the value as | Use `try_", told)[0].strip(" .")
-    hints = [hint for pattern, hint in _HINTS.items() if re.search(pattern, text)]
-    return "; ".join([told, *hints[:1]])
+    return "; ".join([told, *_hints(error)])
+
+
+def _without_values(error: Exception) -> str:
+    """The same in words that quote no data: the name of Spark's error instead of its message."""
+    cause = _cause(error)
+    named = re.match(r"\[([A-Z_]+)", cause)
+    told = named[1].replace("_", " ").lower() if named else cause.strip(" .")
+    return "; ".join([re.sub(r"""["'\[].*["'\]]""", "...", told), *_hints(error)])
+
+
+def _cause(error: Exception) -> str:
+    causes = re.findall(r"^(?:Caused by)?: (.+)", str(error), flags=re.M)
+    told = causes[-1] if causes else _first_line(error)
+    return re.sub(r"^([\w$]+\.)+[\w$]+: ", "", told)
+
+
+def _hints(error: Exception) -> list[str]:
+    return [hint for pattern, hint in _HINTS.items() if re.search(pattern, str(error))][:1]
 
 
 def _first_line(error: Exception) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from corrdp.trajectories.splitting import split_points
 
 
 def read_trajectories(
-    path: str | Path | Table,
+    path: Any,
     *,
     user: str = "uid",
     time: str = "datetime",
@@ -41,8 +40,8 @@ def read_trajectories(
 
     Parameters
     ----------
-    path : str, Path or Table
-        CSV (also gzipped) or Parquet.
+    path : str, Path, data frame or Table
+        CSV (also gzipped) or Parquet, or a data frame of pandas, polars or pyarrow.
     user, time, lat, lng : str
         Columns, or SQL expressions over the columns of one row. A time is a date with a time or a
         date, written in one of the formats of :mod:`corrdp.tables.time`, or a number of seconds.
@@ -69,7 +68,7 @@ def read_trajectories(
     >>> read_trajectories(path)
     <2 trajectories of 2 users, 3 points with coordinates, not periodic>
     """
-    table = path if isinstance(path, Table) else open_table(path, check_items("missing", missing))
+    table = open_table(path, check_items("missing", missing))
     if not table.has_row_order:
         raise InputError("this engine keeps no order of rows: open the file with DuckDB")
     _check_separated(table)

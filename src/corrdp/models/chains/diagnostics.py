@@ -11,7 +11,6 @@ corrected for being asked together. What a rejection does to a promise is anothe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -388,9 +387,9 @@ def _groups(fit: ChainFit, order: int, states: tuple[Any, ...], data: Any) -> Qu
 
 
 def _count_groups(fit: ChainFit, data: Any) -> GroupCounts:
-    from corrdp.tables.source import Table
+    from corrdp.tables.source import USUAL, is_frame, is_table, open_table
 
-    from_table = isinstance(data, str | Path | Table)
+    from_table = is_table(data)
     if from_table != (fit.state is not None):
         wanted = "a table" if fit.state is not None else "sequences in memory"
         raise DataError(f"the chain was fitted on {wanted}: give the same data to diagnose")
@@ -400,9 +399,9 @@ def _count_groups(fit: ChainFit, data: Any) -> GroupCounts:
         return count_by_sequence(data, fit.missing_text)
     from corrdp.tables.clock import Reading
     from corrdp.tables.grouping import count_by_group
-    from corrdp.tables.source import open_table
 
-    table = data if isinstance(data, Table) else open_table(data, fit.missing_text)
+    layout = USUAL if is_frame(data) else fit.layout
+    table = open_table(data, fit.missing_text, layout=layout)
     assert fit.group is not None  # there are several sequences
     return count_by_group(
         table, fit.state, fit.order_by, group=fit.group, reading=fit.reading or Reading()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from corrdp.models.chains.private import (
 from corrdp.models.chains.window import WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Clock, Reading
+from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table
 from corrdp.tables.tallies import TripleCounts, bin_expression
 
 MANY_BREAKS = 0.05  # of the steps in time: more, and time may be no clock
@@ -90,6 +90,8 @@ class ChainFit:
         order columns, a private fit).
     independent_groups : str or None
         Why the sequences are independent, in the words of who fitted them.
+    layout : Layout
+        How the text file was laid out; a release reads the table the same way.
 
     Examples
     --------
@@ -117,12 +119,13 @@ class ChainFit:
     later: np.ndarray | None = None
     runs: np.ndarray | None = None
     span: int | None = added()
-    longer: np.ndarray | None = added()  # noqa: RUF009
-    groups: np.ndarray | None = added()  # noqa: RUF009
-    reading: Reading | None = added()  # noqa: RUF009
-    clock: Clock | None = added()  # noqa: RUF009
-    coupling: Coupling | None = added()  # noqa: RUF009
+    longer: np.ndarray | None = added()
+    groups: np.ndarray | None = added()
+    reading: Reading | None = added()
+    clock: Clock | None = added()
+    coupling: Coupling | None = added()
     independent_groups: str | None = added()
+    layout: Layout = added(USUAL)
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -319,7 +322,7 @@ class ChainFit:
         """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
         kept = fit_fields(cls, data)
         for name, part in _PARTS.items():
-            if kept.get(name) is not None:
+            if kept.get(name) is not None and not isinstance(kept[name], part):
                 kept[name] = part.from_dict(kept[name])
         return cls(**kept)
 
@@ -328,6 +331,7 @@ _PARTS: dict[str, Any] = {
     "reading": Reading,
     "clock": Clock,
     "coupling": Coupling,
+    "layout": Layout,
 }  # fields that are no plain JSON
 
 
@@ -377,9 +381,10 @@ def fit_chain(
 
     Parameters
     ----------
-    data : sequence, sequences, path or Table
+    data : sequence, sequences, path, data frame or Table
         One sequence of labels, many of them (a list, or the rows of a 2-D array), the path of a
-        CSV or Parquet file, or a :class:`corrdp.tables.source.Table`.
+        CSV or Parquet file, a data frame of pandas, polars or pyarrow, or a
+        :class:`corrdp.tables.source.Table`.
     state : str
         Tables only, and needed there: a column or an SQL expression such as ``"steps > 0"``.
     order_by : str or sequence of str, optional
@@ -439,7 +444,6 @@ def fit_chain(
     """
     from corrdp.tables.counting import count_triples
     from corrdp.tables.grouping import pair_counter
-    from corrdp.tables.source import Table, open_table
 
     orders = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
     formats = (order_format,) if isinstance(order_format, str) else tuple(order_format or ())
@@ -455,7 +459,8 @@ def fit_chain(
         check_private(order, zeros)
     # values outside the public list count as its last state: an error would tell that there are any
     clip = private_epsilon is not None and states is not None
-    if isinstance(data, str | Path | Table):
+    layout = USUAL
+    if is_table(data):
         if state is None:
             raise DataError('a table needs state=: a column, or an expression such as "steps > 0"')
         if bins is not None:
@@ -463,14 +468,15 @@ def fit_chain(
             states = range(bins) if states is None and private_epsilon is not None else states
         elif value_range is not None:
             raise DataError("value_range is for bins=: say how many")
-        data = data if isinstance(data, Table) else open_table(data, texts, engine or "duckdb")
+        data = open_table(data, texts, engine or "duckdb")
+        layout = data.layout
         if clip:
             state = listed_expression(data, state, tuple(states or ()))
         found = count_triples(data, state, orders, group, reading)
     elif (state, orders, group, engine, bins, reading) != (None, (), None, None, None, Reading()):
         raise DataError(
             "state, order_by, group, engine, bins, where, order_format, timezone and gaps are for "
-            "tables; give a file's path"
+            "tables; give a file's path or a data frame"
         )
     else:
         from corrdp.tables.sequences import count_sequences, split_sequences
@@ -509,6 +515,7 @@ def fit_chain(
         order_by=orders,
         group=group,
         missing_text=texts,
+        layout=layout,
         zeros=zeros,
         private_epsilon=private_epsilon,
         later=later,
@@ -554,7 +561,6 @@ def _longer_runs(
         raise DataError(f"order must be a whole number from 1, got {order!r}")
     if order < 3:
         return None
-    from corrdp.tables.source import Table
     from corrdp.tables.windows import count_runs, count_runs_in_memory
 
     if isinstance(data, Table):

@@ -13,14 +13,13 @@ J. Schafer, K. Strimmer, "A shrinkage approach to large-scale covariance matrix 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import fit_fields
+from corrdp.models.base import added, fit_dict, fit_fields
 from corrdp.models.gaussian.building import Blocks
 from corrdp.models.gaussian.normality import Normality, check_normality
 from corrdp.models.gaussian.records import GaussianRecords
@@ -34,7 +33,7 @@ from corrdp.models.gaussian.siblings import (
 )
 from corrdp.models.gaussian.table import BlockTable, from_array, long_table, wide_table
 from corrdp.queries import MISSING_TEXT
-from corrdp.tables.source import Table
+from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table
 
 _SMALL = 10  # fewer complete blocks per role than this, and correlations are shrunk
 _FEWEST_PAIRS = 3  # blocks with both roles that a covariance needs
@@ -69,6 +68,8 @@ class GaussianFit:
     siblings : Siblings, "independent" or None
         What is known of children of one family; that rows which share parents were called
         families of their own; or that no two rows share any.
+    layout : Layout
+        How the text file was laid out; a release reads the table the same way.
 
     Examples
     --------
@@ -92,7 +93,8 @@ class GaussianFit:
     shrinkage: float
     covariance: np.ndarray | None
     normality: Normality
-    siblings: Siblings | Literal["independent"] | None = None
+    siblings: Siblings | Literal["independent"] | None = added()
+    layout: Layout = added(USUAL)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -185,16 +187,16 @@ class GaussianFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, exact."""
-        data = {field.name: getattr(self, field.name) for field in fields(self)}
-        if self.siblings is None:
-            del data["siblings"]  # absent, as in files from before there were any
-        elif isinstance(self.siblings, Siblings):
+        data = fit_dict(self)
+        if isinstance(self.siblings, Siblings):
             data["siblings"] = self.siblings.to_dict()
         for name in ("roles", "columns", "missing_text"):
             data[name] = list(data[name])
         data["shape_roles"] = [list(roles) for roles in self.shape_roles]
         data["covariance"] = None if self.covariance is None else self.covariance.tolist()
         data["normality"] = self.normality.to_dict()
+        if "layout" in data:
+            data["layout"] = self.layout.to_dict()
         return data
 
     @classmethod
@@ -213,6 +215,8 @@ class GaussianFit:
             if kept["covariance"].shape != (size, size):
                 raise ModelError("covariance of a fit must have one row and column for each role")
         kept["normality"] = Normality.from_dict(kept["normality"])
+        if kept["layout"] is not USUAL:
+            kept["layout"] = Layout.from_dict(kept["layout"])
         return cls(**kept)
 
 
@@ -238,9 +242,9 @@ def fit_gaussian(
 
     Parameters
     ----------
-    table : path, Table or 2-D array
-        A CSV or Parquet file, a :class:`corrdp.tables.source.Table`, or numbers in memory, one row
-        a block (NaN is missing).
+    table : path, data frame, Table or 2-D array
+        A CSV or Parquet file, a data frame of pandas, polars or pyarrow, a
+        :class:`corrdp.tables.source.Table`, or numbers in memory, one row a block (NaN is missing).
     columns : sequence of str
         Wide tables: columns or SQL expressions. For numbers in memory their names, if any.
     group, value, role : str
@@ -279,6 +283,9 @@ def fit_gaussian(
     """
     if siblings not in (None, "independent"):
         raise DataError(f'siblings is "independent" or left out, got {siblings!r}')
+    if is_table(table) and not isinstance(table, Table):
+        table = open_table(table, MISSING_TEXT if missing is None else missing, engine or "duckdb")
+        missing = engine = None
     read, texts, families = _read(table, columns, group, value, role, missing, engine)
     if siblings and (families is not None or value is not None):
         raise DataError('siblings="independent" is for wide tables without group=')
@@ -304,7 +311,7 @@ def fit_gaussian(
     shapes = tuple(
         DenseShape(cov[np.ix_(roles, roles)], mean[list(roles)]) for roles in shape_roles
     )
-    in_memory = not _is_table(table)
+    in_memory = not isinstance(table, Table)
     names = read.roles if families is None else families.names
     fit = GaussianFit(
         rows=len(values),
@@ -321,6 +328,7 @@ def fit_gaussian(
         covariance=np.atleast_2d(np.cov(apart[whole].T)) if whole.sum() > 1 else None,
         normality=check_normality(apart, names),
         siblings=siblings if joined is None else joined,
+        layout=USUAL if in_memory else table.layout,
     )
     labels = np.repeat(np.arange(len(values)), present.sum(axis=1))
     blocks = Blocks(shapes, shape_of_block.reshape(-1), labels)
@@ -335,10 +343,6 @@ def _role_means(values: np.ndarray, parents: int | None) -> np.ndarray:
     return mean
 
 
-def _is_table(table: Any) -> bool:
-    return isinstance(table, str | Path | Table)
-
-
 def _read(
     table: Any,
     columns: Sequence[str] | None,
@@ -349,11 +353,9 @@ def _read(
     engine: str | None,
 ) -> tuple[BlockTable, tuple[str, ...], Families | None]:
     """The blocks, the texts that stood for missing values, and joined families if there are any."""
-    from corrdp.tables.source import open_table
-
     long = {"group": group, "value": value, "role": role}
     given = [name for name, text in long.items() if text is not None]
-    if not _is_table(table):
+    if not isinstance(table, Table):
         if given or missing is not None or engine is not None:
             raise DataError("group, value, role, missing and engine are for tables; give a path")
         return from_array(table, columns), MISSING_TEXT, None
@@ -363,19 +365,14 @@ def _read(
             "family) or all of group=, value= and role= (each row a record); got "
             f"{'columns, ' if columns is not None else ''}{given or 'nothing'}"
         )
-    if isinstance(table, Table):
-        if missing is not None or engine is not None:
-            raise DataError("this table is open already; give missing and engine to open_table")
-        opened = table
-    else:
-        texts = MISSING_TEXT if missing is None else missing
-        opened = open_table(table, texts, engine or "duckdb")
+    if missing is not None or engine is not None:
+        raise DataError("this table is open already; give missing and engine to open_table")
     if columns is None:
-        return long_table(opened, str(group), str(value), str(role)), opened.missing, None
+        return long_table(table, str(group), str(value), str(role)), table.missing, None
     if group is None:
-        return wide_table(opened, columns), opened.missing, None
-    families = join_families(opened, columns, group)
-    return families.blocks, opened.missing, families
+        return wide_table(table, columns), table.missing, None
+    families = join_families(table, columns, group)
+    return families.blocks, table.missing, families
 
 
 def estimate_covariance(

@@ -25,17 +25,18 @@ Mathematical Statistics 31 (1960), 1208-1211.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import fit_fields
+from corrdp.models.base import added, fit_dict, fit_fields
 from corrdp.models.networks.factors import check_edges, read_graph
 from corrdp.models.networks.field import MarkovField
 from corrdp.queries import MISSING_TEXT
+from corrdp.tables.source import USUAL, Layout, is_table, open_table
 
 _MAX_STEPS = 100
 _SETTLED = 1e-10
@@ -63,6 +64,8 @@ class IsingFit:
         Its columns.
     missing_text : tuple of str
         Texts that stood for "not recorded"; a release reads the table the same way.
+    layout : Layout
+        How the text file of the nodes was laid out, likewise.
 
     Examples
     --------
@@ -85,6 +88,7 @@ class IsingFit:
     edges_from: str | None = None
     edge_columns: tuple[str, str] | None = None
     missing_text: tuple[str, ...] = MISSING_TEXT
+    layout: Layout = added(USUAL)
 
     def __post_init__(self) -> None:
         try:
@@ -137,16 +141,21 @@ class IsingFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, exact."""
-        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        data = fit_dict(self)
         data["covariance"] = self.covariance.tolist()
         data["missing_text"] = list(self.missing_text)
+        if "layout" in data:
+            data["layout"] = self.layout.to_dict()
         data["edge_columns"] = None if self.edge_columns is None else list(self.edge_columns)
         return data
 
     @classmethod
     def from_dict(cls, data: Any) -> IsingFit:
         """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
-        return cls(**fit_fields(cls, data))
+        kept = fit_fields(cls, data)
+        if kept["layout"] is not USUAL:
+            kept["layout"] = Layout.from_dict(kept["layout"])
+        return cls(**kept)
 
 
 def fit_ising(
@@ -164,7 +173,7 @@ def fit_ising(
     data : sequence, 2-D array, path or Table
         The state of each node, in the order of their numbers; several rows for several independent
         configurations of the same graph. Or a table with one row per node, given as the path of
-        a CSV or Parquet file or a :class:`corrdp.tables.source.Table`.
+        a CSV or Parquet file, a data frame or a :class:`corrdp.tables.source.Table`.
     edges : (E, 2) array, sequence of pairs, networkx.Graph, path or Table
         Which nodes are linked, each link once: by number, or by id where ``data`` is a table. In a
         table of edges the ids are the first two columns, or ``edge_columns``.
@@ -192,11 +201,9 @@ def fit_ising(
     >>> field.length, round(field.fitted.coupling, 4)
     (8, 0.5837)
     """
-    from corrdp.tables.source import Table
-
     origin: dict[str, Any] = {}
     labels: tuple[Any, ...]
-    if isinstance(data, str | Path | Table):
+    if is_table(data):
         data, pairs, labels, origin = _read_tables(data, edges, state, id, edge_columns)
     elif state is not None or id is not None or edge_columns is not None:
         raise DataError("state, id and edge_columns are for tables; give a file's path")
@@ -333,11 +340,9 @@ def _read_tables(
     data: Any, edges: Any, state: str | None, id: str | None, columns: Sequence[str] | None
 ) -> tuple[list[Any], np.ndarray, tuple[Any, ...], dict[str, Any]]:
     """States in node order, edges by node number, ids of the nodes, and where all came from."""
-    from corrdp.tables.source import Table, open_table
-
     if state is None or id is None:
         raise DataError("a table of nodes needs state= (two values) and id= (the nodes' names)")
-    table = data if isinstance(data, Table) else open_table(data)
+    table = open_table(data)
     found = table.collect(table.pick(node=id, state=state))
     names, states = found["node"].to_pylist(), found["state"].to_pylist()
     if not table.has_row_order:
@@ -355,9 +360,9 @@ def _read_tables(
             f"node {missing[0]!r} has no state ({len(missing):,} missing in all); the model needs "
             "every node: fill the states in, or leave those nodes and their edges out"
         )
-    origin = {"state": state, "id": id, "missing_text": table.missing}
-    if isinstance(edges, str | Path | Table):
-        links = edges if isinstance(edges, Table) else open_table(edges, table.missing)
+    origin = {"state": state, "id": id, "missing_text": table.missing, "layout": table.layout}
+    if is_table(edges):
+        links = open_table(edges, table.missing)
         first, second = _edge_columns(links, columns)
         read = links.collect(links.pick(a=first, b=second))
         ends = [read["a"].to_pylist(), read["b"].to_pylist()]
