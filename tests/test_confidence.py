@@ -521,3 +521,26 @@ def test_windows_never_seen_are_named_and_kept():
     reason = next(c.reason for c in leak.candidates if c.method == "blocks")
     for word in ("'1, 1'", "structural", "merge", "confidence=None"):
         assert word in reason
+
+
+def test_what_may_vanish_comes_out_as_zero():
+    """A row that may lie wholly on values of 0 has the least mixture 0, whatever the rounding."""
+    from corrdp.models.chains.region import extreme_mixture
+
+    rng = np.random.default_rng(8)
+    for _ in range(500):
+        s = int(rng.integers(2, 7))
+        lower = rng.dirichlet(np.ones(s)) * rng.random() * 0.5
+        upper = lower + rng.random(s)
+        lower[-1] = 0.0
+        upper[0] = 1.0 - lower[1:].sum() + 1e-300
+        values = np.r_[0.0, np.ones(s - 1)][:, None]
+        low = extreme_mixture(lower, upper, values, -1.0)
+        assert low <= lower[1:].sum() * (1 + 1e-12)
+        all_free = extreme_mixture(np.zeros(s), np.r_[1.0, upper[1:]], values, -1.0)
+        assert all_free == 0.0
+        assert extreme_mixture(lower, upper, values, 1.0) >= low
+    box = region_of(np.array([[40, 3], [0, 40]]), 0.95)
+    from corrdp.models.chains.region import power_bounds
+
+    assert all(low[1, 0] == 0.0 for low, _ in power_bounds(box, 20))

@@ -15,17 +15,17 @@ from corrdp.models.base import Model
 from corrdp.models.chains.alternatives import Alternative, alternatives
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.window import WindowChain
+from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.queries import Query, Series
 from corrdp.results import Leakage
 from corrdp.results.adequacy import Adequacy, Priced
 
 Confidence = float | Literal["default"] | None
 
-CONFIDENCE = 0.95  # of a promise made from a fitted chain
+CONFIDENCE = 0.95  # of a promise made from a fit
 _REGIONS = 10  # an alternative of more models than this is taken at its fitted numbers
 _SHARP = 16  # rows up to which every bound is tried on an alternative; beyond, the quick one
 _MOST_ROWS = 150  # rows up to which an alternative is priced at all: larger ones take minutes
-_ENDLESS = 64.0  # what epsilon = 1 leaks where a probability may vanish, up to rounding (1e-16)
 _QUICK = {"markov": "contraction", "window": "blocks"}
 
 NOT_CONSIDERED = "richer models than the fitted one were not considered (robust=False)"
@@ -37,10 +37,11 @@ IN_WORDS = "take the fitted numbers as exact (confidence=None, --confidence none
 
 
 def level_of(model: Model, confidence: Confidence) -> float | None:
-    """The confidence of a promise: .95 for a fitted chain when none was asked for."""
+    """The confidence of a promise: .95 for fitted chains and Gaussian records by default."""
     if confidence != "default":
         return confidence
-    return CONFIDENCE if isinstance(model, Chain) and model.fitted is not None else None
+    has_region = isinstance(model, Chain | GaussianRecords) and model.fitted is not None
+    return CONFIDENCE if has_region else None
 
 
 @contextmanager
@@ -60,9 +61,8 @@ def promising(model: Model, confidence: Confidence) -> Iterator[None]:
 def check_forgetting(model: Model, confidence: Confidence) -> None:
     """Refuse a default region in which the chain may never forget, and say what was not seen."""
     level = level_of(model, confidence)
-    if confidence != "default" or level is None:
+    if confidence != "default" or level is None or not isinstance(model, Chain):
         return
-    assert isinstance(model, Chain)
     if _forgets(model, level):
         return
     from corrdp.bounds.chains.uncertain import unseen_words
@@ -85,7 +85,7 @@ def _forgets(chain: Chain, confidence: float | None) -> bool:
         leak = leakage(endless, 1.0, method=_QUICK[chain.kind], confidence=confidence)
     except NotApplicableError:
         return False
-    return leak.value < _ENDLESS
+    return math.isfinite(leak.value)
 
 
 def judge_model(

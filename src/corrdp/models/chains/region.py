@@ -111,7 +111,9 @@ def extreme_mixture(
 ) -> np.ndarray:
     """Largest (sign = 1) or smallest (-1) ``row @ values`` over one row of the region.
 
-    The row starts at its lower ends; what is left of the unit goes to the best values first.
+    The row starts at its lower ends; what is left of the unit goes to the best values first. What
+    rounding can do to that rest is added (sign = 1) or taken off (-1): a value that may vanish must
+    come out as 0, not as 1e-17.
 
     Parameters
     ----------
@@ -127,7 +129,8 @@ def extreme_mixture(
     order = np.argsort(-sign * values, axis=0, kind="stable")
     room = (upper - lower)[order]
     before = np.cumsum(room, axis=0) - room
-    extra = np.clip(1.0 - lower.sum() - before, 0.0, room)
+    slack = 4.0 * len(lower) * np.finfo(float).eps
+    extra = np.clip(1.0 - lower.sum() + sign * slack - before, 0.0, room)
     return np.asarray(lower @ values + (extra * np.take_along_axis(values, order, 0)).sum(axis=0))
 
 
