@@ -222,7 +222,7 @@ def test_files_without_evidence_say_what_was_not_looked_at(chain):
     for key in ("longer", "groups", "digest"):
         data.pop(key, None)
         data["fit"].pop(key, None)
-    old = model_from_dict(data)
+    old = model_from_dict(data | {"written": "by hand"})
     found = cdp.calibrate(old, 1.0, query=COUNT, confidence=None)
     names = {a.name: a for a in found.adequacy.alternatives}
     assert set(names) == {"order 3", "a kernel for each half", "a kernel for each sequence"}

@@ -483,7 +483,7 @@ def test_memory_is_limited(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"failed on input .: .*MemoryError"):
         collect(greedy, (0, 1), 100, generator())
     with pytest.raises(DataError, match=r"failed on input .: .*MemoryError"):
-        collect(program(tmp_path, "print(len(bytearray(2**29)))"), (0, 1), 100, generator())
+        collect(program(tmp_path, "print(len(bytearray(2**34)))"), (0, 1), 100, generator())
     assert collect(noisy, (0, 1), 100, generator())[1]
 
 

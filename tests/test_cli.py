@@ -277,7 +277,7 @@ def test_model_that_is_no_text(folder):
     fails(2, "leakage", folder / "nowhere.json", "--epsilon", 1, match="nowhere.json")
     fails(2, "leakage", folder, "--epsilon", 1, match="cannot read")
     fails(2, "leakage", "groups:x", "--epsilon", 1, match="whole number")
-    fails(2, "leakage", "groups:0", "--epsilon", 1, match="positive")
+    fails(2, "leakage", "groups:0", "--epsilon", 1, match="whole number >= 1")
 
 
 @pytest.mark.parametrize("level", ["0", "-1", "inf", "nan"])
@@ -300,7 +300,7 @@ BAD_DATA = {
     "empty file": ("", "empty"),
     "no rows": ("steps,date,interval\n", "no rows"),
     "one value": (
-        "steps,date,interval\n" + "".join(f"0,d,{k}\n" for k in range(9)),
+        "steps,date,interval\n" + "".join(f"0,2024-01-01,{k}\n" for k in range(9)),
         "every recorded value",
     ),
     "one row": ("steps,date,interval\n0,d,1\n", ""),

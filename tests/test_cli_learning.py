@@ -174,10 +174,7 @@ def test_fit_leaves_rows_out(tmp_path):
     bad = run("fit", path, "--state", "s", "--where", "(SELECT true)")
     assert bad.exit_code == 2
     release = ("--model", model, "--query", "count:1", "--epsilon", 1)
-    bad = run("release", path, *release)
-    assert bad.exit_code == 2
-    assert "10 of 100 rows of" in bad.stderr
-    assert "leave them out of this file too" in bad.stderr
+    done("release", path, *release)  # leaves the same rows out
     kept = write_csv(tmp_path / "kept.csv", ["t", "s", "ok"], [row for row in rows if row[2]])
     done("release", kept, *release)
 

@@ -175,5 +175,5 @@ def test_bad_input(chain, rates, n, adversary, message):
 
 
 def test_bad_length():
-    with pytest.raises(ModelError, match="positive"):
+    with pytest.raises(ModelError, match="whole number >= 1"):
         correlated_leakage(binary(0.1), 0.5, 0.5, 0)

@@ -39,11 +39,11 @@ def test_releases_until_the_budget_is_spent(home):
     made = done("ledger", "init", book, "--budget", 1, "--kind", "bdp", "--model",
                 home / "model.json")  # fmt: skip
     assert "BDP level" in made.output
-    answer = release(home, book, "--target", 0.4, "--json")
+    answer = release(home, book, "--epsilon", 0.1, "--json")
     assert answer.exit_code == 0
     assert json.loads(answer.stdout)["charge"] == 1
-    assert release(home, book, "--target", 0.4).exit_code == 0
-    refused = release(home, book, "--target", 0.4)
+    assert release(home, book, "--epsilon", 0.1).exit_code == 0
+    refused = release(home, book, "--epsilon", 0.1)
     assert refused.exit_code == 3
     assert "does not fit" in refused.output
     assert "Nothing was charged" in " ".join(refused.output.split())

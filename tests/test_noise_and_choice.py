@@ -315,7 +315,7 @@ RNG = np.random.default_rng(0)
     [
         (lambda: Gaussian(Count(1), 0), "sigma"),
         (lambda: Gaussian(Count(1), 5e-324), "no finite mu"),
-        (lambda: Gaussian(Count(1), "wide"), "sigma must be a number"),
+        (lambda: Gaussian(Count(1), "wide"), "sigma must be a finite number"),
         (lambda: Gaussian.for_epsilon(Count(1), -1, 0.1), "epsilon"),
         (lambda: Gaussian.for_epsilon(Count(1), 1, 0), "delta must lie strictly"),
         (lambda: Gaussian.for_epsilon(Count(1), 1, 1.0), "delta must lie strictly"),

@@ -74,7 +74,8 @@ def test_a_data_frame_is_released_sanitized_and_audited() -> None:
         cal = cdp.calibrate(chain, epsilon=40, query=cdp.Count("a"), confidence=None)
         released = cal.release(frame)
         assert released.value == ROWS["s"].count("a")
-        assert released.reads == "`s` in the data frame"
+        assert released.reads.startswith("`s` in the ")
+        assert released.reads.endswith("data frame")
         series = cdp.calibrate(chain, target=5, query=cdp.Series())
         assert len(series.release(frame).values) == 60
     runs = pa.table({"input": ["x", "y"] * 5, "output": [0, 1] * 5})

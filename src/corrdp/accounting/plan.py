@@ -212,7 +212,7 @@ def plan_from_dict(data: Any) -> Plan:
     ...                 "targets": ["bounded"], "releases": [{"id": "all", "eps": -1}]})
     Traceback (most recent call last):
     ...
-    corrdp.errors.InputError: releases[0] ('all'): epsilon must be a finite number > 0, got -1.0
+    corrdp.errors.InputError: releases[0] ('all'): epsilon must be a finite number > 0, got -1
     """
     try:
         return _read_plan(data)

@@ -363,7 +363,7 @@ def pairs_between(bounds: np.ndarray, p: np.ndarray, q: np.ndarray) -> tuple[flo
         return 0.0, ceiling
     if m == 3:  # at the optimum one sign class of p - lambda q is a single state: a star
         value = max(value, 0.0)
-        return value, min(value + _TIE * largest, ceiling)
+        return value, max(value, min(value + _TIE * largest, ceiling))
     edge_up, edge_down = np.empty(m - 1, np.int64), np.empty(m - 1, np.int64)
     k = 0
     for y in range(m):

@@ -31,6 +31,7 @@ _DEBUG = "--debug"  # stands anywhere on the line: who needs it has just typed t
 _PARTS = ("numpy", "scipy", "numba", "opendp", "duckdb", "ibis-framework", "pyarrow", "pyspark")
 # errors advise in Python; on the command line the same advice reads
 _AS_OPTIONS = {
+    "confidence=None, --confidence none": "--confidence none",
     'missing="skip"': "--skip-missing",
     "(order_format)": "(--order-format)",
     "(timezone)": "(--timezone)",

@@ -232,6 +232,7 @@ def _locked_backend(paths: list[str]) -> Any:
         f"allowed_paths = [{allowed}]::VARCHAR[]",
         "TimeZone = 'UTC'",  # an expression must not depend on the clock of the machine
         f"temp_directory = {_literal(folder)}",
+        "enable_progress_bar = false",  # it goes to stdout, where answers are
         "enable_external_access = false",
         "lock_configuration = true",
     ):

@@ -59,6 +59,7 @@ def read_trajectories(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "walk.csv"
     >>> _ = path.write_text('''lat,lng,datetime,uid
     ... 39.98,116.31,2008-10-23 05:53:05,1

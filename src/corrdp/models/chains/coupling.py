@@ -289,7 +289,7 @@ def refuse_coupled(model: Any) -> None:
     """Refuse to release from a fit whose sequences were seen to hang together, unless accepted."""
     fit = model.fitted
     coupling = getattr(fit, "coupling", None)
-    if coupling is not None and coupling.seen and fit.independent_groups is None:
+    if isinstance(coupling, Coupling) and coupling.seen and fit.independent_groups is None:
         raise RefusedError(
             f"the model takes the {fit.sequences:,} sequences for independent, and "
             f"{coupling.words}: what is promised for one would leak through the others. Fit them "
