@@ -109,7 +109,8 @@ def computed(
     factors = {
         "general": float(len(ROLES)),
         "lange": lange_factor(len(ROLES), given["correlations"][0]),
-        "regression": 1.0 / calibrate(model, 1.0, query=query, method="regression").epsilon,
+        "regression": 1.0
+        / calibrate(model, 1.0, query=query, method="regression", confidence=None).epsilon,
     }
     truth = heights.clip(*given["range"]).sum(axis=1)
     rows = []
