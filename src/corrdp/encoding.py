@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
-from corrdp.errors import InputError
+from corrdp._checks import check_whole
+from corrdp.errors import CorrdpError, InputError
 
 SCHEMA = 1
+T = TypeVar("T")
 
 
 def encode(value: Any) -> Any:
@@ -51,6 +55,31 @@ def check_header(data: dict[str, Any], kind: str) -> None:
         )
 
 
+def strict(read: Callable[..., T]) -> Callable[..., T]:
+    """Make a ``from_dict`` refuse in words what it stumbles over in an edited file.
+
+    Examples
+    --------
+    >>> strict(lambda data: float(data["target"]))({})
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: cannot read the result: it lacks the key 'target'
+    """
+
+    @functools.wraps(read)
+    def checked(*args: Any) -> T:
+        try:
+            return read(*args)
+        except CorrdpError:
+            raise
+        except KeyError as error:
+            raise InputError(f"cannot read the result: it lacks the key {error}") from None
+        except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            raise InputError(f"cannot read the result: {error}") from None
+
+    return checked
+
+
 def runs(values: np.ndarray | None) -> list[list[float]] | None:
     """Run-length code: long chains have one value in the interior."""
     if values is None:
@@ -62,6 +91,10 @@ def runs(values: np.ndarray | None) -> list[list[float]] | None:
 
 def unruns(coded: list[list[Any]] | None) -> np.ndarray | None:
     """Undo :func:`runs`."""
+    from corrdp.models.base import LONGEST
+
     if coded is None:
         return None
-    return np.repeat([float(v) for v, _ in coded], [int(k) for _, k in coded])
+    lengths = [check_whole("the length of a run", k, most=LONGEST) for _, k in coded]
+    check_whole("the length of all runs", sum(lengths), least=0, most=LONGEST)
+    return np.repeat([float(v) for v, _ in coded], lengths)

@@ -313,7 +313,8 @@ def _largest(value: Callable[[float], float], goal: float) -> float:
         return goal
     from scipy.optimize import brentq
 
-    return float(brentq(lambda level: value(level) - goal, 0.0, goal, xtol=1e-13 * goal))
+    # as a share of the goal: differences of tiny numbers would underflow
+    return goal * float(brentq(lambda share: value(share * goal) / goal - 1, 0, 1, xtol=1e-13))
 
 
 def _corner(

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from corrdp._checks import check_choice, check_items, check_kind, check_number, check_whole, shown
 from corrdp.errors import DataError, QueryError
 
 Missing = Literal["raise", "skip"]
@@ -44,8 +45,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _check_missing(missing: str) -> None:
-    if missing not in ("raise", "skip"):
-        raise QueryError(f'missing must be "raise" or "skip", got {missing!r}')
+    check_choice("missing", missing, ("raise", "skip"), error=QueryError)
 
 
 def _assume_skip(missing: str) -> tuple[str, ...]:
@@ -55,9 +55,10 @@ def _assume_skip(missing: str) -> tuple[str, ...]:
 
 
 def _check_bounds(lower: float, upper: float) -> tuple[float, float]:
-    low, high = float(lower), float(upper)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise QueryError(f"need finite lower < upper, got lower={lower}, upper={upper}")
+    low = check_number("lower", lower, error=QueryError)
+    high = check_number("upper", upper, error=QueryError)
+    if not low < high:
+        raise QueryError(f"need lower < upper, got lower={lower}, upper={upper}")
     if max(abs(low), abs(high)) > 1e300:
         raise QueryError(f"[{low:g}, {high:g}] is too wide for numbers of 64 bits; narrow it")
     return low, high
@@ -341,8 +342,8 @@ class Mean(Sum):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n is not None and not (isinstance(self.n, int) and self.n > 0):
-            raise QueryError(f"n must be a positive whole number, got {self.n!r}")
+        if self.n is not None:
+            object.__setattr__(self, "n", check_whole("n", self.n, error=QueryError))
 
     @property
     def grid(self) -> float:
@@ -382,8 +383,14 @@ class Histogram(Query):
 
     def __post_init__(self) -> None:
         _check_missing(self.missing)
-        categories = tuple(self.categories)
-        if len(categories) < 2 or len(set(categories)) < len(categories):
+        categories = check_items("categories", self.categories, error=QueryError)
+        try:
+            distinct = len(set(categories))
+        except TypeError:
+            raise QueryError(
+                f"categories must be numbers, text or truth values, got {shown(categories)}"
+            ) from None
+        if len(categories) < 2 or distinct < len(categories):
             raise QueryError(f"need two or more distinct categories, got {list(categories)!r}")
         object.__setattr__(self, "categories", categories)
 
@@ -457,13 +464,13 @@ def query_from_dict(data: dict[str, Any]) -> Query:
     True
     """
     kinds: dict[str, type[Query]] = {c.kind: c for c in (Count, Sum, Mean, Histogram, Series)}
-    fields = dict(data)
+    fields = dict(check_kind("query", data, dict, "a JSON object", error=QueryError))
     kind = fields.pop("query", None)
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise QueryError(f"unknown query {kind!r}; use one of {', '.join(kinds)}")
-    if fields.get("records") is not None:
-        fields["records"] = slice(*fields["records"])
     try:
+        if fields.get("records") is not None:
+            fields["records"] = slice(*fields["records"])
         return kinds[kind](**fields)
     except TypeError as error:
         raise QueryError(f"bad {kind} query: {error}") from None

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from corrdp._checks import check_kind
 from corrdp.errors import QueryError
 from corrdp.models.base import Model
 from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Sum, resolve
@@ -47,6 +48,9 @@ def check_reads(model: Model, query: Query) -> None:
     ...
     corrdp.errors.QueryError: the model has no state 2; its states are 0, 1
     """
+    check_kind("model", model, Model, "a dependence model such as MarkovChain")
+    kinds = "Count, Sum, Mean, Histogram or Series"
+    check_kind("query", query, Query, kinds, error=QueryError)
     if model.real_valued:
         _check_real(model, query)
     if model.states is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from corrdp._checks import check_flag
 from corrdp.answering import exact_answer, opened
 from corrdp.bounds.scopes import FOR_ALL
 from corrdp.errors import RefusedError
@@ -101,6 +102,7 @@ def prepare(
     calibration: Calibration, data: Any, *, nonnegative: bool = False, state: str | None = None
 ) -> Prepared:
     """Check everything and read the data, for a release that is charged before it is drawn."""
+    check_flag("nonnegative", nonnegative)
     query, model = calibration.query, calibration.model
     check_reads(model, query)
     refuse_coupled(model)

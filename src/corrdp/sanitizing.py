@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._checks import check_items
 from corrdp.bounds.dispatch import leakage
 from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
 from corrdp.mechanisms.bits import GRID, grid_flip, grid_thresholds, report_states
@@ -278,7 +279,9 @@ def _values(calibration: SeriesCalibration, data: Any, state: str | None) -> lis
         (expression,) = expressions(calibration.model, calibration.query, state)
         check_kept(data, getattr(calibration.model.fitted, "reading", None))
         return data.collect(data.pick(state=expression))["state"].to_pylist()
-    return data.tolist() if isinstance(data, np.ndarray) else list(data)
+    if isinstance(data, np.ndarray) and data.ndim:
+        return data.tolist()
+    return list(check_items("data", data, error=DataError))
 
 
 def _check_proof(calibration: SeriesCalibration) -> None:

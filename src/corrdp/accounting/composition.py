@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp.accounting.atoms import atom_losses
 from corrdp.accounting.choices import worst_choice
 from corrdp.accounting.listed import composite, graph_losses, listed_losses
@@ -361,6 +362,7 @@ def account(plan: Plan | dict[str, Any], target: Granularity | str | None = None
     """
     if isinstance(plan, dict):
         plan = plan_from_dict(plan)
+    check_kind("plan", plan, Plan, "a Plan, or one as JSON")
     targets = plan.targets if target is None else (as_granularity(target),)
     if not targets:
         raise InputError(

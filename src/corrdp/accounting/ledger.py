@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from corrdp._checks import check_kind, check_path
 from corrdp.accounting.ledger_book import Book
 from corrdp.accounting.ledger_budget import (
     BDPBudget,
@@ -140,7 +141,7 @@ class Ledger:
             model=None if model is None else json.dumps(model.to_dict()),
             made=now(),
         )
-        ledger = cls(Path(path).absolute(), header)
+        ledger = cls(Path(check_path("path", path)).absolute(), header)
         fit = 0 if model is None else fit_units(model)
         if fit and ledger._budget.cost(Runs.scalar(fit)) > units:
             raise RefusedError(
@@ -153,7 +154,7 @@ class Ledger:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
         """Open the file of a ledger."""
-        place = Path(path).absolute()
+        place = Path(check_path("path", path)).absolute()
         with opened(place) as db, reading(db):
             return cls(place, read_header(db))
 
@@ -309,7 +310,9 @@ class Ledger:
         return [fit_of(model, fit), release] if model is not None and fit else [release]
 
     def _check_model(self, model: Model) -> str:
-        digest = model.digest
+        from corrdp.models.base import Model
+
+        digest = check_kind("model", model, Model, "a dependence model such as MarkovChain").digest
         if self.kind == "bdp" and digest != self.digest:
             raise RefusedError(
                 f"this ledger's budget is about model {str(self.digest)[:12]}, the release was "

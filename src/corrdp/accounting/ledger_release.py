@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from corrdp._checks import check_kind
 from corrdp.accounting.ledger import Ledger
 from corrdp.accounting.ledger_budget import release_level
 from corrdp.accounting.ledger_history import Charge
@@ -65,6 +66,7 @@ def release_with_ledger(
             "these are releases of numbers: calibrate with Count, Sum, ...; a series is charged by "
             "sanitize_with_ledger"
         )
+    _check_ledger(ledger)
     _check_scope(ledger, calibration)
     calibration = replace(calibration, epsilon=level(release_level(calibration.epsilon)))
     ready = prepare(calibration, data, nonnegative=nonnegative, state=state)
@@ -108,6 +110,7 @@ def sanitize_with_ledger(
     """
     if not isinstance(calibration, SeriesCalibration):
         raise InputError("a series is calibrated with Series(); this calibration is for numbers")
+    _check_ledger(ledger)
     ready = prepare_series(calibration, data, state=state)
     what = _series_in_words(calibration, ready.reads)
     return ledger.release(ready.draw, calibration.guarantee, what=what, model=calibration.model)
@@ -118,6 +121,7 @@ def charge_stream(ledger: Ledger, calibration: SeriesCalibration) -> Charge:
 
     What is stored is the calibration: the reports go out one by one and are kept nowhere else.
     """
+    _check_ledger(ledger)
     return ledger.charge(
         calibration.guarantee,
         what=_series_in_words(calibration, "a stream"),
@@ -128,6 +132,10 @@ def charge_stream(ledger: Ledger, calibration: SeriesCalibration) -> Charge:
 
 def _series_in_words(calibration: SeriesCalibration, reads: str) -> str:
     return f"{calibration.query} by {calibration.mechanism}{f', {reads}' if reads else ''}"
+
+
+def _check_ledger(ledger: Any) -> None:
+    check_kind("ledger", ledger, Ledger, "a Ledger, made by Ledger.create or Ledger.open")
 
 
 def _check_scope(ledger: Ledger, calibration: Calibration) -> None:

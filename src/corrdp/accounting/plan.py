@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from corrdp._checks import check_items, check_path
 from corrdp.accounting.parsing import step_from_dict
 from corrdp.accounting.steps import Step
 from corrdp.encoding import encode
@@ -118,7 +119,7 @@ class Plan:
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Domain):
             raise InputError(f"domain must be one of corrdp.metric.domains, got {self.domain!r}")
-        object.__setattr__(self, "steps", tuple(self.steps))
+        object.__setattr__(self, "steps", check_items("steps", self.steps))
         seen: dict[str, int] = {}
         for k, step in enumerate(self.steps):
             if not isinstance(step, Step):
@@ -259,8 +260,9 @@ def _refuse_results(data: dict[str, Any]) -> None:
 
 def read_json(path: str | Path) -> Any:
     """The JSON of a file; what cannot be read or is no JSON is an error in words."""
+    place = Path(check_path("path", path))
     try:
-        return json.loads(Path(path).read_text())
+        return json.loads(place.read_text())
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     except ValueError as error:

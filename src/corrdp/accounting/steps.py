@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._checks import check_choice
 from corrdp.accounting.choices import Choice
 from corrdp.accounting.flags import Flags
 from corrdp.accounting.maps import Columns, Identity, Map, Records
@@ -106,18 +107,18 @@ class Step:
         if not isinstance(self.id, str) or not self.id:
             raise InputError(f"id must be a name, got {self.id!r}")
         object.__setattr__(self, "guarantee", _promise(self.guarantee))
-        if self.mode not in ("pre", "common"):
-            raise InputError(f'mode must be "pre" or "common", got {self.mode!r}')
+        check_choice("mode", self.mode, ("pre", "common"))
         if not isinstance(self.map, Map):
             raise InputError(f"map must be a map of corrdp.accounting.maps, got {self.map!r}")
+        plain = self.metric is None or isinstance(self.metric, DistanceTable)
+        if not plain and not (isinstance(self.metric, str) and self.metric in ("l1", "l2")):
+            object.__setattr__(self, "metric", as_granularity(self.metric))
         if isinstance(self.guarantee, L1):
             if self.guarantee.is_vector:
                 raise InputError("give one rate: noise is added to a number, not to records")
             if self.metric not in (None, "l1"):
                 raise InputError('an L1 guarantee is per unit of l1: leave metric out, or "l1"')
             object.__setattr__(self, "metric", "l1")
-        elif self.metric not in (None, "l1", "l2") and not isinstance(self.metric, DistanceTable):
-            object.__setattr__(self, "metric", as_granularity(self.metric))
         if self.metric in ("l1", "l2"):
             self._check_numbers()
         object.__setattr__(self, "preprocessing", tuple(self.preprocessing))

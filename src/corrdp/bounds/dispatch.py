@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp.bounds.applicable import APPLICABLE, BY_NAME_ONLY, METHODS, Method
 from corrdp.bounds.base import VISIBLE, Bound
 from corrdp.bounds.scopes import EACH_RECORD, EVERY_MECHANISM, Adversary, Scope, scope_of
@@ -93,8 +94,8 @@ def leakage(
     >>> round(leak.value, 6), leak.kind, leak.certificate.name
     (4.322353, 'exact', 'transfer')
     """
-    if not isinstance(model, Model):
-        raise InputError(f"model must be a dependence model such as MarkovChain, got {model!r}")
+    check_kind("model", model, Model, "a dependence model such as MarkovChain")
+    check_kind("method", method, str, "best or the name of a bound")
     scope = scope_of(model, epsilon, query, mechanism, confidence, adversary)
     applicable = APPLICABLE[model.kind]
     if method == "best":

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.bounds.exact import adversaries
 from corrdp.encoding import SCHEMA, check_header, encode
-from corrdp.errors import InputError, NotApplicableError
+from corrdp.errors import NotApplicableError
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.groups import Groups
@@ -104,8 +105,7 @@ def minimum_error(model: Model, target: float, *, query: Query) -> MinimumError:
     >>> least.alpha, round(least.beta, 6)
     (5.0, 0.268941)
     """
-    if not (math.isfinite(target) and target > 0):
-        raise InputError(f"target must be a finite number > 0, got {target}")
+    target = check_number("target", target, above=0)
     query = resolved(model, query)
     if isinstance(query, Histogram):
         raise NotApplicableError("minimum_error is about one number; ask for a Count per category")
@@ -113,9 +113,9 @@ def minimum_error(model: Model, target: float, *, query: Query) -> MinimumError:
     said = (*model.assumptions, *query.assumptions)
     return MinimumError(
         alpha=spread / 2.0,
-        beta=1.0 / (math.exp(target) + 1.0),
+        beta=math.exp(-target) / (1.0 + math.exp(-target)),
         spread=spread,
-        target=float(target),
+        target=target,
         certificate=Certificate("impossibility", REFERENCE, said),
     )
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
@@ -103,11 +104,17 @@ def scope_of(
 ) -> Scope:
     """Read the arguments of :func:`corrdp.leakage`."""
     scope = _with_fit(model, _asked(model, epsilon, query, mechanism))
-    if adversary != "all":
+    if not (isinstance(adversary, str) and adversary == "all"):
         scope = replace(scope, adversary=_check_adversary(model, adversary))
     if confidence is None:
         return scope
-    return replace(scope, confidence=confidence, region=_region(model, confidence))
+    level = check_confidence(confidence)
+    return replace(scope, confidence=level, region=_region(model, level))
+
+
+def check_confidence(confidence: Any) -> float:
+    """A level strictly between 0 and 1, such as .95."""
+    return check_number("confidence", confidence, above=0, below=1)
 
 
 def _asked(
@@ -211,8 +218,6 @@ def _with_fit(model: Model, scope: Scope) -> Scope:
 
 
 def _region(model: Model, confidence: float) -> Region | None:
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence must lie between 0 and 1, such as .95, got {confidence}")
     if isinstance(model, Chain):
         return model.region(confidence)
     if model.fitted is None or model.kind not in ("gaussian", "field"):

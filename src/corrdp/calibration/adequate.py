@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
 
+from corrdp._checks import check_choice
 from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.scopes import check_confidence
 from corrdp.calibration.searching import Search
 from corrdp.errors import InfeasibleError, NotApplicableError, QueryError, RefusedError
 from corrdp.models.base import Model
@@ -38,8 +40,9 @@ IN_WORDS = "take the fitted numbers as exact (confidence=None, --confidence none
 
 def level_of(model: Model, confidence: Confidence) -> float | None:
     """The confidence of a promise: .95 for fitted chains and Gaussian records by default."""
-    if confidence != "default":
-        return confidence
+    if not isinstance(confidence, str):
+        return None if confidence is None else check_confidence(confidence)
+    check_choice("confidence", confidence, ("default",))
     has_region = isinstance(model, Chain | GaussianRecords) and model.fitted is not None
     return CONFIDENCE if has_region else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal, overload
 
+from corrdp._checks import check_choice, check_flag, check_kind
 from corrdp.bounds.applicable import BY_NAME_ONLY
 from corrdp.calibration.adequate import (
     Confidence,
@@ -135,6 +136,10 @@ def calibrate(
     >>> round(cal.epsilon, 4), cdp.leakage(chain, cal.epsilon).value <= 1.0
     (0.1691, True)
     """
+    check_kind("method", method, str, "best or the name of a bound")
+    check_choice("adversary", adversary, ("all", "none"))
+    check_flag("coarse", coarse)
+    check_flag("robust", robust)
     if method in BY_NAME_ONLY:
         raise NotApplicableError(
             f"no promise can be made by {method}: it is no bound for what would be released; use "
@@ -142,10 +147,8 @@ def calibrate(
         )
     if (target is None) == (epsilon is None):
         raise InputError("give either a target (BDP level) or epsilon (DP level): one of them")
-    if not isinstance(query, Query):
-        raise InputError(f"query must be Count, Sum, Mean, Histogram or Series, got {query!r}")
     query = resolved(model, query)
-    if accept is not None and not accept.strip():
+    if accept is not None and not check_kind("accept", accept, str, "a reason, as text").strip():
         raise InputError("accept must say why the model is taken all the same; give a reason")
     if isinstance(query, Series):
         from corrdp.calibration.series import calibrate_series

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from corrdp._checks import check_number
 from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.scopes import spread_over
-from corrdp.errors import InfeasibleError, InputError, NotApplicableError
+from corrdp.errors import InfeasibleError, NotApplicableError
 from corrdp.guarantees import L1, Pure
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
@@ -65,13 +66,7 @@ class Search:
 
 
 def check_level(name: str, value: float | None) -> float:
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number > 0, got {value!r}") from None
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{name} must be a finite number > 0, got {number}")
-    return number
+    return check_number(name, value, above=0)
 
 
 def _room(model: Model, query: Query) -> float:

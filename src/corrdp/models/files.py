@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_path
 from corrdp.encoding import SCHEMA
 from corrdp.errors import ModelError
 from corrdp.models.base import Model
@@ -31,7 +32,7 @@ def model_from_dict(data: Any) -> Model:
     if not isinstance(data, dict) or data.get("corrdp") != SCHEMA:
         raise ModelError(f'not a corrdp model: expected {{"corrdp": {SCHEMA}, "model": ...}}')
     kind = data.get("model")
-    if kind not in _READERS:
+    if not isinstance(kind, str) or kind not in _READERS:
         raise ModelError(f"unknown model {kind!r}; use one of {', '.join(_READERS)}")
     body = {k: v for k, v in data.items() if k not in ("corrdp", "model", "digest", "written")}
     try:
@@ -39,7 +40,7 @@ def model_from_dict(data: Any) -> Model:
         model = _READERS[kind](body)
     except KeyError as error:
         raise ModelError(f"{kind} model lacks the key {error}") from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ModelError(f"cannot read the {kind} model: {error}") from None
     unknown = set(body) - set(model.fields())
     if unknown:
@@ -147,7 +148,7 @@ def load_model(path: str | Path) -> Model:
     <groups of at most 3 dependent records>
     """
     try:
-        text = Path(path).read_text()
+        text = Path(check_path("path", path, error=ModelError)).read_text()
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:

@@ -190,7 +190,7 @@ def _asked(source: Any) -> dict[str, Any]:
     if np.ndim(source) == 2:
         from corrdp.mechanisms.base import steps
 
-        level = float(steps(np.asarray(source, dtype=float)).max())
+        level = float(steps(check_array("mechanism", source)).max())
         if not np.isfinite(level):
             raise NotApplicableError(
                 "an output of the channel is impossible under one value and proves another: its "

@@ -11,10 +11,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from corrdp._checks import check_flag, check_kind, check_path
 from corrdp._files import write_files
 from corrdp.calibration.adequate import NOT_CONSIDERED
 from corrdp.errors import InputError
 from corrdp.levels import check_told_levels
+from corrdp.models.base import Model
 from corrdp.report.figures import draw_noise
 from corrdp.report.html import figure, listing, paragraph, table
 from corrdp.report.sections import (
@@ -61,8 +63,8 @@ def write_report(
         Leave out what was fitted from the private data: transition numbers, the picture, counts,
         standard errors, bounds, leakage per record and digests.
     """
-    text = render_report(result, model, calibration=calibration, public=public)
-    write_files({Path(path): text})
+    place = Path(check_path("path", path))
+    write_files({place: render_report(result, model, calibration=calibration, public=public)})
 
 
 def render_report(
@@ -73,6 +75,9 @@ def render_report(
     public: bool = False,
 ) -> str:
     """The report as HTML text; see :func:`write_report`."""
+    check_kind("result", result, (Release, Calibration), "a Release or a Calibration")
+    check_kind("model", model, Model, "the dependence model of the result")
+    check_flag("public", public)
     release = result if isinstance(result, Release) else None
     if calibration is None:
         calibration = result if isinstance(result, Calibration) else _again(result, model)

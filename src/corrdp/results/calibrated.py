@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp.encoding import SCHEMA, check_header, encode, strict
 from corrdp.results.adequacy import (
     Adequacy,
     judged_from_dict,
@@ -133,6 +133,7 @@ class Calibration:
         }
 
     @classmethod
+    @strict
     def from_dict(cls, data: dict[str, Any]) -> Calibration:
         """Inverse of :meth:`to_dict`."""
         from corrdp.models.files import model_from_dict

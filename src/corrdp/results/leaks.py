@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.encoding import SCHEMA, check_header, encode, runs, unruns
+from corrdp.encoding import SCHEMA, check_header, encode, runs, strict, unruns
 from corrdp.errors import CompositionError, NotApplicableError
 from corrdp.results.proofs import Candidate, Certificate, Kind, Metric, Witness
 
@@ -128,6 +128,7 @@ class Leakage:
         }
 
     @classmethod
+    @strict
     def from_dict(cls, data: dict[str, Any]) -> Leakage:
         """Inverse of :meth:`to_dict`."""
         check_header(data, "leakage")

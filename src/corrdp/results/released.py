@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp.encoding import SCHEMA, check_header, encode, strict
 from corrdp.results.adequacy import (
     Adequacy,
     judged_from_dict,
@@ -121,6 +121,7 @@ class Release:
         return data | judged_to_dict(self)
 
     @classmethod
+    @strict
     def from_dict(cls, data: dict[str, Any]) -> Release:
         """Inverse of :meth:`to_dict`."""
         check_header(data, "release")

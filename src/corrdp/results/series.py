@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp.encoding import SCHEMA, check_header, encode, strict
 from corrdp.results.adequacy import (
     Adequacy,
     judged_from_dict,
@@ -108,6 +108,7 @@ class SeriesCalibration:
         }
 
     @classmethod
+    @strict
     def from_dict(cls, data: dict[str, Any]) -> SeriesCalibration:
         """Inverse of :meth:`to_dict`."""
         from corrdp.models.files import model_from_dict
@@ -222,6 +223,7 @@ class Sanitized:
         return data | judged_to_dict(self)
 
     @classmethod
+    @strict
     def from_dict(cls, data: dict[str, Any]) -> Sanitized:
         """Inverse of :meth:`to_dict`."""
         check_header(data, "sanitized series")
@@ -249,6 +251,6 @@ def mechanism_from_dict(data: dict[str, Any]) -> BinaryResponse | GRR:
     kinds = {"BinaryResponse": BinaryResponse, "GRR": GRR}
     fields = dict(data)
     name = fields.pop("mechanism", None)
-    if name not in kinds:
+    if not isinstance(name, str) or name not in kinds:
         raise InputError(f"unknown mechanism {name!r}; use one of {', '.join(kinds)}")
     return kinds[name](**fields)

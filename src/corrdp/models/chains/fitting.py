@@ -165,8 +165,7 @@ class ChainFit:
             raise ModelError(
                 f"independent_groups must be a reason in words, got {self.independent_groups!r}"
             )
-        if self.zeros not in ("chance", "structural"):
-            raise ModelError(f'zeros must be "chance" or "structural", got {self.zeros!r}')
+        check_choice("zeros", self.zeros, ("chance", "structural"), error=ModelError)
 
     @property
     def transitions(self) -> int:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_number
+from corrdp._checks import check_number, check_whole
 from corrdp.encoding import runs, unruns
 from corrdp.errors import ModelError
-from corrdp.models.base import check_length
+from corrdp.models.base import LONGEST, check_length
 from corrdp.models.gaussian.shapes import (
     WRITTEN_OUT,
     DenseShape,
@@ -126,6 +126,7 @@ def blocks_from_fields(body: dict[str, Any]) -> Blocks:
     if not len(of_block) or not ((of_block >= 0) & (of_block < len(shapes))).all():
         raise ModelError("blocks must name at least one of the shapes")
     sizes = np.array([shape.size for shape in shapes])[of_block]
+    check_whole("the number of records", sizes.sum(), most=LONGEST, error=ModelError)
     labels = np.repeat(np.arange(len(sizes)), sizes)
     if body["order"] is not None:
         labels = np.array(body["order"], dtype=np.int64)
