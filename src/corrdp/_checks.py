@@ -115,6 +115,27 @@ def check_items(name: str, value: Any, *, error: type[InputError] = InputError) 
     raise error(f"{name} must be a list, got {shown(value)}")
 
 
+def count_distinct(
+    name: str, items: tuple[Any, ...], *, error: type[InputError] = InputError
+) -> int:
+    """How many of some labels differ; what cannot be told apart by its value is no label.
+
+    Examples
+    --------
+    >>> count_distinct("states", ("a", "b", "a"))
+    2
+    >>> count_distinct("states", ([1], [2]))
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: states must be numbers, text or truth values, got ([1], [2])
+    """
+    try:
+        return len(set(items))
+    except TypeError:
+        wanted = "numbers, text or truth values"
+        raise error(f"{name} must be {wanted}, got {shown(items)}") from None
+
+
 def check_array(name: str, value: Any, *, error: type[InputError] = InputError) -> Any:
     """Real numbers as an array of doubles of any shape, a copy.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from corrdp._checks import check_whole
 from corrdp.errors import CorrdpError, InputError
 
 SCHEMA = 1
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -55,7 +56,7 @@ def check_header(data: dict[str, Any], kind: str) -> None:
         )
 
 
-def strict(read: Callable[..., T]) -> Callable[..., T]:
+def strict(read: Callable[P, T]) -> Callable[P, T]:
     """Make a ``from_dict`` refuse in words what it stumbles over in an edited file.
 
     Examples
@@ -67,9 +68,9 @@ def strict(read: Callable[..., T]) -> Callable[..., T]:
     """
 
     @functools.wraps(read)
-    def checked(*args: Any) -> T:
+    def checked(*args: P.args, **given: P.kwargs) -> T:
         try:
-            return read(*args)
+            return read(*args, **given)
         except CorrdpError:
             raise
         except KeyError as error:

@@ -13,7 +13,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from corrdp._checks import check_choice, check_items, check_kind, check_number, check_whole, shown
+from corrdp._checks import (
+    check_choice,
+    check_items,
+    check_kind,
+    check_number,
+    check_whole,
+    count_distinct,
+)
 from corrdp.errors import DataError, QueryError
 
 Missing = Literal["raise", "skip"]
@@ -384,12 +391,7 @@ class Histogram(Query):
     def __post_init__(self) -> None:
         _check_missing(self.missing)
         categories = check_items("categories", self.categories, error=QueryError)
-        try:
-            distinct = len(set(categories))
-        except TypeError:
-            raise QueryError(
-                f"categories must be numbers, text or truth values, got {shown(categories)}"
-            ) from None
+        distinct = count_distinct("categories", categories, error=QueryError)
         if len(categories) < 2 or distinct < len(categories):
             raise QueryError(f"need two or more distinct categories, got {list(categories)!r}")
         object.__setattr__(self, "categories", categories)

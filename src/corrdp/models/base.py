@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from corrdp._checks import check_items, check_path, check_whole
+from corrdp._checks import check_items, check_path, check_whole, count_distinct
 from corrdp._files import write_files
 from corrdp.encoding import SCHEMA, encode
 from corrdp.errors import InputError, ModelError
@@ -84,7 +84,9 @@ class Model(ABC):
     def save(self, path: str | Path) -> None:
         """Write the model file; a crash leaves the old file or the new one, never half of it."""
         try:
-            write_files({Path(check_path("path", path)): json.dumps(self.to_dict(), indent=1) + "\n"})
+            write_files(
+                {Path(check_path("path", path)): json.dumps(self.to_dict(), indent=1) + "\n"}
+            )
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror or error}") from None
 
@@ -139,10 +141,7 @@ def check_states(states: Any, s: int) -> tuple[Any, ...]:
         if isinstance(states, str)
         else check_items("states", states, error=ModelError)
     )
-    try:
-        distinct = len(set(named))
-    except TypeError:
-        raise ModelError(f"states must be numbers, text or truth values, got {named!r}") from None
+    distinct = count_distinct("states", named, error=ModelError)
     if len(named) != s or distinct != s:
         raise ModelError(f"need {s} distinct states, got {named!r}")
     return named

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_kind
+from corrdp._checks import check_array, check_kind
 from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.scopes import Adversary, pure
 from corrdp.errors import InputError, NotApplicableError

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_choice, check_flag, check_whole
 from corrdp.errors import DataError, ModelError
 from corrdp.models.base import added, fit_dict, fit_fields
 from corrdp.models.chains.coupling import Coupling, observe_coupling
@@ -30,7 +31,7 @@ from corrdp.models.chains.private import (
     noisy_counts,
     with_states,
 )
-from corrdp.models.chains.window import WindowChain, of_order
+from corrdp.models.chains.window import MOST_WINDOWS, WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Clock, Reading
 from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table
@@ -165,6 +166,7 @@ class ChainFit:
             raise ModelError(
                 f"independent_groups must be a reason in words, got {self.independent_groups!r}"
             )
+        check_flag("public", self.public, error=ModelError)
         check_choice("zeros", self.zeros, ("chance", "structural"), error=ModelError)
 
     @property
@@ -444,6 +446,7 @@ def fit_chain(
     from corrdp.tables.counting import count_triples
     from corrdp.tables.grouping import pair_counter
 
+    order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
     orders = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
     formats = (order_format,) if isinstance(order_format, str) else tuple(order_format or ())
     reading = Reading(where, formats, timezone, gaps)
@@ -556,8 +559,6 @@ def _longer_runs(
     order: int,
 ) -> np.ndarray | None:
     """Runs of order + 1 states, for orders above two, by the state numbers of the fit."""
-    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise DataError(f"order must be a whole number from 1, got {order!r}")
     if order < 3:
         return None
     from corrdp.tables.windows import count_runs, count_runs_in_memory

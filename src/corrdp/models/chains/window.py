@@ -22,7 +22,7 @@ from corrdp.models.chains.markov import MarkovChain, check_law
 if TYPE_CHECKING:
     from corrdp.models.chains.fitting import ChainFit
 
-_MAX_WINDOWS = 4096
+MOST_WINDOWS = 4096
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,14 +57,14 @@ class WindowChain(Chain):
 
     def __post_init__(self) -> None:
         table = check_array("transition", self.transition, error=ModelError)
-        order = check_whole("order", self.order, most=_MAX_WINDOWS, error=ModelError)
+        order = check_whole("order", self.order, most=MOST_WINDOWS, error=ModelError)
         if table.ndim != 2 or not table.size or len(table) != table.shape[1] ** order:
             raise ModelError(
                 f"transition of order {order} must be (s^{order}, s); got shape {table.shape}"
             )
-        if len(table) > _MAX_WINDOWS:
+        if len(table) > MOST_WINDOWS:
             raise ModelError(
-                f"{len(table)} windows are too many (at most {_MAX_WINDOWS}); merge states or "
+                f"{len(table)} windows are too many (at most {MOST_WINDOWS}); merge states or "
                 "lower the order"
             )
         used = np.asarray(table.any(axis=1))
@@ -168,10 +168,11 @@ def of_order(chain: MarkovChain, order: int) -> WindowChain:
     fit = chain.fitted
     if fit is None:
         raise InputError("a higher order needs a chain that was fitted: MarkovChain.fit(...)")
-    if len(chain.states) ** order > _MAX_WINDOWS:
+    order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
+    if len(chain.states) ** order > MOST_WINDOWS:
         raise DataError(
             f"order {order} over {len(chain.states)} states has too many windows (at most "
-            f"{_MAX_WINDOWS}); merge states or lower the order"
+            f"{MOST_WINDOWS}); merge states or lower the order"
         )
     counts = fit.window_counts(order)
     totals = counts.sum(axis=1, keepdims=True)

@@ -89,7 +89,7 @@ def check_potentials(given: Any, sizes: np.ndarray) -> tuple[Any, int]:
             parts = [np.array(psi, dtype=float) for psi in given]
         else:
             stack = np.array(given, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(
             f"potentials must be one table for every edge, or one per edge: {error}"
         ) from None
@@ -144,7 +144,7 @@ def check_weights(given: Any, n: int, s: int) -> np.ndarray | None:
         return None
     try:
         weights = np.array(given, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"fields must be numbers, one row per node: {error}") from None
     if weights.shape not in ((s,), (n, s)):
         raise ModelError(f"fields must have shape {(n, s)} or {(s,)}, got {weights.shape}")

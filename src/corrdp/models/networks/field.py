@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from corrdp._checks import check_array, check_items, check_number
+from corrdp._checks import check_array, check_items, check_number, count_distinct
 from corrdp.errors import DataError, ModelError
 from corrdp.models.base import Model, check_states
 from corrdp.models.birkhoff import diameters
@@ -91,8 +91,10 @@ class MarkovField(Model):
             labels = check_items("labels", labels, error=ModelError)
             nodes = len(labels) if nodes is None else nodes
         members, offsets, n = check_edges(edges, nodes)
-        if labels is not None and (len(labels) != n or len(set(labels)) != n):
-            raise ModelError(f"need {n} distinct labels for {n} nodes, got {len(set(labels))}")
+        if labels is not None:
+            distinct = count_distinct("labels", labels, error=ModelError)
+            if len(labels) != n or distinct != n:
+                raise ModelError(f"need {n} distinct labels for {n} nodes, got {distinct}")
         potentials, s = check_potentials(potentials, np.diff(offsets))
         named = check_states(states, s)
         values = {
