@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp._checks import check_items
 from corrdp.bounds.dispatch import leakage
-from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
+from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError, RefusedError
 from corrdp.mechanisms.bits import GRID, grid_flip, grid_thresholds, report_states
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
@@ -25,6 +25,8 @@ from corrdp.results.series import Sanitized, SeriesCalibration
 from corrdp.tables.counting import check_kept
 from corrdp.tables.source import Table, is_table
 from corrdp.timetable import check_timetable
+
+_ROUNDING = 32  # tries, each twice as far, for a response that misses its target by rounding
 
 
 def calibrate_series(
@@ -69,9 +71,16 @@ def calibrate_series(
     against: Literal["all", "none"] = "none" if method == "published" else adversary
     proof = leakage(model, mechanism=mechanism, adversary=against)
     if target is not None and method == "best":
-        while proof.value > target:  # rounding at the last step
-            mechanism = _a_little_noisier(mechanism)
+        for k in range(_ROUNDING):
+            if proof.value <= target:
+                break
+            mechanism = _a_little_noisier(mechanism, 2**k)
             proof = leakage(model, mechanism=mechanism, adversary=against)
+        else:
+            raise InfeasibleError(
+                f"the target {target:g} lies below the rounding of the proof, {proof.value:.3g}; ask "
+                "for a target above that"
+            )
     goal = proof.value if target is None else float(target)
     return SeriesCalibration(goal, mechanism, _distortion(model, mechanism), proof, query, model)
 
@@ -109,11 +118,11 @@ def _mechanism(
     return least_grr(chain, target)
 
 
-def _a_little_noisier(mechanism: BinaryResponse | GRR) -> BinaryResponse | GRR:
+def _a_little_noisier(mechanism: BinaryResponse | GRR, steps: int) -> BinaryResponse | GRR:
     if isinstance(mechanism, GRR):
-        return GRR(mechanism.k, mechanism.epsilon * (1.0 - 1e-12))
+        return GRR(mechanism.k, mechanism.epsilon * (1.0 - steps * 1e-12))
     flips = mechanism.channel()[[0, 1], [1, 0]]
-    return BinaryResponse(*(min(0.5, grid_flip(f) + 1.0 / GRID) for f in flips))
+    return BinaryResponse(*(min(0.5, grid_flip(f) + steps / GRID) for f in flips))
 
 
 def _distortion(chain: MarkovChain, mechanism: BinaryResponse | GRR) -> float:

@@ -83,10 +83,9 @@ class Model(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the model file; a crash leaves the old file or the new one, never half of it."""
+        place = Path(check_path("path", path))
         try:
-            write_files(
-                {Path(check_path("path", path)): json.dumps(self.to_dict(), indent=1) + "\n"}
-            )
+            write_files({place: json.dumps(self.to_dict(), indent=1) + "\n"})
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror or error}") from None
 

@@ -187,7 +187,7 @@ def _asked(source: Any) -> dict[str, Any]:
     """What :func:`corrdp.leakage` is asked for."""
     if callable(getattr(source, "channel", None)) or getattr(source, "query", None) is not None:
         return {"mechanism": source}
-    if np.ndim(source) == 2:
+    if np.asarray(source, dtype=object).ndim == 2:
         from corrdp.mechanisms.base import steps
 
         level = float(steps(check_array("mechanism", source)).max())

@@ -122,7 +122,7 @@ def _local_channel(mechanism: Any, kept: Records, target: int) -> np.ndarray:
     single = mechanism.channel() if hasattr(mechanism, "channel") else mechanism
     try:
         channel = np.asarray(single, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise NotApplicableError(f"no exact channel is worked out for {mechanism!r}") from None
     if channel.ndim != 2:
         raise NotApplicableError(f"no exact channel is worked out for {mechanism!r}")
