@@ -78,8 +78,8 @@ def calibrate_series(
             proof = leakage(model, mechanism=mechanism, adversary=against)
         else:
             raise InfeasibleError(
-                f"the target {target:g} lies below the rounding of the proof, {proof.value:.3g}; ask "
-                "for a target above that"
+                f"the target {target:g} lies below the rounding of the proof, {proof.value:.3g}; "
+                "ask for a target above that"
             )
     goal = proof.value if target is None else float(target)
     return SeriesCalibration(goal, mechanism, _distortion(model, mechanism), proof, query, model)

@@ -122,9 +122,9 @@ def blocks_from_fields(body: dict[str, Any]) -> Blocks:
     """Inverse of :func:`blocks_to_fields`."""
     shapes = tuple(shape_from_dict(data) for data in body["shapes"])
     coded = unruns(body["blocks"])
-    of_block = np.zeros(0, np.int64) if coded is None else coded.astype(np.int64)
-    if not len(of_block) or not ((of_block >= 0) & (of_block < len(shapes))).all():
+    if coded is None or not len(coded) or not np.isin(coded, np.arange(len(shapes))).all():
         raise ModelError("blocks must name at least one of the shapes")
+    of_block = coded.astype(np.int64)
     sizes = np.array([shape.size for shape in shapes])[of_block]
     check_whole("the number of records", sizes.sum(), most=LONGEST, error=ModelError)
     labels = np.repeat(np.arange(len(sizes)), sizes)
