@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -425,5 +426,11 @@ def test_a_closed_pipe_is_no_error(arguments):
 
 
 def test_completion_is_offered():
-    result = CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="corrdp")
-    assert "_CORRDP_COMPLETE" in result.output
+    asked = {"_CORRDP_COMPLETE": "complete_bash", "COMP_WORDS": "corrdp cal", "COMP_CWORD": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", "from corrdp.cli import main; main()"],
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout.split() == ["calibrate"]

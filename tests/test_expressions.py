@@ -201,6 +201,7 @@ import os, signal, sys, threading
 import corrdp.tables.duck as duck
 from corrdp.tables.source import open_table
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs the tests may ignore it
 con = open_table(sys.argv[1]).backend.con
 slow = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 3"
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
