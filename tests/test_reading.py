@@ -196,6 +196,76 @@ def test_the_commands_take_a_layout(tmp_path: Path, monkeypatch: Any) -> None:
     assert "--no-header" in done.output
 
 
+MOVES = "".join(
+    f"{who};2024-01-01 0{hour}:00:00;{48 + hour / 10:.1f};{9 + who / 10:.1f}\n".replace(".", ",")
+    for who in range(8)
+    for hour in range(4)
+)
+RUNS = "".join(f"{k % 2};{(k * k) % 7},5\n" for k in range(400))
+TRIO = "F;1;0;0;A;A\nF;2;0;0;A;G\nF;3;1;2;G;A\n"
+BARE = ["--no-header", "--delimiter", ";", "--decimal", ",", "--names"]
+WALKED = ["walks.csv", *BARE, "uid,datetime,lat,lng", "--grid", "50km"]
+BOX = ["--box", "47,8,50,11"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["trajectories", "inspect", *WALKED, "--step", "1h"],
+        ["trajectories", "release", *WALKED, *BOX, "--mechanism", "sample", "--rate", "0.5",
+         "--dry-run"],
+        ["trajectories", "probe", "walks.csv", *BARE, "uid,datetime,who,where", "--label", "who",
+         "--places", "48.0,48.1,48.2,48.3", "--release", "noisy.csv"],
+        ["audit", "--recorded", "runs.csv", *BARE, "input,output", "--epsilon", "1"],
+        ["partial", "--data", "runs.csv", *BARE, "a,b", "--where", "b > 2.6", "--spend", "--n",
+         "400", "--known", "10", "--epsilon", "1", "--delta", "1e-4", "--independent", "made up"],
+        ["fit", "trio.csv", *BARE, "pid,id,fid,mid,rs1.a1,rs1.a2", "--linkage", "--snp", "rs1"],
+        ["fit", "nodes.csv", *BARE, "who,v", "--state", "v > 2", "--id", "who", "--edges",
+         "links.csv"],
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)  # fmt: skip
+def test_every_command_that_reads_a_table_takes_a_layout(
+    tmp_path: Path, monkeypatch: Any, command: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("walks.csv").write_text(MOVES)
+    Path("noisy.csv").write_text("trajectory,point,place\n1,1,48.1\n1,2,48.0\n")
+    Path("runs.csv").write_text(RUNS)
+    Path("trio.csv").write_text(TRIO)
+    Path("nodes.csv").write_text("".join(f"n{k};{int(x)},5\n" for k, x in enumerate("0033220031")))
+    Path("links.csv").write_text("".join(f"n{k};n{k + 1}\n" for k in range(9)))
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+
+
+def test_a_pedigree_keeps_its_layout(tmp_path: Path) -> None:
+    path = tmp_path / "trio.csv"
+    path.write_text(TRIO)
+    names = ("pid", "id", "fid", "mid", "rs1.a1", "rs1.a2")
+    model = cdp.read_linkage(open_table(path, layout=Layout(False, names))).pedigree("rs1")
+    again = model_from_dict(json.loads(json.dumps(model.to_dict())))
+    assert again.fitted.layout == model.fitted.layout == Layout(False, names)
+    assert cdp.calibrate(again, epsilon=40, query=cdp.Count("Bb")).release(path).value == 2
+
+
+def test_options_of_text_files_need_a_file() -> None:
+    run = CliRunner().invoke
+    known = ["--n", "9", "--known", "1", "--epsilon", "1", "--delta", "0.1", "--bias", "0.5"]
+    for command in (["audit", "grr", "--k", "3", "--epsilon", "1"], ["partial", *known]):
+        done = run(app, [*command, "--delimiter", ";"])
+        assert done.exit_code == 2
+        assert "options of text files" in done.output
+
+
+def test_links_without_a_header_lose_none(tmp_path: Path) -> None:
+    nodes, links = tmp_path / "nodes.csv", tmp_path / "links.csv"
+    nodes.write_text("who,s\n" + "".join(f"{k},{x}\n" for k, x in enumerate("0011100010")))
+    links.write_text("".join(f"{k},{k + 1}\n" for k in range(9)))
+    with pytest.raises(DataError, match="is a link, not a header"):
+        cdp.MarkovField.fit(nodes, state="s", id="who", edges=links)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -7,11 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corrdp.cli.options import MODEL_HELP, Json, check_outputs, pair, read_model, words
+from corrdp.cli.options import (
+    MODEL_HELP,
+    Decimal,
+    Delimiter,
+    Json,
+    Names,
+    NoHeader,
+    check_outputs,
+    pair,
+    read_layout,
+    read_model,
+    words,
+)
 from corrdp.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from corrdp.auditing.results import Audit
+    from corrdp.tables.source import Layout
 
 EXAMPLE = """Example: corrdp audit grr --k 100 --epsilon 1 --runs 1e6
 
@@ -121,6 +134,10 @@ def audit(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the audit as JSON.")
     ] = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
     json: Json = False,
 ) -> None:
     """Attack a mechanism and say whether its claim stands.
@@ -137,15 +154,16 @@ def audit(
         raise InputError(f"--picture {picture}: the name must end in .svg or .png")
     if sum(given is not None for given in (python, command, recorded)) > 1:
         raise InputError("give one of --python, --command and --recorded")
-    if recorded is None and columns is not None:
-        raise InputError("--columns goes with --recorded")
+    layout = read_layout(no_header, names, delimiter, decimal)
+    if recorded is None and (columns is not None or layout.to_dict()):
+        raise InputError("--columns goes with --recorded, and so do the options of text files")
     if recorded is not None:
         if inputs is not None:
             raise InputError("--inputs: recorded outputs have their inputs")
         if runs is not None or time_limit is not None:
             raise InputError("--runs, --time-limit: recorded outputs are all judged, none is run")
     law = None if model is None else read_model(model)
-    mechanism = _mechanism(python, command, recorded, columns)
+    mechanism = _mechanism(python, command, recorded, columns, layout)
     nominal = _nominal(protocol, k, epsilon, law)
     if mechanism is None:
         if nominal is None:
@@ -181,7 +199,11 @@ def audit(
 
 
 def _mechanism(
-    python: str | None, command: str | None, recorded: Path | None, columns: str | None
+    python: str | None,
+    command: str | None,
+    recorded: Path | None,
+    columns: str | None,
+    layout: Layout,
 ) -> Any:
     if python is not None:
         return _imported(python)
@@ -192,13 +214,18 @@ def _mechanism(
     if recorded is None:
         return None
     from corrdp.auditing.recorded import read_outputs
+    from corrdp.tables.source import open_table
 
     if columns is None:
-        return read_outputs(recorded)
+        return read_outputs(open_table(recorded, layout=layout))
     named = words(columns)
     if len(named) < 2:
         raise InputError(f"--columns {columns!r}: name the input's column and the output's")
-    return read_outputs(recorded, input=named[0], output=named[1] if len(named) == 2 else named[1:])
+    return read_outputs(
+        open_table(recorded, layout=layout),
+        input=named[0],
+        output=named[1] if len(named) == 2 else named[1:],
+    )
 
 
 def _imported(text: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from corrdp.cli.show_models import (
     show_snps,
 )
 from corrdp.errors import InputError
-from corrdp.tables.source import Layout, open_table
+from corrdp.tables.source import USUAL, Layout, is_parquet, open_table
 
 if TYPE_CHECKING:
     from corrdp.models.base import Model
@@ -141,12 +142,14 @@ def network(
     """An Ising model from the rows of nodes and a file of links."""
     from corrdp.models.networks.field import MarkovField
 
+    # names are those of FILE; otherwise the links are laid out as it is
+    links = USUAL if is_parquet(edges) else replace(layout, names=())
     with working(f"fitting couplings in {file}"):
         model = MarkovField.fit(
             open_table(file, missing, engine, layout),
             state=state,
             id=identity,
-            edges=open_table(edges, missing, engine),
+            edges=open_table(edges, missing, engine, links),
         )
     _finish(model, output, picture, json, show_model)
 
@@ -156,15 +159,17 @@ def pedigree(
     snp: str | None,
     frequency: float | None,
     target: float,
+    missing: list[str],
     output: Path | None,
     picture: Path | None,
     json: bool,
+    layout: Layout,
 ) -> None:
     """All SNPs of a file in linkage format, or the model of one."""
     from corrdp.models.pedigrees.linkage import read_linkage
 
     with working(f"reading genotypes in {file}"):
-        found = read_linkage(file)
+        found = read_linkage(open_table(file, missing, layout=layout))
     if snp is not None:
         model = found.pedigree(snp, frequency=frequency)
         _finish(model, output, picture, json, show_model)

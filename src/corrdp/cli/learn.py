@@ -186,7 +186,7 @@ def fit(
     edges: Annotated[
         str | None,
         typer.Option(
-            help="File of links, two columns of ids; needs --state and --id.",
+            help="File of links, two columns of ids, laid out as FILE; needs --state and --id.",
             rich_help_panel=_NETWORKS,
         ),
     ] = None,
@@ -296,7 +296,7 @@ def fit(
             raise InputError("--edges names rows by their ids: add --id COLUMN")
         fitting.network(file, state, identity, edges, texts, output, picture, engine, json, layout)
     else:
-        fitting.pedigree(file, snp, frequency, target, output, picture, json)
+        fitting.pedigree(file, snp, frequency, target, texts, output, picture, json, layout)
 
 
 def _kind(state: Any, columns: Any, value: Any, edges: Any, linkage: bool) -> str:

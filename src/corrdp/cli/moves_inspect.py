@@ -8,10 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corrdp.cli.options import Json, Missing, Report, check_outputs, missing_texts, words
+from corrdp.cli.options import (
+    Decimal,
+    Delimiter,
+    Json,
+    Missing,
+    Names,
+    NoHeader,
+    Report,
+    check_outputs,
+    missing_texts,
+    read_layout,
+    words,
+)
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:
+    from corrdp.tables.source import Layout
     from corrdp.trajectories.points import Trajectories
     from corrdp.trajectories.results import Inspection
 
@@ -59,6 +72,10 @@ def inspect(
     split: Split = None,
     keep_first: KeepFirst = False,
     missing: Missing = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
     grid: CellSide = None,
     step: Step = "5min",
     epsilon: Annotated[float, typer.Option(help="Event-level DP level to explain.")] = 0.1,
@@ -83,8 +100,9 @@ def inspect(
 
     check_outputs(report, inputs=(points,))
     side = None if grid is None else cell_side(grid)
+    layout = read_layout(no_header, names, delimiter, decimal)
     with working("reading and inspecting the movements"):
-        walks = read_points(points, user, time, lat, lng, label, split, keep_first, missing)
+        walks = read_points(points, user, time, lat, lng, label, split, keep_first, missing, layout)
         from corrdp.trajectories.meaning import inspect_movements
 
         found = inspect_movements(
@@ -116,16 +134,18 @@ def read_points(
     split: str | None,
     keep_first: bool,
     missing: list[str] | None,
+    layout: Layout,
     places: str | None = None,
 ) -> Trajectories:
     """The trajectories of a file, by the options that the commands share."""
     from corrdp.queries import MISSING_TEXT
+    from corrdp.tables.source import open_table
     from corrdp.trajectories.reading import read_trajectories
 
     if places is not None and label is None:
         raise InputError("--places lists labels: add --label COLUMN")
     return read_trajectories(
-        path,
+        open_table(path, missing_texts(missing, MISSING_TEXT), layout=layout),
         user=user,
         time=time,
         lat=lat,
@@ -134,7 +154,6 @@ def read_points(
         split=split,
         duplicates="first" if keep_first else "error",
         places=None if places is None else words(places),
-        missing=missing_texts(missing, MISSING_TEXT),
     )
 
 

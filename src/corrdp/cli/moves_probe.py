@@ -21,7 +21,17 @@ from corrdp.cli.moves_inspect import (
     Time,
     User,
 )
-from corrdp.cli.options import Json, Missing, Report, check_outputs
+from corrdp.cli.options import (
+    Decimal,
+    Delimiter,
+    Json,
+    Missing,
+    Names,
+    NoHeader,
+    Report,
+    check_outputs,
+    read_layout,
+)
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +76,10 @@ def probe(
     split: Split = None,
     keep_first: KeepFirst = False,
     missing: Missing = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
     report: Report = None,
     json: Json = False,
 ) -> None:
@@ -82,10 +96,13 @@ def probe(
         raise InputError("coordinates need --box and --grid of the release (or --label)")
     public = release_grid(box, grid, label)
     rate = _rate(epsilon, radius)
+    layout = read_layout(no_header, names, delimiter, decimal)
     with working("reading the movements"):
         import numpy as np
 
-        walks = read_points(points, user, time, lat, lng, label, split, keep_first, missing, places)
+        walks = read_points(
+            points, user, time, lat, lng, label, split, keep_first, missing, layout, places
+        )
         from corrdp.trajectories.cells import discretise
         from corrdp.trajectories.seen import read_release
 

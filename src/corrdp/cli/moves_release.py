@@ -23,10 +23,15 @@ from corrdp.cli.moves_inspect import (
     read_points,
 )
 from corrdp.cli.options import (
+    Decimal,
+    Delimiter,
     Json,
     Missing,
+    Names,
+    NoHeader,
     Report,
     check_outputs,
+    read_layout,
     refuse_overwriting,
     words,
 )
@@ -118,6 +123,10 @@ def release(
     split: Split = None,
     keep_first: KeepFirst = False,
     missing: Missing = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
     ledger: Annotated[
         Path | None,
         typer.Option(help="Charge this DP ledger, whose records are the units, and store in it."),
@@ -154,8 +163,11 @@ def release(
     )  # fmt: skip
     public = release_grid(box, grid, label)
     outside = "clip" if clip else "error"
+    layout = read_layout(no_header, names, delimiter, decimal)
     with working("reading the movements"):
-        walks = read_points(points, user, time, lat, lng, label, split, keep_first, missing, places)
+        walks = read_points(
+            points, user, time, lat, lng, label, split, keep_first, missing, layout, places
+        )
         from corrdp.trajectories.cells import discretise
 
         cells = discretise(walks, public, outside=outside, merge_stays=merge_stays)

@@ -67,13 +67,13 @@ LAYOUT = "Text files"
 NoHeader = Annotated[
     bool,
     typer.Option(
-        "--no-header", help="The first line of FILE is a row already.", rich_help_panel=LAYOUT
+        "--no-header", help="The first line of the file is a row already.", rich_help_panel=LAYOUT
     ),
 ]
 Names = Annotated[
     str | None,
     typer.Option(
-        help="Names of the columns of a FILE without a header: a,b,c.", rich_help_panel=LAYOUT
+        help="Names of the columns of a file without a header: a,b,c.", rich_help_panel=LAYOUT
     ),
 ]
 Delimiter = Annotated[

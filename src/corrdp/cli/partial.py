@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corrdp.cli.options import Json, check_outputs
+from corrdp.cli.options import (
+    Decimal,
+    Delimiter,
+    Json,
+    Names,
+    NoHeader,
+    check_outputs,
+    read_layout,
+)
 from corrdp.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
     from corrdp.partial.calibrating import NoiseScale
     from corrdp.partial.knowledge import Knowledge
+    from corrdp.tables.source import Layout
 
 
 def _whole(text: str) -> int:
@@ -78,6 +87,10 @@ def partial(
     picture: Annotated[
         Path | None, typer.Option(help="Draw noise against unknown records, as SVG or PNG.")
     ] = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
     json: Json = False,
 ) -> None:
     """Noise that is missing when an attacker does not know every record.
@@ -94,18 +107,21 @@ def partial(
     if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
         raise InputError(f"--picture {picture}: the name must end in .svg or .png")
     knowledge = Knowledge(n, known)
+    layout = read_layout(no_header, names, delimiter, decimal)
     if (bias is None) == (data is None):
         raise InputError("give one of --bias (public) and --data (estimated, which costs epsilon)")
     if bias is not None:
-        if where is not None or spend or independent is not None:
-            raise InputError("--where, --spend and --independent go with --data")
+        if where is not None or spend or independent is not None or layout.to_dict():
+            raise InputError(
+                "--where, --spend, --independent and the options of text files go with --data"
+            )
         from corrdp.partial.calibrating import noise_scale
 
         found: Any = noise_scale(epsilon, delta, knowledge, bias)
         step = found
     else:
         assert data is not None
-        found = _estimated(data, where, spend, independent, epsilon, delta, knowledge)
+        found = _estimated(data, where, spend, independent, epsilon, delta, knowledge, layout)
         step = found.step
     if picture is not None:
         from corrdp.cli.show import save_picture
@@ -129,6 +145,7 @@ def _estimated(
     epsilon: float,
     delta: float,
     knowledge: Knowledge,
+    layout: Layout,
 ) -> Any:
     """Spend half of epsilon on the bias, if that was agreed to."""
     from corrdp.errors import DataError
@@ -152,7 +169,7 @@ def _estimated(
             f"an estimate cannot pay here: even with a share of one half, what is left after it "
             f"needs more noise than plain DP, {plain}, which needs no estimate. Nothing was read"
         )
-    table = open_table(path)  # reads its columns alone
+    table = open_table(path, layout=layout)  # reads its columns alone
     if not spend:
         raise RefusedError(
             f"a share of ones read off the private file is itself a release: a noisy count would "

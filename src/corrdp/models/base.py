@@ -16,6 +16,7 @@ from corrdp._checks import check_items, check_path, check_whole, count_distinct
 from corrdp._files import write_files
 from corrdp.encoding import SCHEMA, encode
 from corrdp.errors import InputError, ModelError
+from corrdp.tables.source import Layout
 
 LONGEST = 100_000_000  # records: bounds keep a few numbers for each
 
@@ -103,11 +104,14 @@ def added(default: Any = None) -> Any:
 
 def fit_dict(fit: Any) -> dict[str, Any]:
     """The fields of a fit to write, without added ones that have their default."""
-    return {
+    written = {
         part.name: value
         for part in fields(fit)
         if (value := getattr(fit, part.name)) is not part.default or "added" not in part.metadata
     }
+    if "layout" in written:
+        written["layout"] = fit.layout.to_dict()
+    return written
 
 
 def fit_fields(cls: type, data: Any) -> dict[str, Any]:
@@ -120,7 +124,10 @@ def fit_fields(cls: type, data: Any) -> dict[str, Any]:
         raise ModelError(
             f"fit has unknown keys {sorted(given - names)} and lacks {sorted(lacking)}"
         )
-    return {**late, **data}
+    kept = {**late, **data}
+    if "layout" in data:
+        kept["layout"] = Layout.from_dict(data["layout"])
+    return kept
 
 
 def check_length(length: Any) -> int | None:

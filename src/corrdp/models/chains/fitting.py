@@ -332,7 +332,6 @@ _PARTS: dict[str, Any] = {
     "reading": Reading,
     "clock": Clock,
     "coupling": Coupling,
-    "layout": Layout,
 }  # fields that are no plain JSON
 
 

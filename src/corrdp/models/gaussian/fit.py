@@ -195,8 +195,6 @@ class GaussianFit:
         data["shape_roles"] = [list(roles) for roles in self.shape_roles]
         data["covariance"] = None if self.covariance is None else self.covariance.tolist()
         data["normality"] = self.normality.to_dict()
-        if "layout" in data:
-            data["layout"] = self.layout.to_dict()
         return data
 
     @classmethod
@@ -215,8 +213,6 @@ class GaussianFit:
             if kept["covariance"].shape != (size, size):
                 raise ModelError("covariance of a fit must have one row and column for each role")
         kept["normality"] = Normality.from_dict(kept["normality"])
-        if kept["layout"] is not USUAL:
-            kept["layout"] = Layout.from_dict(kept["layout"])
         return cls(**kept)
 
 

@@ -144,18 +144,13 @@ class IsingFit:
         data = fit_dict(self)
         data["covariance"] = self.covariance.tolist()
         data["missing_text"] = list(self.missing_text)
-        if "layout" in data:
-            data["layout"] = self.layout.to_dict()
         data["edge_columns"] = None if self.edge_columns is None else list(self.edge_columns)
         return data
 
     @classmethod
     def from_dict(cls, data: Any) -> IsingFit:
         """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
-        kept = fit_fields(cls, data)
-        if kept["layout"] is not USUAL:
-            kept["layout"] = Layout.from_dict(kept["layout"])
-        return cls(**kept)
+        return cls(**fit_fields(cls, data))
 
 
 def fit_ising(
@@ -364,6 +359,11 @@ def _read_tables(
     if is_table(edges):
         links = open_table(edges, table.missing)
         first, second = _edge_columns(links, columns)
+        if links.layout.header and {first, second} <= {str(name) for name in names}:
+            raise DataError(
+                f"the first line of {links.path} is a link, not a header: write one above it, or "
+                "read both files without a header"
+            )
         read = links.collect(links.pick(a=first, b=second))
         ends = [read["a"].to_pylist(), read["b"].to_pylist()]
         source = f"{links.path}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from corrdp.models.base import fit_fields
+from corrdp.models.base import added, fit_dict, fit_fields
 from corrdp.queries import MISSING_TEXT
+from corrdp.tables.source import USUAL, Layout
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class PedigreeFit:
         People in the table, founders with a genotype, people without one, Mendelian violations.
     missing_text : tuple of str
         Texts that stood for "not recorded"; a release reads the table the same way.
+    layout : Layout
+        How the text file was laid out, likewise.
     """
 
     snp: str
@@ -39,6 +42,7 @@ class PedigreeFit:
     missing: int
     violations: int
     missing_text: tuple[str, ...] = MISSING_TEXT
+    layout: Layout = added(USUAL)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing_text", tuple(self.missing_text))
@@ -64,7 +68,7 @@ class PedigreeFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, exact."""
-        return {**vars(self), "missing_text": list(self.missing_text)}
+        return {**fit_dict(self), "missing_text": list(self.missing_text)}
 
     @classmethod
     def from_dict(cls, data: Any) -> PedigreeFit:

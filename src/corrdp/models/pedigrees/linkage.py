@@ -22,6 +22,7 @@ from corrdp.models.pedigrees.fit import PedigreeFit
 from corrdp.models.pedigrees.mendel import GENOTYPES, HardyWeinberg
 from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.queries import MISSING_TEXT
+from corrdp.tables.source import USUAL, Layout, open_table
 
 _KEYS = ("pid", "id", "fid", "mid")
 _PAIRS = ((".a1", ".a2"), ("_1", "_2"))
@@ -77,6 +78,7 @@ class Linkage:
         Genotypes with one allele missing of two; they count as missing.
     unusable : mapping of SNP to the reason
     missing_text : tuple of str
+    layout : Layout
     """
 
     path: str
@@ -89,6 +91,7 @@ class Linkage:
     half_missing: tuple[tuple[str, Person], ...]
     unusable: Mapping[str, str]
     missing_text: tuple[str, ...] = MISSING_TEXT
+    layout: Layout = USUAL
 
     @cached_property
     def unlisted(self) -> tuple[Person, ...]:
@@ -182,6 +185,7 @@ class Linkage:
             missing=int((copies < 0).sum()),
             violations=sum(violation.snp == snp for violation in self.violations),
             missing_text=self.missing_text,
+            layout=self.layout,
         )
         return Pedigree(self._people, law, self.unlisted, fit)
 
@@ -244,7 +248,7 @@ class Linkage:
 
 
 def read_linkage(
-    path: str | Path,
+    path: Any,
     *,
     counted: Mapping[str, Any] | None = None,
     missing: Iterable[str] = MISSING_TEXT,
@@ -253,7 +257,7 @@ def read_linkage(
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path, data frame or Table
         Columns ``pid``, ``id``, ``fid``, ``mid`` and, for each SNP X, ``X.a1`` and ``X.a2`` or
         ``X_1`` and ``X_2``. A parent is looked up within the pedigree ``pid``; 0 is an unknown
         parent or a missing allele.
@@ -277,9 +281,8 @@ def read_linkage(
     >>> table.alleles["rs1"], table.genotypes("rs1"), table.frequency("rs1")
     (('A', 'G'), ['BB', 'Bb', 'Bb'], (0.75, 2))
     """
-    from corrdp.tables.source import open_table
-
     table = open_table(path, missing)
+    path = table.path
     absent = [name for name in _KEYS if name not in table.columns]
     if absent:
         raise DataError(
@@ -331,6 +334,7 @@ def read_linkage(
         half_missing=tuple(half),
         unusable=unusable,
         missing_text=table.missing,
+        layout=table.layout,
     )
     # the relations are the same at every SNP: a cycle or a person twice shows here
     Pedigree(linkage._people, HardyWeinberg(0.5), linkage.unlisted)
