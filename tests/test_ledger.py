@@ -353,11 +353,12 @@ def test_a_private_fit_counts_once_in_a_bdp_ledger(path: Path, private: cdp.Mark
     ledger = Ledger.create(path, budget=5, kind="bdp", model=private)
     (fit,) = ledger.history()
     assert (fit.kind, fit.epsilon, fit.digest) == ("fit", 0.25, private.digest)
-    alone = cdp.leakage(private, 1e-12).value
+    alone = cdp.leakage(private, 1e-12, confidence=0.95).value
     assert ledger.spent == pytest.approx(alone, abs=1e-11)
     ledger.charge(0.1, what="count", model=private)
     assert ledger.charge_fit(private) is None
-    assert ledger.spent == pytest.approx(cdp.leakage(private, 0.1).value, abs=1e-11)
+    beside = cdp.leakage(private, 0.1, confidence=0.95).value
+    assert ledger.spent == pytest.approx(beside, abs=1e-11)
     assert [charge.kind for charge in ledger.history()] == ["fit", "release"]
     assert ledger.epsilon == 0.35
     assert Ledger.open(path).check() == 2
@@ -781,7 +782,7 @@ def test_long_words_are_cut_where_they_are_shown_only(path: Path) -> None:
 def test_what_a_budget_rests_on_is_said(path: Path) -> None:
     series = CHAIN.with_length(500).sample(np.random.default_rng(1)).tolist()
     fitted = cdp.MarkovChain.fit([series]).with_length(6)
-    ledger = Ledger.create(path, budget=1, kind="bdp", model=fitted)
+    ledger = Ledger.create(path, budget=1, kind="bdp", model=fitted, confidence=None)
     said = "the fitted numbers of the model are taken as exact"
     for text in (repr(ledger), json.dumps(ledger.export()), " ".join(ledger.assumptions)):
         assert said in text
@@ -801,13 +802,13 @@ def test_files_that_are_no_ledgers_are_refused(tmp_path: Path) -> None:
     db.close()
     Ledger.create(later, budget=1)
     with sqlite3.connect(later) as db:
-        db.execute("PRAGMA user_version = 4")
+        db.execute("PRAGMA user_version = 5")
     db.close()
     for path, message in [
         (text, "is not a ledger"),
         (empty, "is not a ledger"),
         (other, "is not a ledger"),
-        (later, "of version 4, this corrdp reads versions 2 and 3"),
+        (later, "of version 5, this corrdp reads versions 2 to 4"),
         (tmp_path, "there is no ledger"),
         (tmp_path / "absent", "there is no ledger"),
     ]:

@@ -36,7 +36,7 @@ def release(home: Path, ledger: Path, *more: object):
 
 def test_releases_until_the_budget_is_spent(home):
     book = home / "steps.ledger"
-    made = done("ledger", "init", book, "--budget", 1, "--kind", "bdp", "--model",
+    made = done("ledger", "init", book, "--budget", 11, "--kind", "bdp", "--model",
                 home / "model.json")  # fmt: skip
     assert "BDP level" in made.output
     answer = release(home, book, "--epsilon", 0.1, "--json")
@@ -111,7 +111,13 @@ def test_show_says_what_it_rests_on(home):
     book = home / "steps.ledger"
     done("ledger", "init", book, "--budget", 1, "--kind", "bdp", "--model", home / "model.json")
     shown = " ".join(done("ledger", "show", book).output.split())
-    assert "the fitted numbers of the model are taken as exact" in shown
+    assert "largest over the joint 0.95 confidence region of the fit" in shown
+    assert "largest under order 2 too, by its 0.95 region" in shown
+    exact = ("--kind", "bdp", "--model", home / "model.json", "--confidence", "none")
+    made = done("ledger", "init", home / "exact.ledger", "--budget", 1, *exact).output
+    assert "the fitted numbers of the model are taken as exact" in " ".join(made.split())
+    refused = run("ledger", "init", home / "dp.ledger", "--budget", 1, "--accept-model", "so")
+    assert (refused.exit_code, "leave them out" in refused.output) == (2, True)
 
 
 def sanitize(home: Path, *more: object, input: str | None = None):
@@ -142,7 +148,7 @@ def test_a_sanitized_series_is_charged(home):
     shown = sanitize(home, "--epsilon", 0.05, "--ledger", book, "-o", home / "third.csv")
     assert "ledger: charge 3" in shown.output
     joint = home / "joint.ledger"
-    done("ledger", "init", joint, "--budget", 1, "--kind", "bdp", "--model", home / "model.json")
+    done("ledger", "init", joint, "--budget", 10, "--kind", "bdp", "--model", home / "model.json")
     result = sanitize(home, "--epsilon", 0.1, "--ledger", joint, input="True\n")
     assert result.exit_code == 2
     assert "keep a DP ledger for streams" in result.output

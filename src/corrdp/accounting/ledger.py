@@ -24,6 +24,7 @@ from corrdp.accounting.ledger_budget import (
     fit_of,
     fit_units,
     records_of,
+    rule_of,
 )
 from corrdp.accounting.ledger_file import (
     check_pages,
@@ -53,6 +54,7 @@ from corrdp.errors import InputError, NotApplicableError, RefusedError
 if TYPE_CHECKING:
     import numpy as np
 
+    from corrdp.calibration.adequate import Confidence
     from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
 
@@ -78,7 +80,8 @@ class Ledger:
     -----
     A DP ledger compares the largest entry of the summed per-record epsilons with its budget. A BDP
     ledger holds one model and compares ``leakage(model, summed vector)``; leakages themselves are
-    never added. It takes the numbers of a fitted model as exact.
+    never added. On a fitted model that is the largest leakage over its confidence region and the
+    richer models beside it, as in :func:`corrdp.calibrate`.
 
     A private fit of the model costs epsilon on the same records. It is charged like a release:
     when a BDP ledger is made, or by the first charge that names the model on a DP ledger. Do not
@@ -115,6 +118,8 @@ class Ledger:
         kind: Literal["dp", "bdp"] = "dp",
         model: Model | None = None,
         records: int | None = None,
+        confidence: Confidence = "default",
+        accept: str | None = None,
     ) -> Ledger:
         """Make the file of a new ledger.
 
@@ -130,6 +135,9 @@ class Ledger:
         records : int, optional
             How many records the data set has; releases of some of them need it. A model of fixed
             length brings its own.
+        confidence, accept
+            For a BDP ledger on a fitted model, as in :func:`corrdp.calibrate`: the rule by which
+            epsilons are converted. It is written down here, shown, and never changes.
         """
         units = budget_units(budget)
         header = Header(
@@ -140,6 +148,7 @@ class Ledger:
             digest=None if model is None else model.digest,
             model=None if model is None else json.dumps(model.to_dict()),
             made=now(),
+            rule=rule_of(kind, model, confidence, accept),
         )
         ledger = cls(Path(check_path("path", path)).absolute(), header)
         fit = 0 if model is None else fit_units(model)
@@ -486,6 +495,7 @@ class Ledger:
             "protects": charges[0].unit or RECORD if charges else None,
             "digest": self.digest,
             "made": self.header.made,
+            "rule": None if self.header.rule is None else json.loads(self.header.rule),
             "assumptions": list(self.assumptions),
             "epsilon": head.total.to_json(),
             "charges": [charge.to_dict() for charge in charges],

@@ -13,10 +13,17 @@ from corrdp.accounting.ledger_units import MOST, Runs, units_down, units_up
 from corrdp.errors import InputError, NotApplicableError
 
 if TYPE_CHECKING:
+    from corrdp.calibration.adequate import Confidence
+    from corrdp.calibration.promise import Promise
     from corrdp.models.base import Model
 
 _PRECISION = 1e-6  # relative, of what remains of a BDP budget
 _RECORDS = 2**53  # more would not be counted exactly
+_OLD_RULE = (
+    "the fitted numbers of the model are taken as exact, at no confidence level, and no richer "
+    "model is considered: the rule of ledgers made before version 4 of the file, which this one "
+    "keeps. calibrate promises more by default; a new ledger would count like it",
+)
 
 
 class DPBudget:
@@ -50,6 +57,10 @@ class DPBudget:
 class BDPBudget:
     """A budget of BDP: the leakage of the summed vector on the ledger's model counts.
 
+    It is converted as :func:`corrdp.calibrate` does: the largest over the confidence region of a
+    fitted model and over the richer models beside it (:mod:`corrdp.calibration.promise`). Ledgers
+    made before version 4 of the file take the fitted numbers alone.
+
     Leakages do not add (T-6), so nothing but epsilons is ever summed. A private fit of the model
     is among the charges, and :func:`corrdp.leakage` adds its epsilon by itself: it is taken out of
     the sum before the sum is converted, so that it counts once.
@@ -79,13 +90,26 @@ class BDPBudget:
             )
         return model_from_dict(data)
 
+    @cached_property
+    def promise(self) -> Promise:
+        """The rule by which epsilons are converted."""
+        from corrdp.calibration.promise import Promise, promise_on
+
+        if self.header.rule is None:
+            return Promise(self.model, None, (), _OLD_RULE if self.model.fitted else ())
+        try:
+            rule = json.loads(self.header.rule)
+            given = (rule["confidence"], rule["accept"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise InputError(
+                "the rule of the ledger is not what was written; restore a copy that checks"
+            ) from None
+        return promise_on(self.model, *given)
+
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the budget rests on: the model, and its numbers."""
-        if self.model.fitted is None:
-            return self.model.assumptions
-        exact = "the fitted numbers of the model are taken as exact, at no confidence level"
-        return (*self.model.assumptions, exact)
+        """What the budget rests on: the model, and the rule."""
+        return (*self.model.assumptions, *self.promise.words)
 
     def fits(self, total: Runs) -> bool:
         """Whether a sum keeps the budget.
@@ -100,12 +124,10 @@ class BDPBudget:
         if total.largest == 0:
             return 0
         if total not in self._known:
-            from corrdp.bounds.dispatch import leakage
-
             beyond = total.minus(fit_units(self.model))
             # leakage needs something to add the fit to: the smallest charge, if there is none yet
             asked = beyond if beyond.largest > 0 else Runs.scalar(1)
-            value = leakage(self.model, asked.doubles()).value
+            value = self.promise.leakage(asked.doubles())
             units = units_up(value) if math.isfinite(value) else MOST + 1
             # a theorem for one epsilon may be sharper than those for vectors: the smaller holds
             self._known[total] = units if total.is_scalar else min(units, self.cost(_level(total)))
@@ -184,6 +206,22 @@ def records_of(kind: str, model: Model | None, records: int | None) -> int | Non
             "records out"
         )
     return model.length
+
+
+def rule_of(
+    kind: str, model: Model | None, confidence: Confidence, accept: str | None
+) -> str | None:
+    """The rule of a new ledger, as it stands in its header; raises on what cannot be kept."""
+    if kind == "dp" or model is None:
+        if confidence != "default" or accept is not None:
+            raise InputError(
+                "confidence and accept are about a model, and a DP ledger has none; leave them out"
+            )
+        return None
+    from corrdp.calibration.promise import promise_on
+
+    kept = promise_on(model, confidence, accept)
+    return canonical({"confidence": kept.confidence, "accept": accept})
 
 
 def release_level(epsilon: float) -> int:

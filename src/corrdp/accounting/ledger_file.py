@@ -29,16 +29,16 @@ _CHARGES = (
     "BEGIN SELECT RAISE(ABORT, 'charges are append-only'); END",
     "CREATE TRIGGER charges_remain BEFORE DELETE ON charges "
     "BEGIN SELECT RAISE(ABORT, 'charges are append-only'); END",
-    f"PRAGMA user_version = {VERSION}",
 )
 _SCHEMA = (
     "CREATE TABLE ledger (id TEXT NOT NULL, kind TEXT NOT NULL, budget INTEGER NOT NULL, "
-    "records INTEGER, digest TEXT, model TEXT, made TEXT NOT NULL)",
+    "records INTEGER, digest TEXT, model TEXT, made TEXT NOT NULL, rule TEXT)",
     "CREATE TABLE head (number INTEGER NOT NULL, hash TEXT NOT NULL, total TEXT NOT NULL)",
     f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
     *_CHARGES,
 )
-_MIGRATION = (
+_TO_3 = (
     "DROP TRIGGER IF EXISTS charges_stay",
     "DROP TRIGGER IF EXISTS charges_remain",
     "ALTER TABLE charges RENAME TO older",
@@ -47,10 +47,15 @@ _MIGRATION = (
     "SELECT number, 2, made, kind, what, epsilon, digest, unit, hash FROM older",
     "DROP TABLE older",
 )
+_TO_4 = ("ALTER TABLE ledger ADD COLUMN rule TEXT", f"PRAGMA user_version = {VERSION}")
 # what stands where in a charge, by the version of the file
+_SINCE_3 = (
+    "number, version, made, kind, what, epsilon, mu, delta, digest, unit, reads, answered, hash"
+)
 _COLUMNS = {
     2: "number, 2, made, kind, what, epsilon, NULL, NULL, digest, unit, NULL, NULL, hash",
-    3: "number, version, made, kind, what, epsilon, mu, delta, digest, unit, reads, answered, hash",
+    3: _SINCE_3,
+    4: _SINCE_3,
 }
 
 
@@ -62,7 +67,9 @@ def create_file(path: Path, header: Header, wanted: Sequence[Wanted] = ()) -> No
             raise InputError(f"{path} exists; open it, or choose another name")
         for statement in _SCHEMA:
             db.execute(statement)
-        db.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(vars(header).values()))
+        db.execute(
+            "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", tuple(vars(header).values())
+        )
         head = Head(0, header.hash, "0")
         db.execute("INSERT INTO head VALUES (?, ?, ?)", (head.number, head.hash, head.sum))
         for want in wanted:
@@ -84,7 +91,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         if version not in _COLUMNS:
             raise InputError(
                 f"{path} is a ledger of version {version}, this corrdp reads versions "
-                f"{' and '.join(map(str, _COLUMNS))}; use the corrdp that made it"
+                f"{min(_COLUMNS)} to {max(_COLUMNS)}; use the corrdp that made it"
             )
         yield db
 
@@ -115,8 +122,9 @@ def reading(db: sqlite3.Connection) -> Iterator[None]:
 
 def read_header(db: sqlite3.Connection) -> Header:
     """What the ledger is about."""
-    query = "SELECT id, kind, budget, records, digest, model, made FROM ledger"
-    header = Header(*_single(db, query, "ssiISSs", "header"))
+    rule = "rule" if _version(db) >= 4 else "NULL"
+    query = f"SELECT id, kind, budget, records, digest, model, made, {rule} FROM ledger"
+    header = Header(*_single(db, query, "ssiISSsS", "header"))
     whole = header.kind == "bdp" and header.model is not None and header.digest is not None
     if header.budget < 1 or not (whole or header.kind == "dp") or (header.records or 1) < 1:
         raise InputError(f"the header of the ledger is not what was written; {_RESTORE}")
@@ -175,12 +183,12 @@ def has_fit(db: sqlite3.Connection, digest: str) -> bool:
 def append(db: sqlite3.Connection, charge: Charge, answer: str | None, head: Head) -> None:
     """Write a charge with its answer and move the head; the caller holds the transaction.
 
-    A file of version 2 is brought to version 3 first, in the same transaction: its charges keep
-    their hashes.
+    An older file is brought to this version first, in the same transaction: its charges keep their
+    hashes, and its header says no more than it did.
     """
-    if _version(db) == 2:
-        for statement in _MIGRATION:
-            db.execute(statement)
+    version = _version(db)
+    for statement in (*(_TO_3 if version < 3 else ()), *(_TO_4 if version < 4 else ())):
+        db.execute(statement)
     row = {**vars(charge), "answer": answer}
     db.execute(
         "INSERT INTO charges (number, version, made, kind, what, epsilon, digest, unit, reads, "

@@ -20,7 +20,9 @@ from typing import Any, Literal
 from corrdp.accounting.ledger_units import Runs, level, written
 from corrdp.errors import InputError, RefusedError
 
-VERSION = 3  # of the file. 2: charges name their unit; 3: answers, what is read, room for mu
+# of the file. 2: charges name their unit; 3: answers, what is read, room for mu; 4: the rule by
+# which a BDP ledger converts
+VERSION = 4
 _SHOWN = 80  # characters of a charge's words in a table
 _KEPT = 12  # digits of a hash that are enough to tell it from others
 
@@ -44,6 +46,10 @@ class Header:
         The model as JSON text.
     made : str
         When, as an ISO time in UTC.
+    rule : str or None
+        How a BDP ledger converts epsilons, as JSON: confidence, and why alternatives without a
+        price are accepted. None in files made before version 4, which take the fitted numbers of
+        their model as exact and look at no richer model.
     """
 
     id: str
@@ -53,11 +59,13 @@ class Header:
     digest: str | None
     model: str | None
     made: str
+    rule: str | None = None
 
     @property
     def hash(self) -> str:
         """Where the chain starts."""
-        return text_digest(canonical(vars(self)))
+        said = {k: v for k, v in vars(self).items() if k != "rule" or v is not None}
+        return text_digest(canonical(said))
 
 
 @dataclass(frozen=True)

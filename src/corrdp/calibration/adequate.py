@@ -28,6 +28,7 @@ CONFIDENCE = 0.95  # of a promise made from a fit
 _REGIONS = 10  # an alternative of more models than this is taken at its fitted numbers
 _SHARP = 16  # rows up to which every bound is tried on an alternative; beyond, the quick one
 _MOST_ROWS = 150  # rows up to which an alternative is priced at all: larger ones take minutes
+_SMALLEST = 1e-9  # a chain of which even this epsilon leaks 1 has no bound of any use
 _QUICK = {"markov": "contraction", "window": "blocks"}
 
 NOT_CONSIDERED = "richer models than the fitted one were not considered (robust=False)"
@@ -66,7 +67,7 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
     level = level_of(model, confidence)
     if confidence != "default" or level is None or not isinstance(model, Chain):
         return
-    if _forgets(model, level):
+    if math.isfinite(_forgotten(model, 1.0, level)):
         return
     from corrdp.bounds.chains.uncertain import unseen_words
 
@@ -81,14 +82,14 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
     )
 
 
-def _forgets(chain: Chain, confidence: float | None) -> bool:
-    """Whether a chain of any length has a finite bound, so that its bounds are about the chain."""
+def _forgotten(chain: Chain, epsilon: float, confidence: float | None) -> float:
+    """Leakage of the chain at any length by its quick bound: infinite where it may never forget."""
     endless = replace(chain, length=None)  # type: ignore[type-var]
     try:
-        leak = leakage(endless, 1.0, method=_QUICK[chain.kind], confidence=confidence)
+        leak = leakage(endless, epsilon, method=_QUICK[chain.kind], confidence=confidence)
     except NotApplicableError:
-        return False
-    return math.isfinite(leak.value)
+        return math.inf
+    return leak.value
 
 
 def judge_model(
@@ -167,43 +168,61 @@ def price(alternative: Alternative, epsilon: float, target: float | None, search
     search : Search
         How the chosen model was priced; the bounds are those that suit the alternative.
     """
+    try:
+        level, methods = how_priced(alternative, search.confidence)
+        searches = [replace(search, method=name, confidence=level) for name in methods]
+        found, at = _price_by(alternative.models, searches, epsilon, target)
+    except (NotApplicableError, InfeasibleError) as error:
+        return unpriced(alternative, str(error))
+    noise, sure = _scale(search.query, found), None if level is None else search.confidence
+    return replace(unpriced(alternative), epsilon=found, scale=noise, leakage=at, confidence=sure)
+
+
+def unpriced(alternative: Alternative, reason: str = "") -> Priced:
+    """What is known of an alternative before it has a price, or why it has none."""
     test = alternative.test
-    known = Priced(
+    return Priced(
         alternative.name,
         p="" if test is None or test.corrected is None else test.p_words,
         rejected=test is not None and test.rejected,
         pooled=alternative.pooled,
         rows=alternative.rows,
-        reason=alternative.reason,
+        reason=reason,
         tested=alternative.tested,
     )
-    if not alternative.models:
-        return known
-    rows = max(len(model.transition) for model in alternative.models)  # type: ignore[attr-defined]
+
+
+def how_priced(
+    alternative: Alternative, confidence: float | None
+) -> tuple[float | None, tuple[str, ...]]:
+    """The confidence at which each model of an alternative is taken, and its bound.
+
+    Its region where that says something, its fitted numbers elsewhere.
+
+    Raises
+    ------
+    NotApplicableError
+        When it has no price; the message is the reason.
+    """
+    models = alternative.models
+    if not models:
+        raise NotApplicableError(alternative.reason)
+    rows = max(len(model.transition) for model in models)  # type: ignore[attr-defined]
     if rows > _MOST_ROWS:
-        return replace(known, reason=f"it has {rows:,} rows, and up to {_MOST_ROWS} are priced")
-    confidence, many = search.confidence, len(alternative.models)
+        raise NotApplicableError(f"it has {rows:,} rows, and up to {_MOST_ROWS} are priced")
     levels: list[float | None] = [None]
-    if confidence is not None and many <= _REGIONS:
-        levels = [1.0 - (1.0 - confidence) / many, None]
+    if confidence is not None and len(models) <= _REGIONS:
+        levels = [1.0 - (1.0 - confidence) / len(models), None]
     for level in levels:
-        try:
-            found, at = _price_at(alternative, epsilon, target, replace(search, confidence=level))
-        except (NotApplicableError, InfeasibleError):
-            continue
-        noise, sure = _scale(search.query, found), None if level is None else confidence
-        return replace(known, epsilon=found, scale=noise, leakage=at, confidence=sure)
-    return replace(known, reason="as far as is known it never forgets, so that no bound is finite")
+        if all(_forgotten(model, _SMALLEST, level) <= 1.0 for model in models):
+            return level, tuple(_method(model, len(models)) for model in models)
+    raise NotApplicableError("as far as is known it never forgets, so that no bound is finite")
 
 
-def _price_at(
-    alternative: Alternative, epsilon: float, target: float | None, search: Search
+def _price_by(
+    models: tuple[Chain, ...], searches: list[Search], epsilon: float, target: float | None
 ) -> tuple[float, float]:
     """The largest epsilon that keeps the target under all models, and what ``epsilon`` leaks."""
-    models = alternative.models
-    searches = [replace(search, method=_method(model, len(models))) for model in models]
-    if not all(_forgets(model, search.confidence) for model in models):
-        raise NotApplicableError("only the general bound holds")
     pairs = zip(models, searches, strict=True)
     leaks = [own.leakage(model, epsilon).value for model, own in pairs]
     if target is None:

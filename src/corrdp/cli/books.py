@@ -9,8 +9,11 @@ import typer
 
 from corrdp.cli.options import (
     MODEL_HELP,
+    AcceptModel,
+    Confidence,
     Json,
     check_outputs,
+    read_confidence,
     read_model,
     refuse_overwriting,
 )
@@ -37,12 +40,26 @@ def init(
     records: Annotated[
         int | None, typer.Option(help="For dp: how many records there are, if it matters.")
     ] = None,
+    confidence: Confidence = None,
+    accept_model: AcceptModel = None,
 ) -> None:
-    """Make a ledger with a budget. It is never made anew over an old one."""
+    """Make a ledger with a budget. It is never made anew over an old one.
+
+    A BDP ledger on a fitted model counts as [bold]corrdp calibrate[/bold] does: at confidence 0.95,
+    and under the richer models that the data can fit. What is said here holds for ever.
+    """
     from corrdp.accounting.ledger import Ledger
 
     law = None if model is None else read_model(model)
-    made = Ledger.create(file, budget=budget, kind=kind, model=law, records=records)  # type: ignore[arg-type]
+    made = Ledger.create(
+        file,
+        budget=budget,
+        kind=kind,  # type: ignore[arg-type]
+        model=law,
+        records=records,
+        confidence=read_confidence(confidence, "default"),
+        accept=accept_model,
+    )
     _tell(made)
 
 
