@@ -32,9 +32,10 @@ def test_dependence_is_counted_in():
     chain = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 50)
     leak = cdp.leakage(chain, 1.0)
     plain, dependent = cdp.risk(1.0), cdp.risk(leak)
-    for before, after in zip(plain.rows, dependent.rows, strict=True):
+    # how many records there are is public, so nobody asks whether one is among them
+    for before, after in zip(plain.rows[1:], dependent.rows, strict=True):
         assert after.success > before.success
-    assert dependent.to_dict()["rows"] == cdp.risk(leak.value).to_dict()["rows"]
+    assert dependent.to_dict()["rows"] == cdp.risk(leak.value).to_dict()["rows"][1:]
     cal = cdp.calibrate(chain, 1.0, query=cdp.Count(1))
     assert float(cdp.risk(cal)) == pytest.approx(float(cdp.risk(1.0)), rel=1e-6)
     assert any("leaks on the model" in text for text in dependent.assumptions)
@@ -92,7 +93,7 @@ def test_own_threats():
 
 def test_command(tmp_path):
     shown = done("risk", "--epsilon", 1).output
-    assert "right at most 73.1 %" in shown
+    assert "right at most 73.2 %" in shown
     told = json.loads(done("risk", "--mu", 0.5, "--json").stdout)
     assert told["guarantee"] == {"guarantee": "GDP", "mu": 0.5}
     picture = tmp_path / "risk.svg"
@@ -102,7 +103,7 @@ def test_command(tmp_path):
     release = tmp_path / "release.json"
     release.write_text(done("calibrate", "groups:3", "--target", 1, "--query", "count:x > 1",
                             "--json").stdout)  # fmt: skip
-    assert "right at most 73.1 %" in done("risk", release).output
+    assert "right at most 73.2 %" in done("risk", release).output
 
 
 @pytest.mark.parametrize(

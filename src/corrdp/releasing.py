@@ -19,6 +19,7 @@ from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.reading import check_reads, what_is_read
 from corrdp.results import Calibration, Release, SeriesCalibration
+from corrdp.results.laws import RecordLaw, record_law
 from corrdp.timetable import check_timetable
 
 
@@ -71,6 +72,7 @@ class Prepared:
     exact: Sequence[int]
     reads: str
     nonnegative: bool
+    law: RecordLaw | None
 
     def draw(self) -> Release:
         """Draw the noise."""
@@ -95,6 +97,7 @@ class Prepared:
             made=datetime.now(UTC).isoformat(timespec="seconds"),
             confidence=calibration.confidence,
             adequacy=calibration.adequacy,
+            law=self.law,
         )
 
 
@@ -113,7 +116,7 @@ def prepare(
     check_timetable(model, query, data, wide=calibration.leakage.scope in FOR_ALL)
     exact = exact_answer(model, query, data, state)
     reads = what_is_read(model, query, data, state)
-    return Prepared(calibration, measurement, scale, exact, reads, nonnegative)
+    return Prepared(calibration, measurement, scale, exact, reads, nonnegative, record_law(model))
 
 
 def _check_proof(calibration: Calibration) -> None:

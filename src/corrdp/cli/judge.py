@@ -13,7 +13,7 @@ from corrdp.errors import InputError
 if TYPE_CHECKING:
     from corrdp.reconstruction.telling import Risk
 
-EXAMPLE = """Example: corrdp risk --epsilon 1 --values 20
+EXAMPLE = """Examples: corrdp risk --epsilon 1 --values 20, corrdp risk release.json
 
 What you know, and which bound is used.
 epsilon or (epsilon, delta): total variation, for any attacker;
@@ -32,7 +32,8 @@ def risk(
         Path | None,
         typer.Argument(
             metavar="[RELEASE]",
-            help="JSON of a release, calibration or leakage; dependence is counted in.",
+            help="JSON of a release, calibration or leakage; dependence is counted in. Asks about "
+            "its own states, by their law under the model, unless --values or --prior are given.",
         ),
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="DP level, on independent records.")] = None,
@@ -57,16 +58,17 @@ def risk(
     ] = None,
     json: Json = False,
 ) -> None:
-    """What an attacker could gain: membership, an attribute, a whole value.
+    """What an attacker could gain: membership, an attribute, a whole value, a release's states.
 
-    Give one of RELEASE, --epsilon and --mu; or --limit to find the epsilon for a risk.
+    Give one of RELEASE, --epsilon and --mu; or --limit to find the epsilon for a risk. Membership
+    is not asked of a release: how many records there are is public.
     """
     from corrdp.cli.show import as_json, show_files
 
     check_outputs(picture, inputs=() if release is None else (release,))
     if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
         raise InputError(f"--picture {picture}: the name must end in .svg or .png")
-    threats = _threats(values, prior)
+    threats = _threats(values, prior, membership=release is None)
     if limit is not None:
         if release is not None or epsilon is not None or mu is not None or picture is not None:
             raise InputError("--limit finds the epsilon: leave out the others")
@@ -77,7 +79,9 @@ def risk(
         return
     from corrdp.reconstruction.telling import risk as tell
 
-    told = tell(_asked(release, epsilon, delta, mu), threats)
+    # a release speaks of its own states, unless others are asked for
+    own = release is not None and values is None and prior is None
+    told = tell(_asked(release, epsilon, delta, mu), None if own else threats)
     if picture is not None:
         from corrdp.cli.show import save_picture
 
@@ -119,21 +123,21 @@ def _read(path: Path) -> Any:
         ) from None
 
 
-def _threats(values: int | None, prior: str | None) -> dict[str, Any]:
+def _threats(values: int | None, prior: str | None, *, membership: bool) -> dict[str, Any]:
     from corrdp.reconstruction.telling import uniform_threats, usual_threats
 
     if prior is None:
         m = 10 if values is None else values
         if not 2 <= m <= _MOST_VALUES:
             raise InputError(f"--values must lie between 2 and {_MOST_VALUES:,}, got {m}")
-        return uniform_threats(m)
+        return uniform_threats(m, membership=membership)
     if values is not None:
         raise InputError("give --values or --prior, not both")
     try:
         law = [float(text) for text in words(prior)]
     except ValueError:
         raise InputError(f"--prior {prior!r}: write probabilities, 0.7,0.2,0.1") from None
-    return usual_threats("a value by its prior", law)
+    return usual_threats("a value by its prior", law, membership=membership)
 
 
 def _show(told: Risk) -> None:
@@ -141,8 +145,9 @@ def _show(told: Risk) -> None:
     from rich.text import Text
 
     from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.levels import percent
 
-    print_title(f"what attackers gain under {told.guarantee}")
+    print_title(f"what attackers gain under {told.level}")
     for row in told.rows:
         print_parts(f"{row}.")
     numbers = [
@@ -153,4 +158,12 @@ def _show(told: Risk) -> None:
         cells = (f"{v:.4f}" for v in (row.without, row.success, row.advantage, row.share))
         table.add_row(Text(row.name), *cells, row.certificate)
     print_parts(table)
+    if told.beliefs:
+        shares = [Column(name, justify="right") for name in ("before", "after, from", "to")]
+        believed = Table("state", *shares)
+        for b in told.beliefs:
+            after = percent(b.least, up=False), percent(b.most, up=True)
+            believed.add_row(Text(str(b.state)), percent(b.before), *after)
+        print_parts("How likely a state is to somebody who knows the model and no other record:")
+        print_parts(believed)
     print_parts(facts_table(("assumes", text) for text in told.assumptions))

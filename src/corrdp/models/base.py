@@ -44,6 +44,14 @@ class Model(ABC):
         """Which records a query reads, as 0/1; None when it reads them all."""
         return None if self.length is None else query.pattern(self.length)
 
+    @property
+    def record_laws(self) -> np.ndarray | None:
+        """The law of each record by itself, shape (n, s); one row where all have the same.
+
+        None where records are no finite states, or their law is not worked out.
+        """
+        return None
+
     def check_table(self, table: Table) -> None:
         """Refuse a table whose rows are not the records of the model."""
         return

@@ -63,6 +63,12 @@ class JointTable(Model):
         rows = np.array([[number[x] for x in values] for values in self.law])
         return rows, np.array(list(self.law.values()))
 
+    @property
+    def record_laws(self) -> np.ndarray:
+        assert self.states is not None
+        rows, weights = self.outcomes
+        return np.array([np.bincount(x, weights, len(self.states)) for x in rows.T])
+
     def sample(self, rng: np.random.Generator) -> list[Any]:
         """One draw of all records."""
         keys = list(self.law)

@@ -245,13 +245,13 @@ def _check_known(
 
 
 def _law_of(model: Model, target: int | None, known: dict[int, Any]) -> np.ndarray | None:
-    if isinstance(model, MarkovChain):
-        if not known and model.homogeneous and model.initial is None:
-            return np.asarray(model.stationary)
-        if target is None:
-            raise InputError("a chain that is not stationary needs a length and target=")
-        chain = model.condition(known) if known else model
-        return np.asarray(chain.marginals[target])
+    if known and isinstance(model, MarkovChain):
+        return np.asarray(model.condition(known).marginals[target])
+    laws = None if known else model.record_laws
+    if laws is not None:
+        return laws[0 if len(laws) == 1 else target]
+    if target is None and isinstance(model, MarkovChain):
+        raise InputError("a chain that is not stationary needs a length and target=")
     records = records_of(model)
     if records is None or target is None:
         return None

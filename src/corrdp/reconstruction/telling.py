@@ -13,14 +13,21 @@ from corrdp.bounds.base import ROUNDING
 from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, Approximate, Guarantee, Pure
+from corrdp.levels import in_digits, percent
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.promises import promise_of
 from corrdp.reconstruction.robustness import rero_bound
 from corrdp.reconstruction.threats import Threat
-from corrdp.results import Calibration, Leakage, Release
+from corrdp.results import Calibration, Certificate, Leakage, Release
+from corrdp.results.laws import RecordLaw, record_law
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_NO_LAW = (
+    "how likely the states of a record are is not written here (files of version 0.1.0, leakages, "
+    "public forms and models without states lack it): guesses start from even odds instead"
+)
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,28 @@ class RiskRow:
 
     def __str__(self) -> str:
         return (
-            f"{self.name}: right at most {100 * self.success:.1f} % of the time, where guessing "
-            f"without the release is right {100 * self.without:.1f} % of the time"
+            f"{self.name}: right at most {percent(self.success, up=True)} of the time, where "
+            f"guessing without the release is right {percent(self.without)} of the time"
         )
+
+
+@dataclass(frozen=True)
+class Belief:
+    """How sure of a state anyone can become who knows the model and no other record.
+
+    Parameters
+    ----------
+    state : number or text
+    before : float
+        Its probability under the model.
+    least, most : float
+        Its probability after the release, whatever that says.
+    """
+
+    state: Any
+    before: float
+    least: float
+    most: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,18 +95,21 @@ class Risk:
         What the release promises.
     rows : tuple of RiskRow
     assumptions : tuple of str
+    beliefs : tuple of Belief
+        For a release that carries the law of one record: one for each state.
     """
 
     guarantee: Guarantee
     rows: tuple[RiskRow, ...]
     assumptions: tuple[str, ...]
+    beliefs: tuple[Belief, ...] = ()
 
     def __float__(self) -> float:
         """The largest share of total disclosure over the threats."""
         return max(row.share for row in self.rows)
 
     def __repr__(self) -> str:
-        lines = [f"Risk under {self.guarantee}", *(f"  {row}" for row in self.rows), ""]
+        lines = [f"Risk under {self.level}", *(f"  {row}" for row in self.rows), ""]
         lines.append(
             f"  {'threat':<28} {'without':>8} {'success':>8} {'advantage':>10} {'share':>7}"
         )
@@ -89,7 +118,28 @@ class Risk:
             f"{row.share:>7.4f}  {row.certificate}"
             for row in self.rows
         ]
+        if self.beliefs:
+            lines += ["", f"  {'state':<28} {'before':>10} {'after, from':>12} {'to':>10}"]
+        lines += [
+            f"  {b.state!s:<28} {percent(b.before):>10} {percent(b.least, up=False):>12} "
+            f"{percent(b.most, up=True):>10}"
+            for b in self.beliefs
+        ]
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
+
+    @property
+    def level(self) -> str:
+        """The guarantee in words, rounded up."""
+        if isinstance(self.guarantee, Pure):
+            return f"epsilon {in_digits(self.guarantee.largest)}"
+        if isinstance(self.guarantee, Approximate):
+            epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
+            return f"epsilon {in_digits(epsilon)}, delta {in_digits(delta)}"
+        return (
+            f"mu {in_digits(self.guarantee.mu)}"
+            if isinstance(self.guarantee, GDP)
+            else "a trade-off curve"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -99,6 +149,7 @@ class Risk:
             "guarantee": _guarantee_to_dict(self.guarantee),
             "rows": [encode(vars(row)) for row in self.rows],
             "assumptions": list(self.assumptions),
+            "beliefs": [encode(vars(belief)) for belief in self.beliefs],
         }
 
     @classmethod
@@ -109,7 +160,8 @@ class Risk:
         promise = dict(data["guarantee"])
         guarantee = kinds[promise.pop("guarantee")](**promise)
         rows = tuple(RiskRow(**row) for row in data["rows"])
-        return cls(guarantee, rows, tuple(data["assumptions"]))
+        beliefs = tuple(Belief(**belief) for belief in data.get("beliefs", ()))
+        return cls(guarantee, rows, tuple(data["assumptions"]), beliefs)
 
     def plot(self, axes: tuple[Axes, Axes] | None = None) -> tuple[Axes, Axes]:
         """Draw the trade-off curve, and the advantage against epsilon; returns both axes."""
@@ -119,15 +171,19 @@ class Risk:
 
 
 def risk(guarantee: Any, threats: Mapping[str, Threat] | None = None) -> Risk:
-    """What an attacker gains, for membership, an attribute and a whole value.
+    """What an attacker gains: membership, an attribute, a whole value; or a release's own states.
 
     Parameters
     ----------
     guarantee : float, guarantee, mechanism, Release, Calibration or Leakage
         A number is epsilon on independent records. A release (or the calibration or leakage behind
-        it) stands for what it leaks on its model: dependence is then counted in.
+        it) stands for what it leaks on its model and on the richer ones held against it:
+        dependence is then counted in.
     threats : mapping of name to Threat, optional
         Left out: membership, a yes/no attribute at even odds, and one of ten equally likely values.
+        Of a release or calibration that has the law of one record: which of its states it is, and
+        ``beliefs`` about each. Membership is not asked where the number of records is public, as
+        it is for everything that stands on a model.
 
     Returns
     -------
@@ -137,7 +193,9 @@ def risk(guarantee: Any, threats: Mapping[str, Threat] | None = None) -> Risk:
     -----
     The success of an attacker is at most the best guess from what he knows beforehand plus the
     advantage (and at most the reconstruction bound where he knows nothing); that of one who has
-    the record and asks whether it was used, at even odds, (1 + share) / 2.
+    the record and asks whether it was used, at even odds, (1 + share) / 2. A state of probability
+    p has at most p e^B / (1 - p + p e^B) after a release that leaks B, and at least the same with
+    -B.
 
     References
     ----------
@@ -146,48 +204,104 @@ def risk(guarantee: Any, threats: Mapping[str, Threat] | None = None) -> Risk:
     Examples
     --------
     >>> print(risk(1.0).rows[0])
-    membership: right at most 73.1 % of the time, where guessing without the release is right 50.0 \
+    membership: right at most 73.2 % of the time, where guessing without the release is right 50.0 \
 % of the time
+    >>> from corrdp import Count, MarkovChain, calibrate
+    >>> chain = MarkovChain([[.9, .1], [.3, .7]], states=("rest", "walk"))
+    >>> told = risk(calibrate(chain, 1.0, query=Count("walk")))
+    >>> [(b.state, round(b.before, 3), round(b.most, 3)) for b in told.beliefs]
+    [('rest', 0.75, 0.891), ('walk', 0.25, 0.475)]
     """
-    promise, said = _promise(guarantee)
+    promise, said, law = _promise(guarantee)
+    if threats is None and law is not None:
+        assert isinstance(promise, Pure)
+        return _about_states(promise, said, law)
+    on_model = isinstance(guarantee, Calibration | Leakage | Release)
     if threats is not None and not isinstance(threats, Mapping):
         raise InputError("threats must be a mapping from names to Threat(prior, ...)")
-    asked = uniform_threats() if threats is None else dict(threats)
+    asked = uniform_threats(membership=not on_model) if threats is None else dict(threats)
     if not asked or not all(isinstance(t, Threat) for t in asked.values()):
         raise InputError("threats must be a mapping from names to Threat(prior, ...)")
     rows = tuple(_row(name, threat, promise) for name, threat in asked.items())
+    if threats is None and on_model:
+        said += (_NO_LAW,)
     return Risk(promise, rows, said)
 
 
-def usual_threats(name: str, prior: Sequence[float] | np.ndarray) -> dict[str, Threat]:
+def usual_threats(
+    name: str, prior: Sequence[float] | np.ndarray, *, membership: bool = True
+) -> dict[str, Threat]:
     """Membership, a yes/no attribute at even odds, and a whole value with this prior."""
-    return {
-        "membership": Threat.membership([0.5, 0.5]),
+    asked = {"membership": Threat.membership([0.5, 0.5])} if membership else {}
+    return asked | {
         "a yes/no attribute": Threat.attribute([0.5, 0.5], secret=["no", "yes"]),
         name: Threat.reconstruction(prior),
     }
 
 
-def uniform_threats(values: int = 10) -> dict[str, Threat]:
+def uniform_threats(values: int = 10, *, membership: bool = True) -> dict[str, Threat]:
     """The usual threats, the whole value being one of so many that are equally likely."""
-    return usual_threats(f"one of {values} values", [1 / values] * values)
+    name, law = f"one of {values} values", [1 / values] * values
+    return usual_threats(name, law, membership=membership)
 
 
-def _promise(given: Any) -> tuple[Guarantee, tuple[str, ...]]:
-    """The guarantee about one record, and what it rests on."""
-    if isinstance(given, Calibration):
-        given = given.leakage
-    if isinstance(given, Leakage | Release):
-        level = given.value if isinstance(given, Leakage) else given.leakage
-        said = given.certificate.assumptions
-        text = f"epsilon is what leaks on the model, {float(level):.6g}, proved by "
-        return Pure(float(level)), (f"{text}{given.certificate.name}", *said)
+def _about_states(promise: Pure, said: tuple[str, ...], law: RecordLaw) -> Risk:
+    """Which state is a record in? For who believes the model beforehand."""
+    row = _row(law.question, Threat.reconstruction(law.probabilities), promise)
+    beliefs = tuple(
+        Belief(state, law.probabilities[k], *_after(law.probabilities, k, promise.largest))
+        for k, state in enumerate(law.states)
+    )
+    odds = in_digits(math.exp(min(promise.largest, 700.0)))
+    notes = [
+        "the attacker believes the model's law of a record beforehand; the odds of who knows "
+        f"more, such as other records, change by a factor of at most {odds} as well"
+    ]
+    if law.record is not None:
+        notes.append(
+            f"the laws of the records differ: this is record {law.record} (counted from 0), the "
+            "hardest to guess beforehand, of which a release can tell most"
+        )
+    return Risk(promise, (row,), (*said, *notes), beliefs)
+
+
+def _after(law: Sequence[float], k: int, level: float) -> tuple[float, float]:
+    """The least and the largest that law[k] can become when log odds move by at most a level."""
+    # the rest is added up: 1 - p would lose what is unlikely
+    p, rest, kept = law[k], math.fsum((*law[:k], *law[k + 1 :])), math.exp(-level)
+    if not p or not rest:
+        return p, p
+    least, most = p * kept / (p * kept + rest), p / (p + rest * kept)
+    return least * (1.0 - ROUNDING), min(1.0, most * (1.0 + ROUNDING))
+
+
+def _promise(given: Any) -> tuple[Guarantee, tuple[str, ...], RecordLaw | None]:
+    """The guarantee about one record, what it rests on, and the record's law where it is known."""
+    if isinstance(given, Leakage):
+        return *_leaks(given.value, given.certificate), None
+    if isinstance(given, Calibration | Release):
+        if isinstance(given, Calibration):
+            own, proof = given.leakage.value, given.leakage.certificate
+            law = record_law(given.model)
+        else:
+            own, proof, law = given.leakage, given.certificate, given.law
+        worst = given.worst_leakage
+        return *_leaks(worst, proof, richer=worst > own), law
     try:
-        return promise_of(given), ("the records are independent of each other",)
+        return promise_of(given), ("the records are independent of each other",), None
     except TypeError:
         raise InputError(
             f"expected epsilon, a guarantee, a mechanism or a release, got {given!r}"
         ) from None
+
+
+def _leaks(
+    value: float, proof: Certificate, *, richer: bool = False
+) -> tuple[Pure, tuple[str, ...]]:
+    where = "the model or a richer one held against it" if richer else "the model"
+    said = f"epsilon is what leaks on {where}, at most {in_digits(value)}, proved by {proof.name}"
+    # a guarantee is above 0, and certain records leak nothing
+    return Pure(max(float(value), ROUNDING)), (said, *proof.assumptions)
 
 
 def _row(name: str, threat: Threat, promise: Guarantee) -> RiskRow:

@@ -183,7 +183,10 @@ def public_assumptions(model: Any, texts: Iterable[str]) -> list[str]:
 
 
 def public_release(release: Release, model: Any) -> Release:
-    """A release that can be handed out: no fitted numbers, no digest, levels that are coarse."""
+    """A release that can be handed out: no fitted numbers, no digest, levels that are coarse.
+
+    The law of a record goes with the numbers of the model, unless its data are public.
+    """
     check_told_levels(model, release.epsilon, release.target, release.worst_leakage)
     said = tuple(public_assumptions(model, release.assumptions))
     proof = replace(
@@ -197,4 +200,5 @@ def public_release(release: Release, model: Any) -> Release:
         certificate=proof,
         leakage=release.target,
         adequacy=None if release.adequacy is None else release.adequacy.public,
+        law=release.law if getattr(model.fitted, "public", False) else None,
     )

@@ -7,6 +7,7 @@ written as ``"inf"``), ``from_dict`` its inverse.
 from corrdp.results.adequacy import Adequacy as Adequacy
 from corrdp.results.adequacy import Priced as Priced
 from corrdp.results.calibrated import Calibration as Calibration
+from corrdp.results.laws import RecordLaw as RecordLaw
 from corrdp.results.leaks import Leakage as Leakage
 from corrdp.results.proofs import Candidate as Candidate
 from corrdp.results.proofs import Certificate as Certificate

@@ -13,6 +13,7 @@ from corrdp.results.adequacy import (
     model_lines,
     worst_leakage,
 )
+from corrdp.results.laws import RecordLaw
 from corrdp.results.proofs import Certificate
 
 
@@ -51,6 +52,9 @@ class Release:
         Whether the promise holds for every law that the data of the fit allow at this level.
     adequacy : Adequacy or None
         How the promise fares under richer models than a fitted one.
+    law : RecordLaw or None
+        The states of a record and how likely the model takes each to be, where it has finitely
+        many; as private as the model, so the public form is without.
     """
 
     value: Any
@@ -72,6 +76,7 @@ class Release:
     charge_hash: str = ""
     confidence: float | None = None
     adequacy: Adequacy | None = None
+    law: RecordLaw | None = None
 
     @property
     def worst_leakage(self) -> float:
@@ -115,9 +120,12 @@ class Release:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        plain = {k: v for k, v in vars(self).items() if k not in ("confidence", "adequacy")}
+        later = ("confidence", "adequacy", "law")
+        plain = {k: v for k, v in vars(self).items() if k not in later}
         data = {"corrdp": SCHEMA, "result": "release", **encode(plain)}
         data["certificate"] = self.certificate.to_dict()
+        if self.law is not None:
+            data["law"] = self.law.to_dict()
         return data | judged_to_dict(self)
 
     @classmethod
@@ -130,4 +138,6 @@ class Release:
         fields["assumptions"] = tuple(fields["assumptions"])
         for name in ("epsilon", "target", "leakage", "scale", "grid"):
             fields[name] = float(fields[name])
+        if fields.get("law") is not None:
+            fields["law"] = RecordLaw.from_dict(fields["law"])
         return cls(**(fields | judged_from_dict(data)))

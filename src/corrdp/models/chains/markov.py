@@ -198,6 +198,12 @@ class MarkovChain(Chain):
             laws[t + 1] = laws[t] @ kernel
         return laws
 
+    @property
+    def record_laws(self) -> np.ndarray | None:
+        if self.homogeneous and self.initial is None:
+            return self.stationary[None]
+        return None if self.length is None else self.marginals
+
     # -- what the bounds need ----------------------------------------------------------------
 
     @cached_property

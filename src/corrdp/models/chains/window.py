@@ -119,6 +119,10 @@ class WindowChain(Chain):
         return law
 
     @property
+    def record_laws(self) -> np.ndarray:
+        return self.stationary.reshape(len(self.states), -1).sum(axis=1)[None]
+
+    @property
     def by_window(self) -> MarkovChain:
         """The first-order chain of the windows that occur, named by their states."""
         used = np.flatnonzero(self.occurring)

@@ -125,6 +125,15 @@ class MarkovTree(Model):
             seen[nodes] = ((self.kernel_of(nodes) > 0) & above[:, :, None]).any(axis=1)
         return seen
 
+    @property
+    def record_laws(self) -> np.ndarray | None:
+        if self.root_law is None:
+            return None
+        laws = np.tile(self.root_law, (len(self.parents), 1))
+        for nodes in self.levels[1:]:
+            laws[nodes] = (laws[self.parents[nodes], :, None] * self.kernel_of(nodes)).sum(axis=1)
+        return laws
+
     @cached_property
     def diameters(self) -> np.ndarray:
         """Birkhoff diameter of the edge above each node, 0 for a root. O(n s^3).

@@ -59,6 +59,15 @@ class Shape:
             joint = joint * _spread(factor, (*parents, who), n)
         return joint.sum(axis=tuple(k for k in range(n) if not self.observed[k]))
 
+    def marginals(self) -> np.ndarray:
+        """Law of each observed genotype by itself, shape (records, 3).
+
+        Relatives may have children together, so it takes the whole family's law.
+        """
+        joint = self.law()
+        others = (tuple(j for j in range(self.size) if j != k) for k in range(self.size))
+        return np.array([joint.sum(axis=axes) for axes in others])
+
     def table(self, order: Sequence[int] | np.ndarray | None = None) -> JointTable:
         """The same law written out as a :class:`JointTable`, the records in this order."""
         law = self.law()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from corrdp._checks import check_items
-from corrdp.errors import InputError, ModelError
+from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.models.base import Model
 from corrdp.models.pedigrees.kinship import Family, Shape, generations, group_families
 from corrdp.models.pedigrees.mendel import (
@@ -195,6 +195,17 @@ class Pedigree(Model):
         for number, family in enumerate(self.families):
             blocks[list(family.records)] = number
         return blocks
+
+    @property
+    def record_laws(self) -> np.ndarray | None:
+        assert self.length is not None
+        laws = np.empty((self.length, len(GENOTYPES)))
+        try:
+            for shape, records in self.shapes.items():
+                laws[records] = shape.marginals()
+        except NotApplicableError:  # too large a family
+            return None
+        return laws
 
     def joint(self, family: int = 0) -> JointTable:
         """The joint law of one family's records, in the order of the data. O(3^people).
