@@ -260,7 +260,7 @@ def _about_states(promise: Pure, said: tuple[str, ...], law: RecordLaw) -> Risk:
     if law.record is not None:
         notes.append(
             f"the laws of the records differ: this is record {law.record} (counted from 0), the "
-            "hardest to guess beforehand, of which a release can tell most"
+            "hardest to guess beforehand"
         )
     return Risk(promise, (row,), (*said, *notes), beliefs)
 

@@ -66,7 +66,7 @@ def record_law(model: Any) -> RecordLaw | None:
     """The law of one record under a model; None where that is not worked out.
 
     Where records have different laws, it is that of the record that is hardest to guess beforehand
-    (its likeliest state is the least likely): there a release can tell most.
+    (its likeliest state is the least likely): between two states a release can tell most there.
 
     Examples
     --------
