@@ -412,7 +412,7 @@ def test_false_alarms_are_rare():
 def test_a_role_may_come_once_in_a_group(tmp_path):
     rows = [("x", "child", 1.0), ("x", "mother", 2.0), ("y", "child", 3.0), ("y", "child", 4.0)]
     path = write_csv(tmp_path / "l.csv", ["who", "part", "x"], rows)
-    with pytest.raises(DataError, match="group 'y' has role 'child' 2 times"):
+    with pytest.raises(DataError, match="have the same group and role"):
         GaussianRecords.fit(path, group="who", role="part", value="x")
 
 
@@ -421,8 +421,8 @@ def test_a_role_may_come_once_in_a_group(tmp_path):
     [
         ([("a", "NA", 1.0), ("a", "p", 2.0)], "1 rows have no role"),
         ([("NA", "p", 1.0), ("a", "p", 2.0)], "1 rows have no group"),
-        ([("a", "p", "tall"), ("a", "q", "short")], "holds string values, such as 'tall'"),
-        ([("a", "p", 1.0), ("b", "p", 1.0), ("c", "p", 1.0)], "'p' is 1 in every block"),
+        ([("a", "p", "tall"), ("a", "q", "short")], "holds string values, not numbers"),
+        ([("a", "p", 1.0), ("b", "p", 1.0), ("c", "p", 1.0)], "'p' is the same in every block"),
         ([("a", "p", 1.0), ("b", "p", 2.0)], "'p' has 2 values"),
         ([("a", "p", "NA"), ("b", "p", "NA")], "nothing to learn|not numbers"),
     ],

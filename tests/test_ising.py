@@ -186,12 +186,12 @@ def test_networkx_graph_in_memory():
 @pytest.mark.parametrize(
     ("people", "links", "kwargs", "match"),
     [
-        ([("a", 1), ("a", 0)], [("a", "b")], {}, "id 'a' stands in two rows"),
+        ([("a", 1), ("a", 0)], [("a", "b")], {}, "rows 1 and 2 of .* have the same id"),
         ([("a", 1), ("NA", 0)], [("a", "b")], {}, "row 2 of .* has no id"),
-        ([("a", 1), ("b", "NA")], [("a", "b")], {}, "node 'b' has no state"),
-        ([("a", 1), ("b", 0)], [("a", "c")], {}, "names node 'c'"),
-        ([("a", 1), ("b", 0)], [("a", "NA")], {}, "names node None"),
-        ([("a", 1), ("b", 0)], [("a", "a")], {}, "to itself"),
+        ([("a", 1), ("b", "NA")], [("a", "b")], {}, "row 2 of .* has no state"),
+        ([("a", 1), ("b", 0)], [("a", "c")], {}, "row 1 of .* names a node that is no id"),
+        ([("a", 1), ("b", 0)], [("a", "NA")], {}, "row 1 of .* names a node that is no id"),
+        ([("a", 1), ("b", 0)], [("a", "a")], {}, "row 1 of .* to itself"),
         ([("a", 1), ("b", 0)], [("a", "b"), ("b", "a")], {}, "join the same nodes"),
         ([("a", 1), ("b", 2), ("c", 3)], [("a", "b")], {}, "two states and the data have 3"),
         ([("a", 1), ("b", 0)], [("a", "b")], {"id": None}, "needs state="),

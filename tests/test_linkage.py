@@ -127,11 +127,11 @@ def test_unusable_snps(write):
     table = read_linkage(write(text))
     assert set(table.unusable) == {"a", "b"}
     assert table.usable == ("c", "d")
-    with pytest.raises(DataError, match="SNP a cannot be used: it has 3 alleles, A, C, G"):
+    with pytest.raises(DataError, match="SNP a cannot be used: it has 3 alleles, and two"):
         table.pedigree("a")
     with pytest.raises(DataError, match="nobody has a genotype"):
         table.genotypes("b")
-    with pytest.raises(DataError, match="every founder has only allele T at c"):
+    with pytest.raises(DataError, match="every founder has the same allele at c"):
         table.pedigree("c")
     assert table.pedigree("c", frequency=0.99).founders.p == 0.99
     with pytest.raises(ModelError, match="strictly between 0 and 1"):
@@ -151,9 +151,9 @@ def test_unusable_snps(write):
         ("pid,id,fid,rs1.a1,rs1.a2\nF,1,0,A,A\n", "no column mid"),
         ("pid,id,fid,mid,rs1.a1\nF,1,0,0,A\n", "no SNP"),
         (HEAD, "no rows"),
-        (HEAD + "F,1,0,0,1,A,A,1,1\nF,1,0,0,1,A,A,1,1\n", "person 1 of pedigree F has two rows"),
+        (HEAD + "F,1,0,0,1,A,A,1,1\nF,1,0,0,1,A,A,1,1\n", "rows 1 and 2 of .* the same person"),
         (HEAD + "F,,0,0,1,A,A,1,1\nF,2,0,0,1,A,A,1,1\n", "row 1 .* has no id"),
-        (HEAD + "F,1,2,0,1,A,A,1,1\nF,2,1,0,1,A,A,1,1\n", "cycle"),
+        (HEAD + "F,1,2,0,1,A,A,1,1\nF,2,1,0,1,A,A,1,1\n", "no pedigree: .* ancestor"),
         (HEAD + "F,1,1,0,1,A,A,1,1\n", "own parent"),
         (HEAD + "F,1,0,0,1,A,A,1,1\nF,2,1,1,1,A,A,1,1\n", "father and mother"),
     ],

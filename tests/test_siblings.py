@@ -143,7 +143,7 @@ def test_bad_tables(tmp_path):
     model = cdp.GaussianRecords.fit(path, columns=COLUMNS, group="family", secret_range=(-3, 3))
     larger = [(0, rows[0][1], rows[0][2], k / 10) for k in range(9)]
     cal = cdp.calibrate(model, 1.0, query=cdp.Sum(-3, 3), confidence=None)
-    with pytest.raises(DataError, match=r"has \d+ children, the largest of the model has"):
+    with pytest.raises(DataError, match="more children than the largest of the model"):
         cal.release(write(tmp_path / "more.csv", larger + rows[10:]))
     swapped = [(f, c, b, a) for f, a, b, c in rows]
     with pytest.raises(DataError, match="'father' that differs"):

@@ -20,7 +20,7 @@ from corrdp.auditing.reports import reader
 from corrdp.auditing.results import Audit
 from corrdp.auditing.running import check_jobs, check_runs, check_time, collect, name_of
 from corrdp.auditing.samples import Samples, fingerprint
-from corrdp.errors import InputError
+from corrdp.errors import DataError, InputError
 from corrdp.guarantees import Approximate, Pure
 from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import LocalProtocol
@@ -242,4 +242,11 @@ def _read_recorded(samples: Samples, read: Reader | None) -> Samples:
     if read is None:
         return samples
     values = [samples.inputs[number] for number in samples.which.tolist()]
-    return Samples(samples.inputs, samples.which, read(values, samples.outputs))
+    try:
+        outputs = read(values, samples.outputs)
+    except InputError:  # it quotes a run, and who recorded it may have fed in private data
+        raise DataError(
+            "a recorded output is none that the claim allows: it lies outside the declared range, "
+            "or is no report of the protocol"
+        ) from None
+    return Samples(samples.inputs, samples.which, outputs)

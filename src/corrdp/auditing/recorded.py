@@ -135,11 +135,10 @@ def _refuse_missing(
     for name, part in zip(columns, outputs, strict=True):
         lost = _missing(part)
         if lost.any():
-            first = given.tolist()[int(np.argmax(lost))]
             raise DataError(
                 f"{path}: {lost.sum()} of {len(given)} rows have no output ({_NONE} in {name!r}), "
-                f"the first on input {first!r}; if the mechanism is meant to put out nothing, "
-                "record a text for it"
+                f"the first is row {int(np.argmax(lost)) + 1}; if the mechanism is meant to put "
+                "out nothing, record a text for it"
             )
 
 

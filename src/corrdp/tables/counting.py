@@ -217,24 +217,28 @@ def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[s
             n=rows.count(), **{name: rows[name].min() for name in orders}
         )
         (first,) = table.collect(seen.filter(seen["n"] > 1).order_by(keys).limit(1)).to_pylist()
-        place = ", ".join(f"{names[key]} = {first[key]}" for key in (*groups, *orders))
         said = (
-            f"{repeated:,} of {total:,} rows of {table.path} repeat an order value, the first at "
-            f"{place}: each time step may occur once per sequence; "
+            f"{repeated:,} of {total:,} rows of {table.path} repeat an order value: each time step "
+            "may occur once per sequence; "
+        )
+        zone = pace.unit == "microsecond" and pace.reading.timezone is None
+        cure = (
+            "name the column that tells sequences apart (group), or a further order column, or "
+            "drop the repetitions"
+            + ("; if a clock was set back there, name its zone (timezone)" if zone else "")
         )
         for low, high, day in pace.doubled:
             if low <= first["major"] <= high:
-                raise DataError(
-                    f"{said}the clocks of {pace.reading.timezone} were set back on {day}, and "
-                    "times without an offset do not say which of both hours is meant: write them "
-                    "in UTC or with an offset, or leave that hour out (where)"
+                cure = (
+                    f"the clocks of {pace.reading.timezone} were set back on {day}, and times "
+                    "without an offset do not say which of both hours is meant: write them in UTC "
+                    "or with an offset, or leave that hour out (where)"
                 )
-        zone = pace.unit == "microsecond" and pace.reading.timezone is None
-        raise DataError(
-            f"{said}name the column that tells sequences apart (group), or a further order column, "
-            "or drop the repetitions"
-            + ("; if a clock was set back there, name its zone (timezone)" if zone else "")
-        )
+        error = DataError(said + cure)
+        # tracebacks show notes, messages do not: a message is passed on without a look at it
+        place = ", ".join(f"{names[key]} = {first[key]}" for key in (*groups, *orders))
+        error.add_note(f"the first repetition is at {place}")
+        raise error
 
 
 def _span(table: Table, rows: Any, pace: Pace, groups: list[str]) -> int:

@@ -210,7 +210,8 @@ def _code(value: Any, known: dict[Any, int], numbers: dict[Any, int], texts: Seq
             return known[value]
     except TypeError:
         raise DataError(
-            f"a state must be a truth value, a number or a text, got {value!r}"
+            "a state must be a truth value, a number or a text, and one is a "
+            f"{type(value).__name__}"
         ) from None
     label = value.item() if isinstance(value, np.generic) else value
     known[value] = -1 if is_absent(label, texts) else numbers.setdefault(label, len(numbers))

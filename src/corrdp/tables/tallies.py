@@ -135,11 +135,11 @@ def sorted_states(values: list[Any]) -> tuple[Any, ...]:
     for value in values:
         if not isinstance(value, bool | int | float | str):
             raise DataError(
-                f"a state must be a truth value, a number or a text, got {value!r} "
-                f"({type(value).__name__}); turn it into one first"
+                "a state must be a truth value, a number or a text, and one is a "
+                f"{type(value).__name__}; turn it into one first"
             )
         if isinstance(value, float) and not math.isfinite(value):
-            raise DataError(f"a state must be finite, got {value!r}")
+            raise DataError("a state must be finite, and one is not")
     check_number_of_states(len(values))
     try:
         return tuple(sorted(values))

@@ -157,11 +157,9 @@ class Grid:
             bad = np.flatnonzero(~(inside if outside == "error" else known))
             numbers = np.arange(1, len(lat) + 1) if rows is None else np.asarray(rows)
             bad = bad[np.argsort(numbers[bad], kind="stable")]
-            also = f" (also {rows_listed(numbers[bad[1:]])})" if len(bad) > 1 else ""
             raise DataError(
-                f"the point ({lat[bad[0]]:.9g}, {lng[bad[0]]:.9g}) in row {numbers[bad[0]]} is "
-                f"outside the grid{also}; widen its box, or take the nearest cell with --clip "
-                '(outside="clip")'
+                f"the point in {rows_listed(numbers[bad])} is outside the grid; widen its box, or "
+                'take the nearest cell with --clip (outside="clip")'
             )
         row = (lat - self.south) / (self.north - self.south) * self.rows
         column = (lng - self.west) / (self.east - self.west) * self.columns

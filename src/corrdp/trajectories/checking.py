@@ -109,15 +109,15 @@ def check_range(name: str, degrees: np.ndarray, most: float, rows: np.ndarray) -
     >>> check_range("lat", np.array([39.9, 116.3]), 90, np.array([1, 2]))
     Traceback (most recent call last):
     ...
-    corrdp.errors.DataError: lat 116.3 in row 2 is outside [-90, 90]; are lat and lng swapped?
+    corrdp.errors.DataError: lat in row 2 is outside [-90, 90]; are lat and lng swapped?
     """
     bad = np.flatnonzero(~(np.abs(degrees) <= most))
     if bad.size == 0:
         return
-    value = degrees[bad[0]]
-    swapped = "; are lat and lng swapped?" if name == "lat" and abs(value) <= 180 else ""
+    swapped = name == "lat" and abs(degrees[bad[0]]) <= 180
     raise DataError(
-        f"{name} {value:g} in {rows_listed(rows[bad])} is outside [-{most:g}, {most:g}]{swapped}"
+        f"{name} in {rows_listed(rows[bad])} is outside [-{most:g}, {most:g}]"
+        + ("; are lat and lng swapped?" if swapped else "")
     )
 
 
@@ -134,18 +134,16 @@ def check_times(walks: Trajectories) -> None:
     inside = np.ones(len(times), dtype=bool)
     inside[walks.starts[:-1]] = False  # the first point of a trajectory follows none
     step = np.diff(times, prepend=times[0])
-    who = walks.user_names
     if (back := np.flatnonzero(inside & (step < 0))).size:
         at = back[0]
         raise DataError(
-            f"times of user {who[walks.users[at]]} go back by {-step[at]:g} s in row {rows[at]}, "
-            f"after row {rows[at - 1]} ({named(len(back), 'such row')}); sort the rows by user "
-            "and time"
+            f"the time of a user goes back in row {rows[at]}, after row {rows[at - 1]} "
+            f"({named(len(back), 'such row')}); sort the rows by user and time"
         )
     if (same := np.flatnonzero(inside & (step == 0))).size:
         at = same[0]
         raise DataError(
-            f"rows {rows[at - 1]} and {rows[at]} of user {who[walks.users[at]]} have the same time "
+            f"rows {rows[at - 1]} and {rows[at]} of a user have the same time "
             f"({named(len(same), 'such row')}: {rows_listed(rows[same])}); correct them, or keep "
             'the first of each with duplicates="first"'
         )

@@ -39,7 +39,7 @@ def check_sequences(sequences: Sequence[Any], k: int) -> list[np.ndarray]:
     >>> check_sequences([[0, 1], [1, 2]], 2)
     Traceback (most recent call last):
     ...
-    corrdp.errors.DataError: sequences[1] holds the place 2; the universe is 0 to 1
+    corrdp.errors.DataError: sequences[1] holds a place that is none of 0 to 1
     """
     checked = []
     for i, sequence in enumerate(check_items("sequences", sequences)):
@@ -51,11 +51,8 @@ def check_sequences(sequences: Sequence[Any], k: int) -> list[np.ndarray]:
             raise DataError(f"sequences[{i}] is empty or no list of places; leave it out")
         if codes.dtype.kind not in "iu":
             raise DataError(f"sequences[{i}] must hold codes of places (whole numbers)")
-        outside = codes[(codes < 0) | (codes >= k)]
-        if outside.size:
-            raise DataError(
-                f"sequences[{i}] holds the place {outside[0]}; the universe is 0 to {k - 1}"
-            )
+        if ((codes < 0) | (codes >= k)).any():
+            raise DataError(f"sequences[{i}] holds a place that is none of 0 to {k - 1}")
         checked.append(codes.astype(np.int64))
     return checked
 

@@ -74,8 +74,8 @@ class Trajectories:
                 continue
             try:
                 values = np.array(getattr(self, name), dtype=kind)
-            except (TypeError, ValueError, OverflowError) as error:
-                raise DataError(f"{name} must be numbers: {error}") from None
+            except (TypeError, ValueError, OverflowError):
+                raise DataError(f"{name} must be numbers") from None
             values.setflags(write=False)
             object.__setattr__(self, name, values)
         for name in ("user_names", "label_names", "preprocessing"):

@@ -157,7 +157,4 @@ def _seconds(column: Any, name: str) -> np.ndarray:
         return np.asarray(column.cast(pa.date32()).cast(pa.int32()).to_numpy()) * 86400.0
     if _is_number(column.type):
         return np.asarray(column.cast(pa.float64()).to_numpy())
-    raise DataError(
-        f"`{name}` must hold times or seconds, and it is of type {column.type}, such as "
-        f"{column[0].as_py()!r}"
-    )
+    raise DataError(f"`{name}` must hold times or seconds, and it is of type {column.type}")

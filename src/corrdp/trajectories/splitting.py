@@ -108,8 +108,8 @@ def split_points(
 def _column(name: str, values: Any, n: int) -> np.ndarray:
     try:
         column = np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{name} must be numbers: {error}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{name} must be numbers") from None
     if column.shape != (n,):
         raise DataError(f"{name} must have one entry per point ({n}), got shape {column.shape}")
     return column
@@ -151,7 +151,7 @@ def _labelled(
     if (place_of < 0).any():
         unknown = np.flatnonzero(place_of[codes] < 0)
         raise DataError(
-            f"place {str(texts[unknown[0]])!r} in {rows_listed(unknown + 1)} is not on the list of "
+            f"the place in {rows_listed(unknown + 1)} is not on the list of "
             f"{named(len(known), 'place')}"
         )
     return known, place_of[codes]

@@ -577,8 +577,8 @@ def _check_counts(found: TripleCounts) -> None:
         raise DataError("one recorded value only: a chain needs at least two in a row")
     if len(found.states) == 1:
         raise DataError(
-            f"every recorded value is {found.states[0]!r}: there is no dependence to learn; "
-            "check the state, or use Independent"
+            "every recorded value is the same: there is no dependence to learn; check the state, "
+            "or use Independent"
         )
     if not found.counts.any():
         raise DataError(

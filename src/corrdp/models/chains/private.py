@@ -94,7 +94,7 @@ def with_states(found: TripleCounts, states: Sequence[Any] | None) -> TripleCoun
     if len(set(listed)) < len(listed) or len(listed) < 2:
         raise DataError(f"states must list two or more distinct states, got {listed!r}")
     if absent := [state for state in found.states if state not in listed]:
-        raise DataError(f"the data hold {absent[0]!r}, which is not among states={listed!r}")
+        raise DataError(f"the data hold {len(absent)} states that are not in states={listed!r}")
     place = np.array([listed.index(state) for state in found.states])
     counts, later = np.zeros((2, len(listed), len(listed)), dtype=np.int64)
     counts[np.ix_(place, place)] = found.counts

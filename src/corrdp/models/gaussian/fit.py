@@ -148,11 +148,10 @@ class GaussianFit:
         if self.group is None or self.value is None or self.role is None:
             return
         found = long_table(table, self.group, self.value, self.role)
-        strange = [role for role in found.roles if role not in self.roles]
-        if strange:
+        if not set(found.roles) <= set(self.roles):
             raise DataError(
-                f"{table.path} has the role {strange[0]!r}, which the model does not know; its "
-                f"roles are {', '.join(self.roles)}"
+                f"{table.path} has a role that the model does not know; its roles are "
+                f"{', '.join(self.roles)}"
             )
 
     def family_values(self, table: Table, column: str | None) -> np.ndarray:
@@ -175,8 +174,8 @@ class GaussianFit:
             )
         if found.children.shape[1] > most:
             raise DataError(
-                f"a family of {table.path} has {found.children.shape[1]} children, the largest of "
-                f"the model has {most}; refit"
+                f"a family of {table.path} has more children than the largest of the model, "
+                f"which has {most}; refit"
             )
         by_name = {name: found.parents[:, k] for k, name in enumerate(found.names[:-1])}
         born = found.children[~np.isnan(found.children)]
@@ -433,8 +432,8 @@ def _deviation(column: np.ndarray, role: str) -> float:
     found = float(column.std(ddof=1))
     if not found > 1e-12 * np.abs(column).max():
         raise DataError(
-            f"{role!r} is {column[0]:g} in every block: a record that never varies has no secret; "
-            "leave it out"
+            f"{role!r} is the same in every block: a record that never varies has no secret; leave "
+            "it out"
         )
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_array, check_items
-from corrdp.errors import DataError
+from corrdp.errors import DataError, InputError
 from corrdp.tables.source import Table
 
 _MOST_ROLES = 1_000
@@ -41,7 +41,12 @@ def from_array(data: Any, columns: Sequence[str] | None) -> BlockTable:
     >>> from_array([[1, 2], [3, float("nan")]], None).roles
     ('0', '1')
     """
-    values = check_array("the data (a table, or rows of blocks)", data, error=DataError)
+    try:
+        values = check_array("data", data)
+    except InputError:  # it quotes them
+        raise DataError(
+            "data must be a table, or rows of blocks: numbers in rows of equal length"
+        ) from None
     if values.ndim != 2 or not values.size:
         raise DataError(f"data in memory must be rows of blocks, got shape {values.shape}")
     roles = (
@@ -100,11 +105,11 @@ def long_table(table: Table, group: str, value: str, role: str) -> BlockTable:
     cell = block * len(parts) + place[part]
     counts = np.bincount(cell, minlength=len(blocks) * len(parts))
     if (counts > 1).any():
-        k = int(np.argmax(counts > 1))
+        first, second = np.flatnonzero(cell == np.argmax(counts > 1))[:2] + 1
         raise DataError(
-            f"group {blocks[k // len(parts)]!r} has role {parts[order[k % len(parts)]]!r} "
-            f"{counts[k]} times; each role may come once in a group. Make the roles finer (such as "
-            "child1, child2), or give every repetition a group of its own"
+            f"rows {first} and {second} of {table.path} have the same group and role; each role "
+            "may come once in a group. Make the roles finer (such as child1, child2), or give "
+            "every repetition a group of its own"
         )
     values = np.full(len(counts), np.nan)
     values[cell] = numbers
@@ -129,11 +134,9 @@ def _numbers(column: Any, text: str) -> np.ndarray:
 
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        known = [v for v in column.slice(0, 1000).to_pylist() if v is not None]
-        shown = f", such as {known[0]!r}" if known else ""
         raise DataError(
-            f"{text!r} holds {kind} values{shown}, not numbers; name a numeric column, or list the "
-            "texts that mean missing"
+            f"{text!r} holds {kind} values, not numbers; name a numeric column, or list the texts "
+            "that mean missing"
         )
     return column.cast(pa.float64()).to_numpy(zero_copy_only=False).astype(float)
 

@@ -207,10 +207,9 @@ class MarkovField(Model):
         rows = table.collect(table.pick(node=self.fitted.id))["node"].to_pylist()
         names = [x if isinstance(x, int | float | str) else str(x) for x in rows]
         known = set(self.labels)
-        strange = next((name for name in names if name not in known), None)
-        if strange is not None:
+        if strange := sum(name not in known for name in names):
             raise DataError(
-                f"id {strange!r} of {table.path} is no node of the model; fit it on this network"
+                f"{strange:,} ids of {table.path} are no nodes of the model; fit it on this network"
             )
         if len(set(names)) < len(names):
             raise DataError(f"{table.path} has a node in two rows; each has one")

@@ -249,10 +249,9 @@ def _two_states(data: Any) -> tuple[tuple[Any, Any], np.ndarray]:
         )
     values = sorted({x.item() if isinstance(x, np.generic) else x for x in np.unique(rows)})
     if len(values) != 2:
-        shown = ", ".join(repr(x) for x in values[:5])
         raise DataError(
-            f"an Ising model has two states and the data have {len(values)} ({shown}); "
-            "give an expression with two values"
+            f"an Ising model has two states and the data have {len(values):,}; give an expression "
+            "with two values"
         )
     return (values[0], values[1]), (rows == values[1]).astype(float)
 
@@ -348,12 +347,16 @@ def _read_tables(
         if name is None:
             raise DataError(f"row {k + 1} of {table.path} has no id in {id!r}")
         if number.setdefault(name, k) != k:
-            raise DataError(f"id {name!r} stands in two rows of {table.path}; each node has one")
-    missing = [name for name, value in zip(names, states, strict=True) if value is None]
+            raise DataError(
+                f"rows {number[name] + 1} and {k + 1} of {table.path} have the same id; each node "
+                "has one row"
+            )
+    missing = [k for k, value in enumerate(states) if value is None]
     if missing:
         raise DataError(
-            f"node {missing[0]!r} has no state ({len(missing):,} missing in all); the model needs "
-            "every node: fill the states in, or leave those nodes and their edges out"
+            f"row {missing[0] + 1} of {table.path} has no state ({len(missing):,} missing in all); "
+            "the model needs every node: fill the states in, or leave those nodes and their edges "
+            "out"
         )
     origin = {"state": state, "id": id, "missing_text": table.missing, "layout": table.layout}
     if is_table(edges):
@@ -376,16 +379,18 @@ def _read_tables(
         source = "edges"
     numbers = []
     for names_of in ends:
-        strange = next((name for name in names_of if name not in number), None)
-        if strange is not None or None in names_of:
+        strange = next((k for k, name in enumerate(names_of) if name not in number), None)
+        if strange is not None:
             raise DataError(
-                f"{source} names node {strange!r}, which is no id of {table.path}; every end of "
-                "an edge needs a row"
+                f"row {strange + 1} of {source} names a node that is no id of {table.path}; every "
+                "end of an edge needs a row there"
             )
         numbers.append([number[name] for name in names_of])
-    loops = [a for a, b in zip(*ends, strict=True) if a == b]
+    loops = [k for k, (a, b) in enumerate(zip(*ends, strict=True)) if a == b]
     if loops:
-        raise DataError(f"{source} links node {loops[0]!r} to itself; leave self-loops out")
+        raise DataError(
+            f"row {loops[0] + 1} of {source} links a node to itself; leave self-loops out"
+        )
     labels = tuple(name if isinstance(name, int | float | str) else str(name) for name in names)
     return states, np.array(numbers, dtype=np.int64).T.reshape(-1, 2), labels, origin
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.errors import DataError
+from corrdp.errors import DataError, ModelError
 from corrdp.models.pedigrees.fit import PedigreeFit
 from corrdp.models.pedigrees.mendel import GENOTYPES, HardyWeinberg
 from corrdp.models.pedigrees.pedigree import Pedigree
@@ -162,21 +162,19 @@ class Linkage:
             unobserved people.
         """
         copies = self._copies(snp)
-        allele, other = self.alleles[snp]
         error, genotyped = None, int((copies[self.founders] >= 0).sum())
         if frequency is None:
             frequency, genotyped = self.frequency(snp)
             if not 0.0 < frequency < 1.0:
-                only = allele if frequency == 1.0 else other
                 raise DataError(
-                    f"every founder has only allele {only} at {snp}, so the estimate makes every "
+                    f"every founder has the same allele at {snp}, so the estimate makes every "
                     "genotype certain; give a public frequency, frequency=..., or leave the SNP out"
                 )
             error = math.sqrt(frequency * (1 - frequency) / (2 * genotyped))
         law = HardyWeinberg(frequency)
         fit = PedigreeFit(
             snp=snp,
-            allele=allele,
+            allele=self.alleles[snp][0],
             state=self.expression(snp),
             frequency=law.p,
             standard_error=error,
@@ -337,7 +335,13 @@ def read_linkage(
         layout=table.layout,
     )
     # the relations are the same at every SNP: a cycle or a person twice shows here
-    Pedigree(linkage._people, HardyWeinberg(0.5), linkage.unlisted)
+    try:
+        Pedigree(linkage._people, HardyWeinberg(0.5), linkage.unlisted)
+    except ModelError as error:  # it names the people: for a traceback alone
+        raise DataError(
+            f"the parents in {path} are no pedigree: somebody is their own parent or ancestor, or "
+            "has one person for father and mother"
+        ) from error
     return linkage
 
 
@@ -368,8 +372,8 @@ def _people(
             raise DataError(f"row {row + 1} of {path} has no {'pid' if pid is None else 'id'}")
         if (pid, who) in ids:
             raise DataError(
-                f"person {who} of pedigree {pid} has two rows in {path}, {ids[pid, who] + 1} and "
-                f"{row + 1}"
+                f"rows {ids[pid, who] + 1} and {row + 1} of {path} are the same person, by pid and "
+                "id; each has one row"
             )
         ids[pid, who] = row
         parents.append(
@@ -404,14 +408,12 @@ def _alleles(
     if not labels:
         raise _UnusableError("nobody has a genotype")
     if len(labels) > 2:
-        raise _UnusableError(
-            f"it has {len(labels)} alleles, {', '.join(labels)}, and two are usual"
-        )
+        raise _UnusableError(f"it has {len(labels)} alleles, and two are usual")
     if wanted is None:
         number = {label: int((of_founders == label).sum()) for label in labels}
         wanted = max(labels, key=lambda label: number[label])
     elif len(labels) == 2 and wanted not in labels:
-        raise DataError(f"counted names allele {wanted} of {snp}, whose alleles are {labels}")
+        raise DataError(f"counted names allele {wanted} of {snp}, which does not occur")
     others = [label for label in labels if label != wanted]
     return wanted, others[0] if others else None
 
