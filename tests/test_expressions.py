@@ -184,6 +184,61 @@ def test_the_folder_for_what_does_not_fit_is_private_and_goes(walk: Path) -> Non
     assert not Path(folder).exists()
 
 
+def settings(table: Table, *names: str) -> list[str]:
+    ask = "SELECT current_setting($1)"
+    return [table.backend.con.execute(ask, [name]).fetchall()[0][0] for name in names]
+
+
+def own_limit() -> str:
+    """The memory that DuckDB allows itself, as it writes it."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        return connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0]
+
+
+def test_memory_and_disk_are_limited(walk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
+    names = ("memory_limit", "max_temp_directory_size")
+    number, own_unit = own_limit().split()
+    (memory, unit), disk = (text.split() for text in settings(open_table(walk), *names))
+    assert unit == own_unit
+    assert float(memory) == pytest.approx(0.75 * float(number), abs=0.11)
+    assert disk[1].endswith("iB")
+    monkeypatch.setattr(duck, "MEMORY_SHARE", 0.01)
+    monkeypatch.setattr(duck, "DISK_SHARE", 0.0)
+    table = open_table(walk)
+    assert settings(table, *names)[0] != " ".join([memory, unit])
+    assert settings(table, *names)[1] == "0 bytes"
+    for name in names:
+        with pytest.raises(duckdb.Error, match="locked"):
+            table.backend.con.execute(f"SET {name} = '1 TB'")
+
+
+def test_a_file_that_needs_too_much_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = 1_000_000
+    order = np.random.default_rng(1).permutation(rows)
+    path = tmp_path / "big.parquet"
+    pq.write_table(pa.table({"t": order, "v": np.where(order % 3, "Zyx907", "b")}), path)
+    number, unit = own_limit().split()
+    mebibytes = float(number) * {"MiB": 1, "GiB": 2**10, "TiB": 2**20}[unit]
+    monkeypatch.setattr(duck, "MEMORY_SHARE", 0.8 * 30 / mebibytes)
+    monkeypatch.setattr(duck, "DISK_SHARE", 0.0)
+    done = CliRunner().invoke(app, ["fit", str(path), "--state", "v", "--order", "t"])
+    assert done.exit_code == 2, done.output
+    assert "of the memory" in done.output
+    assert "TMPDIR" in done.output
+    assert "Zyx907" not in done.output
+    assert done.output.count("\n") == 1
+
+
 def test_a_probe_is_limited(walk: Path) -> None:
     import duckdb
 

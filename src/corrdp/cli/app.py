@@ -61,6 +61,7 @@ _AS_OPTIONS = {
     " (model.with_length)": "",
     "inputs: give": "--inputs: give",
     "Say which with output=": "Say which with --columns",
+    "(engine='spark')": "(fit --engine spark)",
 }
 
 

@@ -37,6 +37,9 @@ from corrdp.tables.source import (
 SNIFFED_ROWS = 200_000  # rows from which column types are guessed, once per file
 MOST_FIELD = 2**24  # bytes of a field
 PROBE_SECONDS = 5.0  # for finding out what an expression is
+MEMORY_SHARE = 0.6  # of the machine's, or container's: what is read in the end needs room too
+DISK_SHARE = 0.5  # of what is free for temporary files, where what does not fit into memory goes
+_OWN_SHARE = 0.8  # of the memory that DuckDB takes by itself; only late versions know per cent
 _VIEW = "records"
 # a date that begins with the year, or has a number above 12 where only a day can be
 _ABOVE_12 = r"(1[3-9]|[23]\d)"
@@ -228,10 +231,16 @@ def _locked_backend(paths: list[str]) -> Any:
     folder = tempfile.mkdtemp(prefix="corrdp-")  # for what does not fit into memory; mode 0700
     weakref.finalize(backend, shutil.rmtree, folder, ignore_errors=True)
     allowed = ", ".join(_literal(path) for path in paths)
+    ((limit,),) = backend.con.execute("SELECT current_setting('memory_limit')").fetchall()
+    number, unit = limit.split()
+    memory = float(number) * MEMORY_SHARE / _OWN_SHARE
+    disk = DISK_SHARE * shutil.disk_usage(folder).free
     for setting in (
         f"allowed_paths = [{allowed}]::VARCHAR[]",
         "TimeZone = 'UTC'",  # an expression must not depend on the clock of the machine
+        f"memory_limit = '{memory:.3f} {unit}'",
         f"temp_directory = {_literal(folder)}",
+        f"max_temp_directory_size = '{disk:.0f} bytes'",
         "enable_progress_bar = false",  # it goes to stdout, where answers are
         "enable_external_access = false",
         "lock_configuration = true",
@@ -427,6 +436,13 @@ def _told(path: str | Path, error: Exception) -> str:
             f"{kind[1] if kind else 'value of its type'}, as those above are; if it is a missing "
             "value, name it in missing="
         )
+    if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in text:
+        return (
+            f"counting in {path} takes more than {MEMORY_SHARE:.0%} of the memory and "
+            f"{DISK_SHARE:.0%} of the free disk in {tempfile.gettempdir()}: free some, set TMPDIR "
+            "to a larger disk, leave out columns that are not needed, or count with Spark "
+            "(engine='spark')"
+        )
     if "Maximum line size" in text:
         return _too_long(path)
     if "not utf-8 encoded" in text:
@@ -449,8 +465,6 @@ def _told(path: str | Path, error: Exception) -> str:
         return f"cannot read {path}: {error.strerror or 'it is damaged'}"
     if isinstance(error, duckdb.InterruptException):
         return f"counting in {path} was interrupted"
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return f"{path} needs more memory than there is to count in it"
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__.removesuffix("Exception"))
     return f"cannot read {place}: it is damaged, or not what its name says ({name.lower()})"
 
