@@ -14,6 +14,7 @@ from corrdp.bounds.chains import transfer as module
 from corrdp.bounds.chains.sweep import Side, prepare
 from corrdp.bounds.chains.transfer import step_matrices, transfer
 from corrdp.bounds.contraction import contraction, contraction_limit
+from corrdp.bounds.dispatch import leakage
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.markov import MarkovChain
@@ -263,3 +264,22 @@ def test_chain_that_never_forgets():
 
 def test_one_possible_state_leaks_nothing():
     assert bound([[1, 0], [0, 1]], 3, 1.0, [1, 0]).value == 0.0
+
+
+def test_a_first_state_whose_probability_underflows_is_possible():
+    """State 40 has stationary probability 1e-400: 0 as a double, and yet the first record may be in
+    it. Knowing the second record, what follows from the first state alone is at stake."""
+    s, down = 41, 1e-10
+    kernel = np.zeros((s, s))
+    for x in range(s):
+        kernel[x, max(x - 1, 0)] += 1 - down
+        kernel[x, min(x + 1, s - 1)] += down
+    for flipped in (kernel, kernel[::-1, ::-1]):  # elimination starts at either end
+        chain = MarkovChain(flipped, 3)
+        assert np.isfinite(chain.stationary).all()
+        assert chain.stationary.min() == 0.0
+        assert chain.support.all()
+        assert chain.occurring.all()
+        with pytest.raises(NotApplicableError, match="too small"):
+            leakage(chain, 1.0, method="transfer")
+        assert leakage(chain, 1.0).per_record[0] >= 2.0  # the records beside it are as it is

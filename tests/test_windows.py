@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,6 +115,57 @@ def test_sample_follows_the_law():
         assert share == pytest.approx(SECOND[2 * x + y][1], abs=0.02)
     with pytest.raises(InputError, match="length"):
         cdp.WindowChain(SECOND, 2).sample(np.random.default_rng(0))
+
+
+def words(chain, n):
+    """Joint law of the first n records, written apart from the library."""
+    s, k = len(chain.states), chain.order
+    law = {}
+    for path in itertools.product(range(s), repeat=n):
+        p = chain.start[int(np.ravel_multi_index(path[:k], (s,) * k))]
+        for t in range(k, n):
+            p *= chain.transition[int(np.ravel_multi_index(path[t - k : t], (s,) * k)), path[t]]
+        if p > 0:
+            law[path] = float(p)
+    return law
+
+
+def test_windows_that_are_left_for_ever_count():
+    """Each series begins with a run of ones and has no two in a row ever after: a stationary chain
+    of order 2 would not know of the run, in which every record tells all the others."""
+    rng = np.random.default_rng(0)
+    series = []
+    for _ in range(30):
+        path = [1] * (2 + rng.geometric(0.1)) + [0]
+        while len(path) < 60:
+            path.append(0 if path[-1] == 1 else int(rng.random() < 0.1))
+        series.append(path)
+    fit = cdp.MarkovChain.fit(series, order=2)
+    assert fit.stationary[3] == 0 < fit.start[3]
+    assert fit.occurring.all()
+    joint = words(fit, 7)
+    for eps in (0.1, 1.0, 3.0):
+        truth = response_leakage(joint, [binary_response(eps)] * 7)
+        leak = cdp.leakage(replace(fit, length=7), eps)
+        for candidate in leak.candidates:
+            assert candidate.value is None or candidate.value >= truth
+    with pytest.raises(NotApplicableError, match="for ever"):  # it grows with the length
+        cdp.leakage(replace(fit, length=None), 1.0, method="blocks")
+    assert any("recorded windows are left for ever" in text for text in fit.assumptions)
+    assert fit.sample(np.random.default_rng(1), 40).shape == (40,)
+    given = cdp.WindowChain(fit.transition, 2, 7)  # a law of one's own is taken at its word
+    assert "window (1, 1) then never occurs" in given.assumptions[0]
+
+
+@settings(max_examples=10)
+@given(window_chains(zeros=True), st.floats(0.05, 2), st.lists(st.floats(0.1, 1), min_size=4))
+def test_blocks_hold_for_every_start(chain, eps, start):
+    """Windows that are left for ever included: as a fitted chain takes them."""
+    every = replace(chain, length=5)
+    vars(every)["occurring"] = every.transition.any(axis=1)
+    vars(every)["start"] = np.array(start[:4]) / sum(start[:4])
+    truth = response_leakage(words(every, 5), [binary_response(eps)] * 5)
+    assert blocks(every, Pure(eps)).value >= truth - 1e-9
 
 
 def test_files(tmp_path):

@@ -52,7 +52,7 @@ def table_of(chain: MarkovChain) -> JointTable:
     law: dict[tuple, float] = {}
     for path in itertools.product(np.flatnonzero(chain.occurring), repeat=n):
         p = chain.start[path[0]]
-        possible = bool(p > 0)
+        possible = bool(chain.first[path[0]])
         for t, (x, y) in enumerate(itertools.pairwise(path)):
             p = p * kernels[t, x, y]
             possible &= bool(kernels[t, x, y] > 0)
@@ -78,16 +78,16 @@ def window_table(chain: WindowChain) -> JointTable:
         raise NotApplicableError(
             f"enumeration takes s^n outcomes, at most {_OUTCOMES}; use contraction or blocks"
         )
-    unused = chain.stationary[chain.transition.any(axis=1)] == 0.0
-    if chain.fitted is not None and unused.any():
+    if chain.left_for_ever:
         raise NotApplicableError(
-            "some windows are left for ever, and a stationary chain never has them; use contraction"
+            "some recorded windows are left for ever, and how the chain starts is not known; use "
+            "blocks"
         )
     law: dict[tuple, float] = {}
     for path in itertools.product(range(s), repeat=n):
         window = int(np.ravel_multi_index(path[:k], (s,) * k))
         p = chain.stationary[window]
-        possible = bool(p > 0)
+        possible = bool(chain.recurrent[window])
         for y in path[k:]:
             p = p * chain.transition[window, y]
             possible &= bool(chain.transition[window, y] > 0)

@@ -159,7 +159,7 @@ def _neighbour_spread(chain: MarkovChain, query: Query) -> float:
     read = None if n is None else chain.reads(query)
     kernels = chain.transition[None] if chain.homogeneous else chain.transition
     follow = [(kernel > 0).astype(float) for kernel in kernels]  # floats: products count paths
-    possible = chain.start > 0
+    possible = chain.first
     both = np.logical_and.outer(possible, possible)
     widest, t = 0, 0
     first: dict[bytes, int] = {}

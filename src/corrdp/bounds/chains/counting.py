@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from corrdp.bounds.base import ROUNDING, Bound
-from corrdp.bounds.chains.sweep import Side, prepare
+from corrdp.bounds.chains.sweep import Side, first_weights, prepare
 from corrdp.bounds.chains.transfer import PAIRWISE_STATES
 from corrdp.bounds.exact import REFERENCE
 from corrdp.errors import NotApplicableError
@@ -153,9 +153,7 @@ def exact_sum(chain: MarkovChain, scores: np.ndarray, epsilon: float, sensitivit
     n = chain.length
     alive = np.flatnonzero(chain.occurring)
     kernel = np.ascontiguousarray(chain.transition[..., alive, :][..., alive])
-    if not chain.homogeneous or not (
-        (chain.start[alive] > 0).all() and (kernel > 0).any(axis=0).all()
-    ):
+    if not chain.homogeneous or not (chain.first[alive].all() and (kernel > 0).any(axis=0).all()):
         raise NotApplicableError(
             "exact on long chains needs one kernel and every state possible at every time; "
             "use transfer"
@@ -164,7 +162,7 @@ def exact_sum(chain: MarkovChain, scores: np.ndarray, epsilon: float, sensitivit
     rate = epsilon * step / sensitivity
     reach, hidden = _reach(kernel, n)
     gaps = np.abs(units[:, None] - units[None, :]) * rate
-    ends = (np.ones(len(alive)), np.ascontiguousarray(chain.start[alive]))
+    ends = (np.ones(len(alive)), first_weights(chain, alive))
     right = _part(kernel, ends[0], units, gaps, reach, hidden, n)
     left = _part(np.ascontiguousarray(kernel.T), ends[1], units, gaps, reach, hidden, n)
     return _best_first(chain, alive, units, gaps, rate, left, right, n)

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from corrdp._checks import check_items, check_kind
+from corrdp.bounds.chains.sweep import first_weights
 from corrdp.encoding import SCHEMA, check_header, decode_number, encode, runs, unruns
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import FiniteMechanism
@@ -143,7 +144,8 @@ def output_leakage(
     reports = _numbers(chain, z)
     with np.errstate(divide="ignore"):
         # a last column for records without a report, which say nothing
-        start, law = np.log(chain.start), np.log(np.column_stack([channel, np.ones(s)]))
+        start = np.log(first_weights(chain, np.arange(s)))
+        law = np.log(np.column_stack([channel, np.ones(s)]))
         kernels = np.log(chain.transition[None] if chain.homogeneous else chain.transition)
     per_record = np.empty(len(reports))
     pairs = np.empty((len(reports), 2), dtype=np.int64)

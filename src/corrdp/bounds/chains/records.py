@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from corrdp.bounds.base import ROUNDING, Bound
-from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, prepare, sweep
+from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, first_weights, prepare, sweep
 from corrdp.bounds.contraction import mirrored, side_costs, skip_diameters
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.markov import MarkovChain
@@ -100,7 +100,7 @@ def by_record(
     sides = []
     for kernels, eps, end, spread, seen in (
         (raw, steps, np.ones(s), diameters, possible),
-        (back, steps[::-1], chain.start[alive], mirrored(diameters), possible[::-1]),
+        (back, steps[::-1], first_weights(chain, alive), mirrored(diameters), possible[::-1]),
     ):
         peak = eps.max(axis=(1, 2))
         far = np.minimum(peak + side_costs(peak, spread), np.cumsum(peak[::-1])[::-1])

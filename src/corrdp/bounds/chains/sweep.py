@@ -21,7 +21,9 @@ import numpy as np
 from numba import njit
 
 from corrdp.bounds.mixtures import lambda_both, lambda_pairs, ratio_order, star
+from corrdp.errors import NotApplicableError
 from corrdp.models.birkhoff import multiply, row_log_ratio_spread
+from corrdp.models.chains.markov import MarkovChain
 
 # Below this a supported weight, or its product with a kernel's entry, counts as lost to underflow:
 # the sweep ends there.
@@ -306,6 +308,15 @@ def _refer(spreading: np.ndarray, reference: np.ndarray, alive: np.ndarray) -> f
             return np.inf
         worst = max(worst, math.log(high / low))
     return worst
+
+
+def first_weights(chain: MarkovChain, alive: np.ndarray) -> np.ndarray:
+    """The law of the first record, for the left side; refused where it has lost its digits."""
+    if (chain.start[chain.first] < np.finfo(float).tiny).any():
+        raise NotApplicableError(
+            "a possible first state has a probability too small to write down; use contraction"
+        )
+    return np.ascontiguousarray(chain.start[alive])
 
 
 @dataclass(frozen=True, eq=False)

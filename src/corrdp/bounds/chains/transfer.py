@@ -17,7 +17,7 @@ import numpy as np
 
 from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.chains.records import by_record
-from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, prepare
+from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, first_weights, prepare
 from corrdp.bounds.contraction import limit_with_skipping, skip_diameters
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.markov import MarkovChain
@@ -130,7 +130,7 @@ def _one_profile_serves(chain: MarkovChain, steps: np.ndarray) -> bool:
 def _possible_always(chain: MarkovChain) -> bool:
     """Whether every state that occurs can occur at every time."""
     kernel = chain.transition[np.ix_(chain.occurring, chain.occurring)]
-    return bool((chain.start[chain.occurring] > 0).all() and (kernel > 0).any(axis=0).all())
+    return bool(chain.first[chain.occurring].all() and (kernel > 0).any(axis=0).all())
 
 
 def _limits(s: int) -> tuple[bool, int]:
@@ -157,7 +157,7 @@ def two_sides(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> tuple
         raise NotApplicableError(
             "the chain never forgets, so the bound grows with its length; give it a length"
         )
-    right, left = np.ones(len(alive)), np.ascontiguousarray(chain.start[alive])
+    right, left = np.ones(len(alive)), first_weights(chain, alive)
     return (
         Side(prepare(kernels, longest), steps, right, np.array([far])),
         Side(prepare(back, longest), steps, left, np.array([far])),

@@ -144,6 +144,8 @@ def window_contraction(chain: WindowChain, guarantee: Pure) -> Bound:
     >>> bound < blocks(chain, Pure(.1)).value
     True
     """
+    if chain.left_for_ever:  # its left sides cannot be continued backwards, as jumps there need
+        raise NotApplicableError("some recorded windows are left for ever; use blocks")
     used = np.flatnonzero(chain.occurring)
     size, k, eps = len(used), chain.order, guarantee.largest
     if size > _WINDOW_LIMIT:

@@ -151,7 +151,8 @@ def _pooled(
         except ModelError as error:
             why = f"it has no single long-run law: {error}"
             return Alternative(name, (), test=test, reason=why)
-        if own[~model.occurring].any():
+        kept = model.recurrent if isinstance(model, WindowChain) else model.occurring
+        if own[~kept].any():
             why = "it leaves some recorded states for ever, and its bounds are for the long run"
             return Alternative(name, (), test=test, reason=why)
         models.append(model)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from corrdp.models.chains.ratio_tests import RatioTest
 
 _ROW_TOLERANCE = 1e-9
+_LARGE = 1e100  # weights are scaled down beyond
 
 
 def check_law(name: str, values: np.ndarray) -> None:
@@ -122,25 +123,31 @@ class MarkovChain(Chain):
         return np.broadcast_to(self.transition, (self.length - 1, s, s))
 
     @cached_property
-    def stationary(self) -> np.ndarray:
-        """The stationary law; an error when it is not unique. O(s^3).
-
-        Grassmann-Taksar-Heyman elimination on the recurrent states: no subtraction, so small
-        probabilities keep all their digits.
-        """
+    def recurrent(self) -> np.ndarray:
+        """Which states return for ever, as a mask, from the zeros alone; one class or an error."""
         if not self.homogeneous:
             raise ModelError("kernels that change with time have no stationary law")
-        kernel = self.transition
-        s = len(kernel)
-        reach = np.linalg.matrix_power((np.eye(s) + (kernel > 0)) > 0, max(s - 1, 1)) > 0
-        recurrent = np.array([all(reach[y, x] for y in np.flatnonzero(reach[x])) for x in range(s)])
-        closed = np.flatnonzero(recurrent)
+        s = len(self.transition)
+        reach = np.linalg.matrix_power((np.eye(s) + (self.transition > 0)) > 0, max(s - 1, 1)) > 0
+        returns = np.array([all(reach[y, x] for y in np.flatnonzero(reach[x])) for x in range(s)])
+        closed = np.flatnonzero(returns)
         if not reach[closed[0], closed].all():
             raise ModelError(
                 "the chain has more than one closed class, so its stationary law is not unique: "
                 "give initial="
             )
-        work = kernel[np.ix_(closed, closed)].copy()
+        return returns
+
+    @cached_property
+    def stationary(self) -> np.ndarray:
+        """The stationary law; an error when it is not unique. O(s^3).
+
+        Grassmann-Taksar-Heyman elimination on the recurrent states: no subtraction, so small
+        probabilities keep all their digits. Below 1e-308 they are 0: ask :attr:`recurrent` what is
+        possible.
+        """
+        closed = np.flatnonzero(self.recurrent)
+        work = self.transition[np.ix_(closed, closed)].copy()
         m = len(closed)
         for k in range(m - 1, 0, -1):
             work[:k, k] /= work[k, :k].sum()
@@ -149,7 +156,9 @@ class MarkovChain(Chain):
         weights[0] = 1.0
         for k in range(1, m):
             weights[k] = weights[:k] @ work[:k, k]
-        law = np.zeros(s)
+            if weights[k] > _LARGE:
+                weights /= weights[k]
+        law = np.zeros(len(self.states))
         law[closed] = weights / weights.sum()
         law.setflags(write=False)
         return law
@@ -159,12 +168,17 @@ class MarkovChain(Chain):
         """The law of the first record: ``initial``, or the stationary law."""
         return self.stationary if self.initial is None else self.initial
 
+    @property
+    def first(self) -> np.ndarray:
+        """Which states the first record may have, as a mask, from the zeros alone."""
+        return self.recurrent if self.initial is None else self.initial > 0
+
     @cached_property
     def occurring(self) -> np.ndarray:
         """Which states can occur at all, as a mask (for a homogeneous chain: at any time)."""
         if not self.homogeneous:
             return np.asarray(self.support.any(axis=0))
-        seen = self.start > 0
+        seen = self.first
         for _ in range(len(seen)):
             seen = seen | (self.transition[seen] > 0).any(axis=0)
         return seen
@@ -183,7 +197,7 @@ class MarkovChain(Chain):
         """
         kernels = self.kernels > 0
         seen = np.empty((len(kernels) + 1, len(self.states)), dtype=bool)
-        seen[0] = self.start > 0
+        seen[0] = self.first
         for t, kernel in enumerate(kernels):
             seen[t + 1] = kernel[seen[t]].any(axis=0)
         return seen

@@ -27,7 +27,8 @@ MOST_WINDOWS = 4096
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WindowChain(Chain):
-    """A stationary Markov chain of order k over finitely many states.
+    """A Markov chain of order k over finitely many states, stationary unless it was fitted to data
+    that leave windows for ever.
 
     Parameters
     ----------
@@ -84,9 +85,8 @@ class WindowChain(Chain):
     def _check_reachable(self, used: np.ndarray) -> None:
         reached = self.window_kernel[used].any(axis=0)
         if (reached & ~used).any():
-            window = self.windows[int(np.flatnonzero(reached & ~used)[0])]
-            named = tuple(self.states[x] for x in window)
-            raise ModelError(f"window {named!r} can occur but its row of transition is zero")
+            named = self._named(reached & ~used, most=1)
+            raise ModelError(f"{named} can occur but its row of transition is zero")
 
     @cached_property
     def windows(self) -> np.ndarray:
@@ -105,18 +105,45 @@ class WindowChain(Chain):
         return kernel
 
     @cached_property
+    def _by_used(self) -> tuple[np.ndarray, MarkovChain]:
+        """The windows that have a row, and the first-order chain of them."""
+        used = np.flatnonzero(self.transition.any(axis=1))
+        return used, MarkovChain(self.window_kernel[np.ix_(used, used)])
+
+    @cached_property
+    def recurrent(self) -> np.ndarray:
+        """Which windows return for ever, as a mask, from the zeros alone."""
+        used, inner = self._by_used
+        mask = np.zeros(len(self.transition), dtype=bool)
+        mask[used] = inner.recurrent
+        return mask
+
+    @cached_property
     def occurring(self) -> np.ndarray:
-        """Which windows occur in the long run, as a mask."""
-        return self.stationary > 0
+        """Which windows can occur, as a mask: of a fitted chain all that were recorded."""
+        return self.recurrent if self.fitted is None else self.transition.any(axis=1)
+
+    @property
+    def left_for_ever(self) -> bool:
+        """Whether windows occur that do not return, so that the start is not stationary."""
+        return bool((self.occurring & ~self.recurrent).any())
 
     @cached_property
     def stationary(self) -> np.ndarray:
         """The stationary law of a window; an error when it is not unique."""
-        used = np.flatnonzero(self.transition.any(axis=1))
-        inner = MarkovChain(self.window_kernel[np.ix_(used, used)])
+        used, inner = self._by_used
         law = np.zeros(len(self.transition))
         law[used] = inner.stationary
         return law
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """The law of the first window: stationary, or, where recorded windows are left for ever,
+        the share of visits to each."""
+        if self.fitted is None or not self.left_for_ever:
+            return self.stationary
+        visits = self.fitted.window_counts(self.order).sum(axis=1).astype(float)
+        return np.asarray(visits / visits.sum())
 
     @property
     def record_laws(self) -> np.ndarray:
@@ -130,13 +157,13 @@ class WindowChain(Chain):
         return MarkovChain(self.window_kernel[np.ix_(used, used)], states=names)
 
     def sample(self, rng: np.random.Generator, length: int | None = None) -> np.ndarray:
-        """One sequence of state labels, from a stationary window on. O(length)."""
+        """One sequence of state labels. O(length)."""
         n = check_length(length) or self.length
         if n is None:
             raise InputError("give length= : the chain has none")
         size, s = self.transition.shape
         cumulative = self.transition.cumsum(axis=1)
-        window = int(rng.choice(size, p=self.stationary))
+        window = int(rng.choice(size, p=self.start))
         path = list(self.windows[window])
         for u in rng.random(max(n - self.order, 0)):
             y = min(int(cumulative[window].searchsorted(u, side="right")), s - 1)
@@ -146,12 +173,24 @@ class WindowChain(Chain):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
+        law = f"Markov chain of order {self.order} with these probabilities"
+        if self.left_for_ever:
+            law += ", whatever it starts from: some recorded windows are left for ever"
+        elif never := self._named(self.transition.any(axis=1) & ~self.recurrent):
+            law = f"stationary {law}; {never} then never occurs"
+        else:
+            law = f"stationary {law}"
         said = [
-            f"the records form a stationary Markov chain of order {self.order} with these "
-            "probabilities",
+            f"the records form a {law}",
             "a record is one time step: a person's whole series is not one record",
         ]
         return (*said, *self.fit_assumptions)
+
+    def _named(self, mask: np.ndarray, most: int = 3) -> str:
+        """Windows by their states; empty if there are none."""
+        found = [tuple(self.states[x] for x in self.windows[w]) for w in np.flatnonzero(mask)]
+        more = f" and {len(found) - most} more" if len(found) > most else ""
+        return f"window {', '.join(map(repr, found[:most]))}{more}" if found else ""
 
     def describe(self) -> str:
         n = "any length" if self.length is None else f"{self.length} records"
