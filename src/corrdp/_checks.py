@@ -97,17 +97,21 @@ def check_whole(
     raise error(f"{name} must be a whole number {limits}, got {shown(value)}")
 
 
-def check_items(name: str, value: Any, *, error: type[InputError] = InputError) -> tuple[Any, ...]:
-    """The entries of a sequence; text is no sequence of letters here.
+def check_items(
+    name: str, value: Any, *, letters: bool = False, error: type[InputError] = InputError
+) -> tuple[Any, ...]:
+    """The entries of a sequence; a text is one of letters only where ``letters`` says so.
 
     Examples
     --------
-    >>> check_items("states", "ab")
+    >>> check_items("states", "ab", letters=True)
+    ('a', 'b')
+    >>> check_items("columns", "ab")
     Traceback (most recent call last):
     ...
-    corrdp.errors.InputError: states must be a list, got 'ab'
+    corrdp.errors.InputError: columns must be a list, got 'ab'
     """
-    if not isinstance(value, _TEXT):
+    if not isinstance(value, _TEXT) or (letters and isinstance(value, str)):
         try:
             return tuple(value)
         except TypeError:

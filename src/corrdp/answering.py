@@ -44,15 +44,8 @@ def exact_answer(model: Model, query: Query, data: Any, state: str | None = None
     """
     data = opened(model, data)
     if isinstance(data, Table):
-        return _answer_table(model, query, rows_of_the_model(model, data), state)
+        return _answer_table(model, query, data, state)
     return _answer_sequences(model, query, data)
-
-
-def rows_of_the_model(model: Model, table: Table) -> Table:
-    """The rows that are records: those that a fit left out are left out of a release."""
-    reading = getattr(model.fitted, "reading", None)
-    where = getattr(reading, "where", None)
-    return table if where is None else table.keep(where)
 
 
 def opened(model: Model, data: Any) -> Table | list[list[Any]]:

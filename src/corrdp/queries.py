@@ -390,8 +390,7 @@ class Histogram(Query):
 
     def __post_init__(self) -> None:
         _check_missing(self.missing)
-        given = list(self.categories) if isinstance(self.categories, str) else self.categories
-        categories = check_items("categories", given, error=QueryError)
+        categories = check_items("categories", self.categories, letters=True, error=QueryError)
         distinct = count_distinct("categories", categories, error=QueryError)
         if len(categories) < 2 or distinct < len(categories):
             raise QueryError(f"need two or more distinct categories, got {list(categories)!r}")

@@ -134,11 +134,17 @@ def missing_text(model: Model) -> tuple[str, ...]:
 def open_for(
     model: Model, data: Any, missing: Iterable[str] | None = None, layout: Layout = USUAL
 ) -> Table:
-    """The table that data are, read as the model's own data were where nothing else is said."""
+    """The table that data are, read as the model's own data were where nothing else is said.
+
+    Rows that the fit left out are no records of the model: they are left out here as well.
+    """
     text = isinstance(data, str | os.PathLike) and not is_parquet(os.fspath(data))
     if layout == USUAL and text:
         layout = getattr(model.fitted, "layout", USUAL)
-    return open_table(data, missing_text(model) if missing is None else missing, layout=layout)
+    texts = missing_text(model) if missing is None else missing
+    table = open_table(data, texts, layout=layout)
+    where = getattr(getattr(model.fitted, "reading", None), "where", None)
+    return table if where is None else table.keep(where)
 
 
 def what_is_read(model: Model, query: Query, data: Any, state: str | None) -> str:

@@ -22,7 +22,6 @@ from corrdp.queries import Series, is_missing
 from corrdp.reading import expressions, listed, open_for, what_is_read
 from corrdp.releasing import check_promise
 from corrdp.results.series import Sanitized, SeriesCalibration
-from corrdp.tables.counting import check_kept
 from corrdp.tables.source import Table, is_table
 from corrdp.timetable import check_timetable
 
@@ -286,7 +285,6 @@ def prepare_series(
 def _values(calibration: SeriesCalibration, data: Any, state: str | None) -> list[Any]:
     if isinstance(data, Table):
         (expression,) = expressions(calibration.model, calibration.query, state)
-        check_kept(data, getattr(calibration.model.fitted, "reading", None))
         return data.collect(data.pick(state=expression))["state"].to_pylist()
     if isinstance(data, np.ndarray) and data.ndim:
         return data.tolist()

@@ -100,7 +100,7 @@ def fingerprint(samples: Samples) -> int:
 
 
 def _inputs(given: Any) -> tuple[Any, ...]:
-    inputs = tuple(given if isinstance(given, str) else check_items("inputs", given))
+    inputs = check_items("inputs", given, letters=True)
     if len(inputs) < 2:
         raise InputError(f"an audit compares two inputs or more, got {len(inputs)}")
     seen: list[Any] = []

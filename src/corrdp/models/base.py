@@ -149,12 +149,7 @@ def check_states(states: Any, s: int) -> tuple[Any, ...]:
     """Distinct labels of s states; 0..s-1 when left out."""
     if states is None:
         return tuple(range(s))
-    # a text is a list of letters here
-    named = (
-        tuple(states)
-        if isinstance(states, str)
-        else check_items("states", states, error=ModelError)
-    )
+    named = check_items("states", states, letters=True, error=ModelError)
     distinct = count_distinct("states", named, error=ModelError)
     if len(named) != s or distinct != s:
         raise ModelError(f"need {s} distinct states, got {named!r}")

@@ -44,8 +44,7 @@ class Groups(Model):
         if self.labels is None:
             object.__setattr__(self, "m", check_whole("m", self.m, most=LONGEST, error=ModelError))
             return
-        given = list(self.labels) if isinstance(self.labels, str) else self.labels
-        labels = check_items("labels", given, error=ModelError)
+        labels = check_items("labels", self.labels, letters=True, error=ModelError)
         for label in labels:
             check_kind("a label", label, Hashable, "a number or text", error=ModelError)
         if not labels:

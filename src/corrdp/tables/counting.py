@@ -430,24 +430,6 @@ def histogram(table: Table, expression: str) -> Tally[dict[Any, int]]:
     return Tally(cells, missing + sum(cells.values()), missing)
 
 
-def check_kept(table: Table, reading: Reading | None) -> None:
-    """Refuse a table that holds rows which the reading of a fit leaves out: no law speaks of them.
-
-    Parameters
-    ----------
-    table : Table
-    reading : Reading or None
-    """
-    if reading is None or reading.where is None:
-        return
-    found = count_where(table, reading.where)
-    if out := found.rows - found.value:
-        raise DataError(
-            f"in {out:,} of {found.rows:,} rows of {table.path} `{reading.where}` does not hold; "
-            "the model was fitted without such rows: leave them out of this file too"
-        )
-
-
 def _tally(table: Table, picked: Any, value: Any, answer: Any) -> Tally[int]:
     asked = picked.aggregate(answer=answer, rows=picked.count(), recorded=value.count())
     (found,) = table.collect(asked).to_pylist()

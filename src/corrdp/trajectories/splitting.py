@@ -140,10 +140,7 @@ def _labelled(
     if places is None:
         said.append(PLACES_FROM_DATA)
         return found.tolist(), codes
-    known = [
-        str(place)
-        for place in check_items("places", list(places) if isinstance(places, str) else places)
-    ]
+    known = [str(place) for place in check_items("places", places, letters=True)]
     if not known or len(set(known)) < len(known):
         raise InputError("places must be a list of distinct labels")
     number = {place: k for k, place in enumerate(known)}
