@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from corrdp import Count, MarkovChain, Series, calibrate, load_model
+from corrdp.cli.app import app
 from corrdp.errors import ModelError, RefusedError
 from corrdp.models.chains.coupling import Coupling, observe_coupling
 from corrdp.tables.grouping import pair_counter
@@ -43,6 +45,7 @@ def paired(x: np.ndarray, y: np.ndarray) -> Coupling:
     return observe_coupling(count)
 
 
+AS_FITTED: dict[str, Any] = {"confidence": None, "robust": False}
 STICKY = [[0.97, 0.03], [0.05, 0.95]]
 THREE = [[0.9, 0.08, 0.02], [0.05, 0.9, 0.05], [0.02, 0.08, 0.9]]
 MANY = 0.9 * np.eye(12) + 0.1 / 12
@@ -126,6 +129,40 @@ def test_a_release_from_groups_that_hang_together_is_refused(tmp_path):
         MarkovChain.fit(path, **options, independent_groups="")
 
 
+def test_a_frame_is_tested_as_a_file(tmp_path):
+    path = rain(tmp_path, np.random.default_rng(14))
+    options: dict[str, Any] = {"state": "wet = 1", "order_by": "t", "group": "origin"}
+    table = open_table(path)
+    frame = table.collect(table.records)
+    chain = MarkovChain.fit(frame, **options)
+    assert chain.fitted.coupling == MarkovChain.fit(path, **options).fitted.coupling
+    with pytest.raises(RefusedError, match="hang together"):
+        calibrate(chain, target=1.0, query=Count(True)).release(frame)
+
+
+def test_what_cannot_be_tested_is_said(tmp_path):
+    """Equal numbers of rows are no equal times: copies of one sequence pass, with a word."""
+    walk = walks(np.random.default_rng(16), STICKY, 1, 300)[0]
+    path = write_csv(tmp_path / "two.csv", ["who", "s"], [(w, x) for w in "ab" for x in walk])
+    untimed = MarkovChain.fit(path, state="s", group="who")
+    private = MarkovChain.fit([walk, walk], private_epsilon=1.0, states=[0, 1])
+    for chain, why in (
+        (MarkovChain.fit([walk, walk]), "without times"),
+        (MarkovChain.fit(np.array([walk, walk])), "without times"),
+        (untimed, "without times"),
+        (private, "a private fit does not look"),
+    ):
+        assert chain.fitted.coupling is None
+        said = f"2 sequences are independent chains with one kernel, and this was not tested: {why}"
+        assert said in " ".join(chain.assumptions)
+        assert said in " ".join(
+            calibrate(chain, epsilon=1.0, query=Count(1), **AS_FITTED).assumptions
+        )
+    assert "independent chains" not in " ".join(MarkovChain.fit(walk).assumptions)
+    told = CliRunner().invoke(app, ["fit", str(path), "--state", "s", "--group", "who"])
+    assert "this was not tested" in " ".join(told.output.split())
+
+
 def test_independent_groups_pass(tmp_path):
     path = rain(tmp_path, np.random.default_rng(15), coupled=False)
     chain = MarkovChain.fit(path, state="wet = 1", order_by="t", group="origin")
@@ -161,4 +198,7 @@ def test_groups_without_common_times(tmp_path):
     path = write_csv(tmp_path / "t.csv", ["who", "t", "s"], rows)
     fit = MarkovChain.fit(path, state="s", order_by="t", group="who").fitted
     assert (fit.coupling.pairs, fit.coupling.seen) == (0, False)
-    assert fit.assumptions[0] == "the 3 sequences are independent chains with one kernel"
+    assert fit.assumptions[0] == (
+        "the 3 sequences are independent chains with one kernel, and no two of the 3 sequences "
+        "could be compared at the same times"
+    )

@@ -117,7 +117,7 @@ def _time_facts(fit: ChainFit) -> list[tuple[str, str]]:
 
 def _group_facts(fit: ChainFit) -> list[tuple[str, str]]:
     """Whether the sequences hang together, and why they are independent all the same."""
-    facts = [] if fit.coupling is None else [("together", fit.coupling.words)]
+    facts = [] if fit.sequences == 1 else [("together", fit.together)]
     if fit.independent_groups is not None:
         facts.append(("independent", fit.independent_groups))
     return facts

@@ -290,9 +290,19 @@ class ChainFit:
         said = f"the {self.sequences:,} sequences are independent chains with one kernel"
         if self.independent_groups is not None:
             said += f", by the word of who fitted them: {self.independent_groups!r}"
-        if self.coupling is not None and self.coupling.pairs:
-            said += f", {'although' if self.coupling.seen else 'and'} {self.coupling.words}"
-        return [said]
+        seen = self.coupling is not None and self.coupling.seen
+        return [f"{said}, {'although' if seen else 'and'} {self.together}"]
+
+    @property
+    def together(self) -> str:
+        """What is known of dependence between the sequences, in words."""
+        if self.coupling is not None:
+            return self.coupling.words
+        if self.private_epsilon is not None:
+            return "this was not tested: a private fit does not look"
+        if not self.order_by:
+            return "this was not tested: without times nobody knows which rows belong together"
+        return "this was not tested"
 
     @property
     def warnings(self) -> tuple[str, ...]:
