@@ -19,6 +19,7 @@ from corrdp.queries import Query, Sum
 
 if TYPE_CHECKING:
     from corrdp.models.chains.markov import MarkovChain
+    from corrdp.models.chains.switching import SwitchingChain
     from corrdp.models.chains.window import WindowChain
     from corrdp.models.gaussian.records import GaussianRecords
     from corrdp.models.networks.field import MarkovField
@@ -88,6 +89,12 @@ def _windows(model: WindowChain, scope: Scope) -> Bound:
 
     _no_region(scope, "contraction on windows")
     return window_contraction(model, scope.dp)
+
+
+def _switching(model: SwitchingChain, scope: Scope) -> Bound:
+    from corrdp.bounds.chains.switching import switching_contraction
+
+    return switching_contraction(model, scope.dp, scope.confidence)
 
 
 def _steps(model: MarkovChain, scope: Scope) -> np.ndarray:
@@ -311,6 +318,7 @@ APPLICABLE: dict[str, dict[str, Method]] = {
         "contraction": _windows,
         "exact": _written_out("window_table"),
     },
+    "switching": {"general": _general, "contraction": _switching},
     "tree": {
         "general": _general,
         "contraction": _tree_contraction,

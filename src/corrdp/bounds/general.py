@@ -11,6 +11,7 @@ from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.switching import SwitchingChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
@@ -88,7 +89,7 @@ def _blocks(model: Model) -> np.ndarray | None:
         return _table_blocks(model)
     if isinstance(model, MarkovChain):
         return _chain_blocks(model)
-    if isinstance(model, WindowChain):
+    if isinstance(model, WindowChain | SwitchingChain):
         if model.length is None:
             raise NotApplicableError("the general bound grows with the length; give the chain one")
         return np.zeros(model.length, dtype=np.int64)

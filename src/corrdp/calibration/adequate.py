@@ -29,7 +29,7 @@ _REGIONS = 10  # an alternative of more models than this is taken at its fitted 
 _SHARP = 16  # rows up to which every bound is tried on an alternative; beyond, the quick one
 _MOST_ROWS = 150  # rows up to which an alternative is priced at all: larger ones take minutes
 _SMALLEST = 1e-9  # a chain of which even this epsilon leaks 1 has no bound of any use
-_QUICK = {"markov": "contraction", "window": "blocks"}
+_QUICK = {"markov": "contraction", "switching": "contraction", "window": "blocks"}
 
 NOT_CONSIDERED = "richer models than the fitted one were not considered (robust=False)"
 PRIVATE = (

@@ -74,7 +74,7 @@ def calibrate(
     ``epsilon = max { e : leakage(m, e) <= target for the model m and its alternatives }``,
 
     rounded down. Alternatives are the richer models that the data of a fitted chain can fit: the
-    next order, a kernel for each half, a kernel for each sequence
+    next order, a kernel that changes from half to half, a kernel for each sequence
     (:mod:`corrdp.models.chains.alternatives`).
 
     Parameters

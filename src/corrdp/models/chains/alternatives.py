@@ -1,8 +1,9 @@
 """The richer models that stand beside a fitted chain: what if the chosen one is too simple?
 
-For a chain of order k: the chain of order k + 1, a kernel for each half of the data, and a kernel
-for each group. Each is fitted to the counts that the fit has kept. A row that was seen fewer than
-20 times says little by itself: it takes the row of the chosen chain (it is pooled).
+For a chain of order k: the chain of order k + 1, a kernel for each half of the data (a chain that
+goes over from the one to the other), and a kernel for each group. Each is fitted to the counts that
+the fit has kept. A row that was seen fewer than 20 times says little by itself: it takes the row of
+the chosen chain (it is pooled).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.diagnostics import GROUPS, HALVES, Diagnostics, diagnose, order_name
 from corrdp.models.chains.evidence import MOST_WINDOWS
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.switching import SwitchingChain
 from corrdp.models.chains.window import WindowChain
 
 if TYPE_CHECKING:
@@ -108,7 +110,8 @@ def _halves(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | No
     counts = fit.half_counts(order)
     if counts is None:
         return Alternative(name, (), reason="the fit kept no halves; fit again", tested=False)
-    return _pooled(name, chain, fit, counts, fit.window_counts(order), order, tests.test(HALVES))
+    pool, test = fit.window_counts(order), tests.test(HALVES)
+    return _pooled(name, chain, fit, counts, pool, order, test, switching=True)
 
 
 def _groups(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | None:
@@ -120,7 +123,8 @@ def _groups(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | No
         why = "the fit kept no counts by sequence; fit again"
         return Alternative(name, (), reason=why, tested=False)
     if counts.sum() < fit.window_counts(order).sum():
-        name += f" (the {len(counts)} largest of {fit.sequences:,})"
+        few, all_ = len(counts), fit.sequences
+        name += f" (the {few} largest of {all_:,}; the other {all_ - few:,} have no price)"
     return _pooled(name, chain, fit, counts, fit.window_counts(order), order, tests.test(GROUPS))
 
 
@@ -132,17 +136,23 @@ def _pooled(
     pool: np.ndarray,
     order: int,
     test: RatioTest | None,
+    *,
+    switching: bool = False,
 ) -> Alternative | None:
-    """The chains of some tables of counts, rare rows taken from the pool."""
+    """The chains of some tables of counts, rare rows taken from the pool.
+
+    Each stands for sequences of its own, or, ``switching``, the first goes over into the second.
+    """
     rare = counts.sum(axis=2) < MIN_SEEN
     # windows that never occur have no row of their own anywhere
     occurs = pool.any(axis=1)
     if rare.all():
         return None
-    models = []
+    models: list[Chain] = []
     for own, few in zip(counts, rare, strict=True):
-        if few.all():
-            continue  # the chosen chain itself
+        if few.all():  # the chosen chain itself
+            models += [chain] if switching else []
+            continue
         table = np.where(few[:, None], pool, own)
         kernel = _kernel(table, pool)
         fitted = _refit(fit, table, order, chance=bool(((table == 0) & (pool > 0)).any()))
@@ -156,6 +166,8 @@ def _pooled(
             why = "it leaves some recorded states for ever, and its bounds are for the long run"
             return Alternative(name, (), test=test, reason=why)
         models.append(model)
+    if switching:
+        models = [SwitchingChain(tuple(models), chain.length, chain.states, fitted=fit)]  # type: ignore[arg-type]
     here = np.broadcast_to(occurs, rare.shape)
     return Alternative(name, tuple(models), int((rare & here).sum()), int(here.sum()), test)
 

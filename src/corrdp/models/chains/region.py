@@ -140,20 +140,24 @@ def power_bounds(region: Region, longest: int) -> list[tuple[np.ndarray, np.ndar
     P leads from a state to the next, or from a window of states to the one that drops the oldest
     state and adds a new one. O(rows^2 s log s) a power.
     """
-    rows, s = region.lower.shape
-    bounds = []
-    low, high = np.eye(rows), np.eye(rows)
+    rows = len(region.lower)
+    bounds = [(np.eye(rows), np.eye(rows))]
     for _ in range(longest):
-        ends = []
-        for old, sign in ((low, -1.0), (high, 1.0)):
-            new = np.empty((rows, rows))
-            for w in range(rows):
-                following = (w * s) % rows + np.arange(s)
-                new[w] = extreme_mixture(region.lower[w], region.upper[w], old[following], sign)
-            ends.append(new)
-        low, high = ends[0], np.minimum(ends[1], 1.0)
-        bounds.append((low, high))
-    return bounds
+        bounds.append(step_bounds(region, *bounds[-1]))
+    return bounds[1:]
+
+
+def step_bounds(region: Region, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Entrywise bounds on P M for P in the region and M between ``low`` and ``high``."""
+    rows, s = region.lower.shape
+    ends = []
+    for old, sign in ((low, -1.0), (high, 1.0)):
+        new = np.empty((rows, rows))
+        for w in range(rows):
+            following = (w * s) % rows + np.arange(s)
+            new[w] = extreme_mixture(region.lower[w], region.upper[w], old[following], sign)
+        ends.append(new)
+    return ends[0], np.minimum(ends[1], 1.0)
 
 
 def widest_diameter(low: np.ndarray, high: np.ndarray) -> float:
