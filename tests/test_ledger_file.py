@@ -59,7 +59,7 @@ def test_the_first_charge_brings_an_older_file_along(old: Path) -> None:
     ledger = Ledger.open(old)
     kept, lines, spent = ledger.head, ledger.history(), ledger.spent
     charge = ledger.charge(0.01, what="one more", unit=unit(ledger), answer={"value": 5})
-    assert version(old) == 4
+    assert version(old) == 3
     for again in (ledger, Ledger.open(old)):
         assert again.history() == (*lines, charge)
         assert again.check(kept) == len(lines) + 1
@@ -71,9 +71,9 @@ def test_the_first_charge_brings_an_older_file_along(old: Path) -> None:
 
 def test_a_migration_that_fails_undoes_itself(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = old.read_bytes()
-    broken = (*ledger_file._TO_4, "INSERT INTO nowhere VALUES (1)")
+    broken = (*ledger_file._TO_3, "INSERT INTO nowhere VALUES (1)")
     with monkeypatch.context() as patch:
-        patch.setattr(ledger_file, "_TO_4", broken)
+        patch.setattr(ledger_file, "_TO_3", broken)
         ledger = Ledger.open(old)
         with pytest.raises(InputError, match="not those of a ledger"):
             ledger.charge(0.01, what="one more", unit=unit(ledger))

@@ -87,13 +87,18 @@ def test_what_has_no_price_is_accepted_in_words(path):
         Ledger.create(path.with_name("dp"), budget=1, confidence=None)
 
 
-def test_ledgers_of_version_three_keep_their_rule(path, fit):
+def test_ledgers_of_version_two_keep_their_rule(path, fit):
     made = bdp(path, fit).header
     path.unlink()
     create_file(path, Header(**{**vars(made), "rule": None}))
-    with sqlite3.connect(path) as db:  # as corrdp wrote it before
+    with sqlite3.connect(path) as db:  # as corrdp 0.1.0 wrote it
         db.execute("ALTER TABLE ledger DROP COLUMN rule")
-        db.execute("PRAGMA user_version = 3")
+        db.execute("DROP TABLE charges")
+        db.execute(
+            "CREATE TABLE charges (number INTEGER PRIMARY KEY, made TEXT, kind TEXT, what TEXT, "
+            "epsilon TEXT, digest TEXT, unit TEXT, hash TEXT)"
+        )
+        db.execute("PRAGMA user_version = 2")
     db.close()
     before = path.read_bytes()
     ledger = Ledger.open(path)

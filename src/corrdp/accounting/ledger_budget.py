@@ -21,7 +21,7 @@ _PRECISION = 1e-6  # relative, of what remains of a BDP budget
 _RECORDS = 2**53  # more would not be counted exactly
 _OLD_RULE = (
     "the fitted numbers of the model are taken as exact, at no confidence level, and no richer "
-    "model is considered: the rule of ledgers made before version 4 of the file, which this one "
+    "model is considered: the rule of ledgers made before version 3 of the file, which this one "
     "keeps. calibrate promises more by default; a new ledger would count like it",
 )
 
@@ -59,7 +59,7 @@ class BDPBudget:
 
     It is converted as :func:`corrdp.calibrate` does: the largest over the confidence region of a
     fitted model and over the richer models beside it (:mod:`corrdp.calibration.promise`). Ledgers
-    made before version 4 of the file take the fitted numbers alone.
+    made before version 3 of the file take the fitted numbers alone.
 
     Leakages do not add (T-6), so nothing but epsilons is ever summed. A private fit of the model
     is among the charges, and :func:`corrdp.leakage` adds its epsilon by itself: it is taken out of

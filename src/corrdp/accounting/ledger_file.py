@@ -46,16 +46,13 @@ _TO_3 = (
     "INSERT INTO charges (number, version, made, kind, what, epsilon, digest, unit, hash) "
     "SELECT number, 2, made, kind, what, epsilon, digest, unit, hash FROM older",
     "DROP TABLE older",
+    "ALTER TABLE ledger ADD COLUMN rule TEXT",
+    f"PRAGMA user_version = {VERSION}",
 )
-_TO_4 = ("ALTER TABLE ledger ADD COLUMN rule TEXT", f"PRAGMA user_version = {VERSION}")
 # what stands where in a charge, by the version of the file
-_SINCE_3 = (
-    "number, version, made, kind, what, epsilon, mu, delta, digest, unit, reads, answered, hash"
-)
 _COLUMNS = {
     2: "number, 2, made, kind, what, epsilon, NULL, NULL, digest, unit, NULL, NULL, hash",
-    3: _SINCE_3,
-    4: _SINCE_3,
+    3: "number, version, made, kind, what, epsilon, mu, delta, digest, unit, reads, answered, hash",
 }
 
 
@@ -122,7 +119,7 @@ def reading(db: sqlite3.Connection) -> Iterator[None]:
 
 def read_header(db: sqlite3.Connection) -> Header:
     """What the ledger is about."""
-    rule = "rule" if _version(db) >= 4 else "NULL"
+    rule = "NULL" if _version(db) == 2 else "rule"
     query = f"SELECT id, kind, budget, records, digest, model, made, {rule} FROM ledger"
     header = Header(*_single(db, query, "ssiISSsS", "header"))
     whole = header.kind == "bdp" and header.model is not None and header.digest is not None
@@ -186,8 +183,7 @@ def append(db: sqlite3.Connection, charge: Charge, answer: str | None, head: Hea
     An older file is brought to this version first, in the same transaction: its charges keep their
     hashes, and its header says no more than it did.
     """
-    version = _version(db)
-    for statement in (*(_TO_3 if version < 3 else ()), *(_TO_4 if version < 4 else ())):
+    for statement in _TO_3 if _version(db) == 2 else ():
         db.execute(statement)
     row = {**vars(charge), "answer": answer}
     db.execute(

@@ -22,7 +22,7 @@ from corrdp.errors import InputError, RefusedError
 
 # of the file. 2: charges name their unit; 3: answers, what is read, room for mu; 4: the rule by
 # which a BDP ledger converts
-VERSION = 4
+VERSION = 3
 _SHOWN = 80  # characters of a charge's words in a table
 _KEPT = 12  # digits of a hash that are enough to tell it from others
 
@@ -48,7 +48,7 @@ class Header:
         When, as an ISO time in UTC.
     rule : str or None
         How a BDP ledger converts epsilons, as JSON: confidence, and why alternatives without a
-        price are accepted. None in files made before version 4, which take the fitted numbers of
+        price are accepted. None in files made before version 3, which take the fitted numbers of
         their model as exact and look at no richer model.
     """
 
