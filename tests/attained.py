@@ -19,7 +19,9 @@ NONE = -math.inf
 
 @njit(cache=True)
 def _add(values: np.ndarray) -> float:
-    top = values.max()
+    top = -np.inf
+    for v in values:
+        top = max(top, v)
     if top == -np.inf:
         return top
     total = 0.0
@@ -46,7 +48,7 @@ def _means(laws: np.ndarray, eps: np.ndarray, sets: np.ndarray, small: bool, x: 
                 for y in range(s):
                     terms[y] = laws[d, a, y] + said[y] + (eps[d] if sets[d, y] else 0.0)
                 new[a] = _add(terms)
-        said[:] = new
+        said, new = new, said
     return math.log1p(said[x]) if small else said[x]
 
 
@@ -78,7 +80,13 @@ def _ascend(laws: np.ndarray, eps: np.ndarray, sets: np.ndarray, a: int, b: int)
                 keys[y] = -np.inf
             else:
                 keys[y] = moved[1, y] - moved[0, y]
-        order = np.argsort(keys)
+        order = np.zeros(s, np.int64)  # by keys, by insertion: np.argsort takes seconds to compile
+        for y in range(s):
+            j = y
+            while j > 0 and keys[order[j - 1]] > keys[y]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = y
         best, size = -np.inf, 0
         for count in range(s):
             value = 0.0
@@ -116,7 +124,7 @@ def side(kernels: np.ndarray, end: np.ndarray, eps: np.ndarray, a: int, b: int) 
             new[x] = _add(terms)
             for y in range(s):
                 laws[d, x, y] = terms[y] - new[x] if new[x] > -np.inf else -np.inf
-        h[:] = new
+        h, new = new, h
     if h[a] == -np.inf or h[b] == -np.inf:
         return -np.inf
     small = eps.sum() < 0.1
@@ -133,7 +141,9 @@ def side(kernels: np.ndarray, end: np.ndarray, eps: np.ndarray, a: int, b: int) 
                     for x in range(s):
                         terms[x] = ahead[k, x] + laws[d, x, y]
                     moved[k, y] = _add(terms)
-            ahead[:] = moved
+            for k in range(2):
+                for y in range(s):
+                    ahead[k, y] = moved[k, y]
             high, low = 0.0, 0.0
             for y in range(s):
                 if moved[0, y] > -np.inf and moved[1, y] > -np.inf:

@@ -142,7 +142,7 @@ def test_fit_offers_events_without_gaps(tmp_path):
 
 def test_fit_asks_for_bins_of_a_measurement(tmp_path):
     rng = np.random.default_rng(6)
-    walk = np.cumsum(rng.normal(0, 0.3, 400)) % 10
+    walk = np.cumsum(rng.normal(0, 2, 400)) % 10  # forgets soon: bounds look a few records far
     rows = [(t, round(float(v), 3)) for t, v in enumerate(walk)]
     path = write_csv(tmp_path / "t.csv", ["t", "kWh"], rows)
     bad = run("fit", path, "--state", "kWh", "--order", "t")

@@ -232,12 +232,11 @@ def _smooth(
         for i in range(begin, end):
             there = not np.isnan(seen[i, 0])
             if first == end:
-                if not there:
-                    filtered[i] = np.nan
-                    continue
-                first = i
-                variances[i] = 1.0
-                filtered[i] = seen[i]
+                for c in range(d):
+                    filtered[i, c] = seen[i, c] if there else np.nan
+                if there:
+                    first = i
+                    variances[i] = 1.0
                 continue
             variance = variances[i - 1] + ratio * (times[i] - times[i - 1])
             gain = variance / (variance + 1.0) if there else 0.0
@@ -245,17 +244,16 @@ def _smooth(
             for c in range(d):
                 before = filtered[i - 1, c]
                 filtered[i, c] = before + gain * (seen[i, c] - before) if there else before
-        if first == end:
-            smoothed[begin:end] = np.nan
-            continue
         spread = 0.0
         for i in range(end - 1, begin - 1, -1):
             if i < first:  # before its first report a walk is best guessed to be there
-                smoothed[i] = smoothed[first]
+                for c in range(d):
+                    smoothed[i, c] = smoothed[first, c] if first < end else np.nan
                 continue
             if i == end - 1:
                 spread = variances[i]
-                smoothed[i] = filtered[i]
+                for c in range(d):
+                    smoothed[i, c] = filtered[i, c]
             else:
                 ahead = variances[i] + ratio * (times[i + 1] - times[i])
                 share = variances[i] / ahead

@@ -98,8 +98,8 @@ def lambda_both(a: float, p: np.ndarray, q: np.ndarray, order: np.ndarray) -> tu
 
 
 @njit(cache=True)
-def ratio_order(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """States by p/q, descending; states with p = q = 0 come last. O(s log s)."""
+def ratio_order(p: np.ndarray, q: np.ndarray, order: np.ndarray) -> None:
+    """Fill ``order`` with the states by p/q, descending; those with p = q = 0 come last. O(s^2)."""
     keys = np.empty(len(p))
     for y in range(len(p)):
         if q[y] > 0.0:
@@ -108,12 +108,16 @@ def ratio_order(p: np.ndarray, q: np.ndarray) -> np.ndarray:
             keys[y] = -np.inf
         else:
             keys[y] = np.inf
-    return np.argsort(keys)
+        k = y  # insertion: the library's sort would take longer to compile than all the rest
+        while k > 0 and keys[order[k - 1]] > keys[y]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = y
 
 
 @njit(cache=True)
 def lambda_scalar(a: float, p: np.ndarray, q: np.ndarray) -> float:
-    """sup ln(E_p f / E_q f) over f > 0 with ``max f / min f <= e^a`` (T-1). O(s log s).
+    """sup ln(E_p f / E_q f) over f > 0 with ``max f / min f <= e^a`` (T-1). O(s^2).
 
     The supremum is ``max over prefixes A, states sorted by p/q descending, of
     ln[(p(A)(e^a - 1) + 1) / (q(A)(e^a - 1) + 1)]``.
@@ -124,13 +128,16 @@ def lambda_scalar(a: float, p: np.ndarray, q: np.ndarray) -> float:
     >>> round(lambda_scalar(2.0, p, q), 9)
     0.61056584
     """
-    return lambda_both(a, p, q, ratio_order(p, q))[0]
+    order = np.empty(len(p), np.int16)
+    ratio_order(p, q, order)
+    return lambda_both(a, p, q, order)[0]
 
 
 @njit(cache=True)
 def _side_of(edge_up: np.ndarray, edge_down: np.ndarray, cut: int, side: np.ndarray) -> None:
     """Mark the states joined to ``edge_up[cut]`` when edge ``cut`` is taken out of the tree."""
-    side[:] = False
+    for y in range(len(side)):
+        side[y] = False
     side[edge_up[cut]] = True
     grown = True
     while grown:
@@ -145,7 +152,9 @@ def _side_of(edge_up: np.ndarray, edge_down: np.ndarray, cut: int, side: np.ndar
 @njit(cache=True)
 def _log_ratio(height: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
     """ln(p.f / q.f) for f = e^height, with all digits for a flat f; -inf if p.f vanishes."""
-    top, bottom = height.max(), height.min()
+    top, bottom = height[0], height[0]
+    for y in range(len(p)):
+        top, bottom = max(top, height[y]), min(bottom, height[y])
     gain, p_all, q_all = 0.0, 0.0, 0.0
     for y in range(len(p)):
         p_all += p[y] * math.exp(height[y] - top)
@@ -177,7 +186,8 @@ def _best_star(bounds: np.ndarray, p: np.ndarray, q: np.ndarray, best: np.ndarra
             found = _log_ratio(height, p, q)
             if found > value:
                 value, centre, upward = found, z, up
-                best[:] = height
+                for y in range(s):
+                    best[y] = height[y]
     return value, centre, upward
 
 
@@ -203,7 +213,9 @@ def _pivot(
     chosen_side = np.zeros(s, np.bool_)
     f = np.empty(s)
     for _ in range(50 * s):
-        top = height.max()
+        top = height[0]
+        for y in range(s):
+            top = max(top, height[y])
         for y in range(s):
             f[y] = math.exp(height[y] - top)
         chosen, best, best_cross = -1, -1.0, 0.0
@@ -234,7 +246,8 @@ def _pivot(
             if gain > best or (gain == best and cross > best_cross):
                 chosen, best, best_cross = k, gain, cross
                 drop, entering_up, entering_down = room, w_up, w_down
-                chosen_side[:] = side
+                for y in range(s):
+                    chosen_side[y] = side[y]
         if chosen < 0:
             return True
         for y in range(s):
@@ -262,7 +275,9 @@ def _proved(
     and p.f/q.f <= max r/q. Only positive numbers are added: rounding stays relative.
     """
     s = len(p)
-    top = height.max()
+    top = height[0]
+    for y in range(s):
+        top = max(top, height[y])
     f, held = np.empty(s), np.empty(s)
     for y in range(s):
         f[y] = math.exp(height[y] - top)
@@ -335,8 +350,12 @@ def pairs_between(bounds: np.ndarray, p: np.ndarray, q: np.ndarray) -> tuple[flo
     They differ by rounding alone, except where ties or numbers out of range leave no sharper proof
     than the valid and larger ``lambda_scalar(max bounds)``.
     """
-    kept = np.flatnonzero(p + q > 0.0)
-    m = len(kept)
+    kept = np.empty(len(p), np.int64)
+    m = 0
+    for y in range(len(p)):
+        if p[y] + q[y] > 0.0:
+            kept[m] = y
+            m += 1
     if m <= 1:
         return 0.0, 0.0
     inner = np.zeros((m, m))

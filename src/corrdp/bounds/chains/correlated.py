@@ -125,21 +125,25 @@ def _search(kernel: np.ndarray, noise: np.ndarray, n: int, informed: bool) -> fl
     side = np.zeros((n, 2, 2))  # by number of records on the side, report; least and largest
     moved = np.empty((2, 2))
     for k in range(1, n):
-        _inwards(weights, side[k - 1], moved)
-        side[k] = moved
+        _inwards(weights, side[k - 1], side[k])
     if informed:
-        best = np.zeros((2, 2))
-        best[:, 0], best[:, 1] = math.inf, -math.inf
+        best = np.empty((2, 2))
         known = np.empty((2, 2, 2))
-        known[0], known[1] = math.inf, -math.inf  # the record beyond holds 0, or 1
-        power = np.eye(2)
+        power = np.zeros((2, 2))
+        for z in range(2):
+            best[z, 0], best[z, 1] = math.inf, -math.inf
+            power[z, z] = 1.0
+            for end in range(2):  # the record beyond holds 0, or 1
+                known[0, z, end], known[1, z, end] = math.inf, -math.inf
         for k in range(1, n):
-            power = kernel @ power
             for value in range(2):
+                zero, one = power[0, value], power[1, value]
+                for x in range(2):
+                    power[x, value] = kernel[x, 0] * zero + kernel[x, 1] * one
                 _inwards(weights, known[value], moved)
-                known[value] = moved
                 prior = math.log(power[0, value] / power[1, value])
                 for z in range(2):
+                    known[value, z, 0], known[value, z, 1] = moved[z, 0], moved[z, 1]
                     best[z, 0] = min(best[z, 0], moved[z, 0] - prior)
                     best[z, 1] = max(best[z, 1], moved[z, 1] - prior)
             for z in range(2):

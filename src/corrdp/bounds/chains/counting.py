@@ -62,9 +62,14 @@ def _sum_laws(kernel: np.ndarray, scores: np.ndarray, start: np.ndarray, out: np
                 if w > 0.0:
                     for k in range(scores[y], sums):
                         out[d, x, k] += w * out[d - 1, y, k - scores[y]]
-        top = out[d].max()
+        top = 0.0
+        for x in range(s):
+            for k in range(sums):
+                top = max(top, out[d, x, k])
         if top > 0.0:
-            out[d] /= top
+            for x in range(s):
+                for k in range(sums):
+                    out[d, x, k] /= top
 
 
 @njit(cache=True)
@@ -93,12 +98,14 @@ def _log_ratio(
             if left[j] > 0.0:
                 for k in range(len(right)):
                     law[j + k + shift] += left[j] * right[k]
-        total = law.sum()
+        total = 0.0
+        for k in range(size):
+            total += law[k]
         if total < _VANISHED:
             return math.nan
-        law /= total
         carry = 0.0
         for k in range(size):
+            law[k] /= total
             carry = carry * decay + law[k]
             densities[which, k] = carry
         carry = 0.0

@@ -220,10 +220,13 @@ def _changes(
             top = max(top, after[t, x])
         if top == -math.inf:
             return False
-        after[t] -= top
+        for x in range(s):
+            after[t, x] -= top
     back = np.empty((len(kernels), s, s))
     for t in range(len(kernels)):
-        back[t] = kernels[t].T
+        for x in range(s):
+            for y in range(s):
+                back[t, y, x] = kernels[t, x, y]
     prior = start.copy()  # ln Pr[X_t = x]
     before = start.copy()  # ln Pr[X_t = x, earlier reports], up to a constant
     moved = np.empty(s)
@@ -236,10 +239,10 @@ def _changes(
             for x in range(s):
                 before[x] = _mixed(back[row, x], seen)
                 top = max(top, before[x])
-            before -= top
             for x in range(s):
+                before[x] -= top
                 moved[x] = _mixed(back[row, x], prior)
-            prior[:] = moved
+            prior, moved = moved, prior
         high, low = -1, -1
         most, least = -math.inf, math.inf
         for x in range(s):

@@ -18,7 +18,6 @@ def _follow(
     jumps: np.ndarray,
     orders: np.ndarray,
     spreads: np.ndarray,
-    row_step: int,
     eps: np.ndarray,
     peaks: np.ndarray,
     end: np.ndarray,
@@ -32,29 +31,29 @@ def _follow(
 ) -> int:
     """Best cost to the right of every record; returns the distance up to which all is filled."""
     n, s = len(found), len(end)
-    found[:] = np.nan
-    found[n - 1] = 0.0
-    origin[:] = -1
+    for i in range(n):
+        for a in range(s):
+            for b in range(s):
+                found[i, a, b] = 0.0 if i == n - 1 else np.nan
+                origin[i, a, b] = -1
     costs = np.empty((n, s, s))
-    filled = sweep(
-        jumps, orders, spreads, row_step, eps, peaks, 1, n - 1, n - 1, end, 0.0, False, pairwise,
-        costs,
-    )  # fmt: skip
-    least = reach if filled >= reach else filled
+    filled = sweep(jumps, orders, spreads, eps, peaks, n - 1, n - 1, end, np.nan, pairwise, costs)
+    least = min(reach, filled)
     for j in range(1, filled + 1):
-        found[n - 1 - j] = costs[j]
+        for a in range(s):
+            for b in range(s):
+                found[n - 1 - j, a, b] = costs[j, a, b]
     start = np.zeros(s)
     for boundary in range(1, n):
         for c in range(s):
             if not possible[boundary, c]:
                 continue
-            start[:] = 0.0
-            start[c] = 1.0
+            for x in range(s):
+                start[x] = 1.0 if x == c else 0.0
             far_in = min(reach, boundary)
             filled = sweep(
-                jumps, orders, spreads, row_step, eps, peaks, 1, boundary, far_in, start, 0.0,
-                False, pairwise, costs,
-            )  # fmt: skip
+                jumps, orders, spreads, eps, peaks, boundary, far_in, start, np.nan, pairwise, costs
+            )
             if filled < far_in:
                 least = min(least, filled)
             for j in range(1, filled + 1):
@@ -63,12 +62,15 @@ def _follow(
                         if costs[j, a, b] > found[boundary - j, a, b]:
                             found[boundary - j, a, b] = costs[j, a, b]
                             origin[boundary - j, a, b] = j * s + c
-    certified[:] = found
+    for i in range(n):
+        for a in range(s):
+            for b in range(s):
+                certified[i, a, b] = found[i, a, b]
     if least >= 1:
         for i in range(n - 1 - least):
             sweep(
-                jumps, orders, spreads, row_step, eps, peaks, 1, i + least, least, end,
-                far[i + least], True, pairwise, costs,
+                jumps, orders, spreads, eps, peaks, i + least, least, end, far[i + least],
+                pairwise, costs,
             )  # fmt: skip
             for a in range(s):
                 for b in range(s):
@@ -92,7 +94,7 @@ def by_record(
         raise NotApplicableError("one epsilon per record needs a chain with a length")
     raw = chain.transition if not chain.homogeneous else chain.transition[None]
     raw = np.ascontiguousarray(raw[:, alive][:, :, alive])
-    steps = np.ascontiguousarray(np.broadcast_to(steps, (n, s, s)))
+    steps = np.array(np.broadcast_to(steps, (n, s, s)))  # a view would be read-only
     top = steps.max(axis=(1, 2))
     diameters = skip_diameters(chain)
     possible = np.ascontiguousarray(chain.support[:, alive])

@@ -6,6 +6,10 @@ changing the row costs ``R_j(x, x')`` and ``A_j = eps_j + R_j`` bounds the oscil
 mechanism average as a function of that record. A known boundary is a point mass, a free end is
 all ones (to the right) or the initial law (to the left).
 
+Loops are written out, and every caller passes arrays and flags of one type: what the compiler has
+to make of a sort, of ``@``, of an assignment of whole arrays, or of one more signature costs
+seconds on first use.
+
 An *uncertain* boundary stands for every boundary further away at once: its weights are any
 vector, so that at distance j they are known up to a log-oscillation ``delta_j`` that shrinks as
 the chain mixes. This is the certificate that lets the search for the worst distance stop.
@@ -38,7 +42,6 @@ class Kernels(NamedTuple):
     jumps: np.ndarray  # (rows, m, s, s): jump k+1 from record t, rows towards the boundary
     orders: np.ndarray  # (rows, m, s, s, s): states by ratio of two rows, descending
     spreads: np.ndarray  # (rows, m, s, s): Hilbert distance of two rows
-    step: int  # 0 when one row serves every record
 
 
 def prepare(one_step: np.ndarray, longest: int) -> Kernels:
@@ -66,7 +69,7 @@ def prepare(one_step: np.ndarray, longest: int) -> Kernels:
         for m in range(longest):
             _order_rows(jumps[t, m], orders[t, m])
             spreads[t, m] = row_log_ratio_spread(jumps[t, m]) if jumps[t, m].any() else np.inf
-    return Kernels(jumps, orders, spreads, step)
+    return Kernels(jumps, orders, spreads)
 
 
 @njit(cache=True)
@@ -74,7 +77,7 @@ def _order_rows(kernel: np.ndarray, orders: np.ndarray) -> None:
     for x in range(len(kernel)):
         for z in range(len(kernel)):
             if x != z:
-                orders[x, z] = ratio_order(kernel[x], kernel[z])
+                ratio_order(kernel[x], kernel[z], orders[x, z])
 
 
 @njit(cache=True)
@@ -125,7 +128,10 @@ def _jump_costs(
     or, for any h at all, the Birkhoff form.
     """
     s = len(laws)
-    wide = bounds if delta == 0.0 else bounds + delta
+    wide = np.empty((s, s))
+    for x in range(s):
+        for z in range(s):
+            wide[x, z] = bounds[x, z] + delta
     for x in range(s):
         for z in range(x):
             if not (alive[x] and alive[z]):
@@ -157,15 +163,12 @@ def sweep(
     jumps: np.ndarray,
     orders: np.ndarray,
     spreads: np.ndarray,
-    row_step: int,
     eps: np.ndarray,
     peaks: np.ndarray,
-    eps_step: int,
     boundary: int,
     reach: int,
     start: np.ndarray,
     start_cost: float,
-    uncertain: bool,
     pairwise: bool,
     costs: np.ndarray,
 ) -> int:
@@ -173,9 +176,9 @@ def sweep(
 
     Parameters
     ----------
-    jumps, orders, spreads, row_step
+    jumps, orders, spreads
         From :func:`prepare`.
-    eps : (n or 1, s, s) array, eps_step : 0 or 1
+    eps : (n or 1, s, s) array
         ``eps[t](x, x')``: by how much replacing x by x' in record t can lower ln Pr[output].
     peaks : (n or 1,) array
         Largest entry of each ``eps[t]``: what skipping record t costs.
@@ -186,8 +189,8 @@ def sweep(
     start : (s,) array
         Weights at the boundary; ignored when uncertain.
     start_cost : float
-        Oscillation at the boundary when uncertain (its own epsilon and all beyond it).
-    uncertain : bool
+        Oscillation at an uncertain boundary (its own epsilon and all beyond it); nan where the
+        boundary is certain.
     pairwise : bool
         Keep a bound per pair of values (exact mixtures), or only the largest.
 
@@ -198,26 +201,32 @@ def sweep(
     """
     s = len(start)
     longest = jumps.shape[1]
+    row_step, eps_step = min(len(jumps) - 1, 1), min(len(eps) - 1, 1)
+    uncertain = not math.isnan(start_cost)
     bounds = np.zeros((reach + 1, s, s))
     largest = np.zeros(reach + 1)
     weights = np.zeros((reach + 1, s))
     delta = np.zeros(reach + 1)
     alive, reached = np.ones(s, np.bool_), np.empty(s, np.bool_)
-    spreading = np.eye(s)
+    spreading, before = np.zeros((s, s)), np.empty((s, s))
     laws, found = np.empty((s, s)), np.empty((s, s))
     if uncertain:
-        weights[0] = 1.0
         delta[0] = np.inf
-        bounds[0] = start_cost
         largest[0] = start_cost
-    else:
-        weights[0] = start / start.max()
-        alive[:] = start > 0.0
         for x in range(s):
+            weights[0, x] = 1.0
+            spreading[x, x] = 1.0
+            for z in range(s):
+                bounds[0, x, z] = start_cost
+    else:
+        for x in range(s):
+            weights[0, x] = start[x]
+            alive[x] = start[x] > 0.0
             for z in range(s):
                 if x != z and start[x] > 0.0 and start[z] > 0.0:
                     bounds[0, x, z] = eps[boundary * eps_step, x, z]
                     largest[0] = max(largest[0], bounds[0, x, z])
+        _scale(weights[0])
     for j in range(1, reach + 1):
         t = boundary - j
         row = t * row_step
@@ -226,17 +235,26 @@ def sweep(
             reached[x] = False
             for y in range(s):
                 reached[x] |= kernel[x, y] > 0.0 and alive[y]
-        alive[:] = reached
+        alive, reached = reached, alive
         if uncertain:
-            spreading = kernel @ spreading
+            before, spreading = spreading, before
+            for x in range(s):
+                for c in range(s):
+                    spreading[x, c] = 0.0
+                    for y in range(s):
+                        spreading[x, c] += kernel[x, y] * before[y, c]
             delta[j] = _refer(spreading, weights[j], alive)
         else:
-            weights[j] = kernel @ weights[j - 1]
-            weights[j] /= weights[j].max()
+            for x in range(s):
+                for y in range(s):
+                    weights[j, x] += kernel[x, y] * weights[j - 1, y]
+            _scale(weights[j])
             for x in range(s):
                 if alive[x] and weights[j, x] < _VANISHED:
                     return j - 1
-        costs[j] = np.inf
+        for x in range(s):
+            for z in range(s):
+                costs[j, x, z] = np.inf
         skipped = 0.0
         for m in range(1, min(longest, j) + 1):
             if m > 1:
@@ -275,6 +293,16 @@ def sweep(
     return reach
 
 
+@njit(cache=True, error_model="numpy")
+def _scale(weights: np.ndarray) -> None:
+    """Divide by the largest."""
+    top = 0.0
+    for x in range(len(weights)):
+        top = max(top, weights[x])
+    for x in range(len(weights)):
+        weights[x] /= top
+
+
 @njit(cache=True)
 def _refer(spreading: np.ndarray, reference: np.ndarray, alive: np.ndarray) -> float:
     """Weights between those of every boundary state, and how far (log-oscillation) they can be.
@@ -284,14 +312,18 @@ def _refer(spreading: np.ndarray, reference: np.ndarray, alive: np.ndarray) -> f
     state that is alive has underflowed.
     """
     s = len(reference)
-    reference[:] = 0.0
     used = np.zeros(s, np.bool_)
+    for x in range(s):
+        reference[x] = 0.0
     for c in range(s):
-        top = spreading[:, c].max()
-        if top > 0.0:
-            used[c] = True
-            spreading[:, c] /= top
-            reference += spreading[:, c]
+        top = 0.0
+        for x in range(s):
+            top = max(top, spreading[x, c])
+        used[c] = top > 0.0
+        if used[c]:
+            for x in range(s):
+                spreading[x, c] /= top
+                reference[x] += spreading[x, c]
     worst = 0.0
     for x in range(s):
         if alive[x] and reference[x] < _VANISHED:
@@ -336,12 +368,10 @@ class Side:
             *self.kernels,
             self.eps,
             self.eps.max(axis=(1, 2)),
-            0,
             reach,
             reach,
             start,
-            float(self.far[0]),
-            uncertain,
+            float(self.far[0]) if uncertain else math.nan,
             pairwise,
             costs,
         )

@@ -70,8 +70,10 @@ def _enumerate(
     free = np.empty((m, m), dtype=np.int64)
     counts = np.empty(m, dtype=np.int64)
     chosen = np.empty(m, dtype=np.int64)
-    given[0] = correlation
-    free[0] = np.arange(m)
+    for i in range(m):
+        free[0, i] = i
+        for j in range(m):
+            given[0, i, j] = correlation[i, j]
     counts[0] = m
     known = 0
     depth = 0

@@ -103,7 +103,9 @@ def _sweep(
     Messages are carried as e^{cost/2} - 1 and count as infinite from ``LARGEST`` on.
     """
     nodes = len(own)
-    most = np.diff(starts).max()
+    most = 0
+    for v in range(nodes):
+        most = max(most, starts[v + 1] - starts[v])
     heard, before = np.empty(most), np.empty(most)
     moved = False
     for turn in range(nodes):

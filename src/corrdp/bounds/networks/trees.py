@@ -220,7 +220,8 @@ def _follow(
             for y in range(s):
                 rows[x, y] = kernels[v, x, y] * math.exp(min(logs[v, y] - top, 0.0))
                 total += rows[x, y]
-            rows[x] /= total
+            for y in range(s):
+                rows[x, y] /= total
             logs[p, x] += top + math.log(total)
         if not unknown[v]:
             continue
