@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,9 @@ def misread(read, data, share):
     wrong = []
     for changed in edits(data, share):
         try:
-            read(changed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                read(changed)
         except CorrdpError:
             continue
         except Exception as error:

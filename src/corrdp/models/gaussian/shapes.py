@@ -19,6 +19,7 @@ from corrdp.models.gaussian.banded import BandedFactor, TooWideError, factorise
 
 WRITTEN_OUT = 5_000  # records of the largest matrix that is written out in full
 MOST_CONDITION = 1e12  # beyond this, inverses have no reliable digits
+_LARGEST = 1e150  # squares of larger entries leave the floating-point range
 _ASYMMETRY = 1e-10  # of the standard deviations: more than rounding makes
 
 
@@ -40,6 +41,12 @@ def check_symmetric(name: str, given: Any) -> np.ndarray:
     if not np.isfinite(matrix).all():
         row, column = (int(k) for k in np.argwhere(~np.isfinite(matrix))[0])
         raise ModelError(f"{name}[{row}, {column}] = {matrix[row, column]} is not a finite number")
+    if (np.abs(matrix) > _LARGEST).any():
+        row, column = (int(k) for k in np.argwhere(np.abs(matrix) > _LARGEST)[0])
+        raise ModelError(
+            f"{name}[{row}, {column}] = {matrix[row, column]:g} is beyond {_LARGEST:g}, too large "
+            "to calculate with; choose a larger unit for the records"
+        )
     _check_diagonal(name, matrix.diagonal())
     off = np.abs(matrix - matrix.T)
     root = np.sqrt(matrix.diagonal())
