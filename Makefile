@@ -33,10 +33,10 @@ test: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(STAMP)
-	CORRDP_EXPLORE=1 $(BIN)/python -m pytest -n 2 -m slow
+	CORRDP_EXPLORE=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 test-spark: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,spark]"

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 @njit(cache=True)
 def _draw(weights: np.ndarray, uniform: float) -> int:
     """A state by its weight, or -1 when all weigh nothing."""
-    total = weights.sum()
+    total = 0.0
+    for x in range(len(weights)):
+        total += weights[x]
     if total <= 0.0:
         return -1
     left = uniform * total
@@ -49,7 +51,8 @@ def _sweep(
     law = np.empty(s)
     settled = True
     for v in range(len(drawn)):
-        law[:] = weights[v * row_step]
+        for x in range(s):
+            law[x] = weights[v * row_step, x]
         for k in range(starts[v], starts[v + 1]):
             e = edge_at[ends[k]]
             # the table is laid out with the last node of the edge running fastest
