@@ -275,31 +275,33 @@ def test_ctrl_c_keeps_what_was_made(tmp_path):
     (tmp_path / "stopped.py").write_text(
         textwrap.dedent(
             """
-            import time
+            import os, sys, time
             import numpy as np
             from corrdp.auditing.running import collect
 
             def slow(x, rng):
                 time.sleep(.002)
+                os.write(ran, b".")
                 return x + rng.normal()
 
-            print("begun", flush=True)
+            ran = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             samples, complete = collect(slow, (0, 1), 10**6, np.random.default_rng(1), jobs=2)
             print(complete, samples.runs > 10, samples.runs)
             """
         )
     )
     child = subprocess.Popen(
-        [sys.executable, tmp_path / "stopped.py"],
+        [sys.executable, tmp_path / "stopped.py", tmp_path / "ran"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    assert child.stdout.readline() == "begun\n"
-    time.sleep(1.5)
+    ran = tmp_path / "ran"
+    while child.poll() is None and not (ran.exists() and ran.stat().st_size > 500):
+        time.sleep(0.01)
     os.killpg(child.pid, signal.SIGINT)  # as a terminal does: the workers get it too
-    out, err = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=120)
     assert out.startswith("False True"), err
     assert not err
 

@@ -270,7 +270,7 @@ except KeyboardInterrupt:
 def test_counting_can_be_interrupted(walk: Path) -> None:
     """In a process of its own: the workers that run tests look at no signal."""
     done = subprocess.run(
-        [sys.executable, "-c", COUNTING, str(walk)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", COUNTING, str(walk)], capture_output=True, text=True, timeout=240
     )
     assert done.stdout.strip() == "ended", done.stderr
 
@@ -364,6 +364,6 @@ def test_the_gate_survives_a_fork() -> None:
         "assert os.waitpid(child, 0)[1] == 0\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stderr

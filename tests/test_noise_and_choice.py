@@ -31,8 +31,8 @@ from corrdp.metric.sensitivity import sensitivity
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.threats import Threat
+from tests.test_mechanisms import CHANCE, UNSEEDED
 
-CHANCE = 1e-6
 QUERIES = [Count(1), Sum(-1, 3), Mean(0, 10, n=7), Histogram(["a", "b", "c"])]
 LINE = DistanceExponential([[0, 1, 3], [1, 0, 2], [3, 2, 0]], epsilon=2.0)
 
@@ -210,7 +210,7 @@ def test_places_are_reported_by_their_law() -> None:
         places = np.full(30_000, x)
         for reports in (LINE.sample(places, rng), report_states(places, LINE.thresholds())):
             seen = np.bincount(reports, minlength=3)
-            assert stats.chisquare(seen, 30_000 * law[x]).pvalue > CHANCE
+            assert stats.chisquare(seen, 30_000 * law[x]).pvalue > UNSEEDED
     assert LINE.sample([[0, 1], [2, 2]], rng).shape == (2, 2)
     assert LINE.logpmf([0, 2], [1, 1]) == pytest.approx(np.log(law[1, [0, 2]]).sum())
     assert isinstance(LINE, FiniteMechanism)

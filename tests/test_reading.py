@@ -361,8 +361,8 @@ def test_every_nan_is_missing(nan: Any) -> None:
         with pytest.raises(DataError, match=r"1 of 3 values are missing"):
             cal.release(data)
     assert Sum(0, 1, missing="skip").on_grid(data)[0] * Sum(0, 1).grid == 0.75
-    skipped = cdp.calibrate(cdp.Independent(3), epsilon=40, query=Mean(0, 1, n=2, missing="skip"))
-    assert abs(skipped.release(data).value - 0.375) < 0.2
+    skipped = cdp.calibrate(cdp.Independent(3), epsilon=100, query=Mean(0, 1, n=2, missing="skip"))
+    assert abs(skipped.release(data).value - 0.375) < 0.2  # noise of scale .005: e^-40
 
 
 @settings(max_examples=300, deadline=None)

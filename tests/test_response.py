@@ -25,7 +25,7 @@ from corrdp.mechanisms.estimating import (
 )
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
-from tests.test_mechanisms import CHANCE, assert_sampled_from, log_at_least
+from tests.test_mechanisms import CHANCE, UNSEEDED, assert_sampled_from, log_at_least
 
 rates = st.floats(1e-12, 1 - 1e-12)
 flips = st.floats(1e-9, 0.499) | st.just(0.0)
@@ -317,10 +317,10 @@ def test_flips_have_their_rates() -> None:
     assert z.dtype == np.uint8
     for value, rate in ((0, 0.25), (1, 0.125)):
         wrong = int((z[x == value] != value).sum())
-        assert stats.binomtest(wrong, n // 2, rate).pvalue > CHANCE
+        assert stats.binomtest(wrong, n // 2, rate).pvalue > UNSEEDED
     flipped = z != x  # neighbours are independent
     both = int((flipped[::2] & flipped[1::2]).sum())
-    assert stats.binomtest(both, n // 2, 0.25 * 0.125).pvalue > CHANCE
+    assert stats.binomtest(both, n // 2, 0.25 * 0.125).pvalue > UNSEEDED
 
 
 def test_reports_have_their_law() -> None:
@@ -328,7 +328,7 @@ def test_reports_have_their_law() -> None:
     thresholds = grid_thresholds(response)
     for x in range(4):
         z = report_states(np.full(100_000, x), thresholds)
-        assert_sampled_from(z, dict(enumerate(response.channel()[x])))
+        assert_sampled_from(z, dict(enumerate(response.channel()[x])), UNSEEDED)
 
 
 @pytest.mark.parametrize("words", [[0, 3, 4], [5, 2**32 - 1, 2**31]])

@@ -81,18 +81,18 @@ def test_adversary_none_is_for_series():
 
 
 def test_reports_follow_the_law():
-    """Shares of lies within five standard deviations; the noise cannot be seeded."""
+    """Shares of lies within seven standard deviations (3e-12): the noise cannot be seeded."""
     cal = cdp.calibrate(CHAIN, 2.0, query=cdp.Series())
     n = 20_000
     for state, flip in zip(CHAIN.states, cal.mechanism.channel()[[0, 1], [1, 0]], strict=True):
         reports = cal.release([state] * n).values
         lies = sum(1 for r in reports if r != state)
-        assert abs(lies - n * flip) < 5 * np.sqrt(n * flip * (1 - flip))
+        assert abs(lies - n * flip) < 7 * np.sqrt(n * flip * (1 - flip))
     three = cdp.calibrate(THREE, 4.0, query=cdp.Series())
     reports = np.array([three.release([0] * 50).values for _ in range(100)]).ravel()
     law = three.mechanism.channel()[0]
     counts = np.bincount(reports, minlength=3)
-    assert (np.abs(counts - 5000 * law) < 5 * np.sqrt(5000 * law)).all()
+    assert (np.abs(counts - 5000 * law) < 7 * np.sqrt(5000 * law)).all()
 
 
 def test_estimates_from_a_published_series():
@@ -100,7 +100,7 @@ def test_estimates_from_a_published_series():
     cal = cdp.calibrate(CHAIN, 6.0, query=cdp.Series())
     done_ = cal.release(truth)
     found = done_.estimate()
-    low, high = found.interval(0.9999)
+    low, high = found.interval(1 - 1e-10)
     assert low <= 1000 <= high
     again = cdp.Sanitized.from_dict(json.loads(json.dumps(done_.to_dict())))
     assert again.to_dict() == done_.to_dict()
