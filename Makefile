@@ -35,8 +35,9 @@ test: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+# compiled loops check their indices here, in a cache of their own
 test-slow: $(STAMP)
-	CORRDP_EXPLORE=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+	CORRDP_EXPLORE=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/checked $(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 test-spark: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,spark]"

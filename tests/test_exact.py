@@ -204,3 +204,52 @@ def test_what_is_too_large_says_so():
         cdp.leakage(slow, 1.0, query=cdp.Count(1), method="exact")
     with pytest.raises(NotApplicableError, match="histogram"):
         cdp.leakage(PAIR, 1.0, query=cdp.Histogram([0, 1]), method="exact")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n", "query", "epsilon", "value"),
+    [
+        ([[0.2, 0.8, 0], [0.01, 0, 0.99], [0, 1, 0]], 3, cdp.Sum(0, 2), 3.0, 5.20760),
+        (
+            [[0, 0.037, 0, 0.963], [0, 0.998, 0.002, 0], [0, 0.864, 0, 0.136], [0, 0, 1, 0]],
+            4,
+            cdp.Count(1),
+            1.0,
+            3.1985,
+        ),
+    ],
+)
+def test_laws_of_different_length(kernel, n, query, epsilon, value):
+    """Given one value the sum may go further than given the other, where transitions are zero."""
+    chain = cdp.MarkovChain(kernel, n)
+    leak = cdp.leakage(chain, epsilon, query=query, method="exact")
+    assert leak.value == pytest.approx(value, rel=1e-4)
+
+
+def sparse(rng: np.random.Generator) -> cdp.MarkovChain:
+    """A short chain with zeros and with probabilities of very different size."""
+    s, n = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+    while True:
+        rows = 10.0 ** rng.uniform(-4, 0, (s, s)) * (rng.random((s, s)) < 0.6)
+        if (rows.sum(axis=1) > 0).all():
+            return cdp.MarkovChain(rows / rows.sum(axis=1, keepdims=True), n, np.full(s, 1 / s))
+
+
+def test_sums_on_random_chains_with_zeros():
+    """The way through convolutions against the way through every outcome."""
+    rng, compared = np.random.default_rng(7), 0
+    for _ in range(100):
+        chain = sparse(rng)
+        query = rng.choice([cdp.Count(1), cdp.Sum(0, len(chain.states) - 1)])
+        epsilon = float(10.0 ** rng.uniform(-2, 1))
+        scores = np.array([query.on_grid([x])[0] for x in chain.states])
+        try:
+            bound = exact_sum(chain, scores, epsilon, query.steps)
+        except NotApplicableError:
+            continue
+        truth = exact_query(table_of(chain), query, epsilon).value
+        assert bound.value >= truth * (1 - 1e-9)
+        if bound.kind == "exact":
+            compared += 1
+            assert bound.value <= truth * (1 + 1e-6)
+    assert compared > 30

@@ -86,7 +86,8 @@ def _log_ratio(
 
     nan where a density is lost to underflow.
     """
-    size = len(left_a) + len(right_a) + max(shift_a, shift_b)
+    # either law may be the longer one: zeros at its end were cut off
+    size = max(len(left_a) + len(right_a) + shift_a, len(left_b) + len(right_b) + shift_b) - 1
     decay = math.exp(-rate)
     densities = np.zeros((2, size))
     for which in range(2):
