@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import time
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import duckdb
 import numpy as np
@@ -17,13 +18,24 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from corrdp import MarkovChain
+from corrdp import Count, MarkovChain
+from corrdp.answering import exact_answer
 from corrdp.cli.app import app
 from corrdp.errors import DataError
 from corrdp.models.chains.fitting import fit_chain
+from corrdp.tables.clock import Reading
 from corrdp.tables.counting import count_triples, count_where, grid_sum, histogram
 from corrdp.tables.grouping import count_by_group
 from corrdp.tables.source import Layout, Table, open_table
+from corrdp.tables.time import (
+    _FORMATS,
+    DATES,
+    ISO,
+    TIMES,
+    TimeColumn,
+    _parsed,
+    time_of_day,
+)
 from tests.tabular import told, write_csv, write_parquet
 from tests.test_counting import hhmm_rows, random_rows
 
@@ -89,11 +101,11 @@ def test_date_and_interval(tmp_path, write, drop):
         write(tmp_path / name, ["date", "interval", "s"], rows[::-1]), "s > 0", ["date", "interval"]
     )
     assert set(found["pairs"]) <= {(x, y) for x in (False, True) for y in (False, True)}
-    # a date is a text in the Parquet file, which goes by rank: there 3 follows 1
-    assert found["breaks"] == len({min(drop)} if drop else ()) + (write is write_csv)
+    # a date is a text in the Parquet file, and read as one
+    assert found["breaks"] == len({min(drop)} if drop else ()) + 1
 
 
-@pytest.mark.parametrize("order", ["day", "moment", "zoned", "ratio", "small", "word"])
+@pytest.mark.parametrize("order", ["day", "moment", "zoned", "ratio", "small", "written"])
 def test_every_kind_of_order(tmp_path, order):
     rows, expected = random_rows(20)
     start = datetime(2024, 11, 3, microsecond=7)  # clocks go back in New York
@@ -105,7 +117,7 @@ def test_every_kind_of_order(tmp_path, order):
         "zoned": pa.array(moments, pa.timestamp("us", tz="UTC")),
         "ratio": [t / 7 for _, t, _ in rows],
         "small": pa.array([t // 5 for _, t, _ in rows], pa.int8()),
-        "word": [f"{t + 1000:05d}" for _, t, _ in rows],
+        "written": [f"{m + timedelta(days=17):%m/%d/%Y %I:%M %p}" for m in moments],
         "s": [s for _, _, s in rows],
     }
     pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
@@ -114,14 +126,83 @@ def test_every_kind_of_order(tmp_path, order):
 
 def test_dates_and_times_of_a_csv(tmp_path):
     start = datetime(2024, 11, 3)
-    moments = [start + timedelta(minutes=10 * k) for k in range(300) if k % 70]
+    # up to the 13th, which tells day and month apart
+    moments = [start + timedelta(minutes=10 * k) for k in range(1500) if k % 70]
     rows = [
         (m.strftime("%d/%m/%Y"), m.strftime("%H:%M:%S"), m, f"{m.isoformat()}Z", m.minute > 20)
         for m in moments
     ]
     path = write_csv(tmp_path / "t.csv", ["day", "clock", "t", "z", "s"], rows)
-    assert both(path, "s", ["t"])["breaks"] == both(path, "s", ["z"])["breaks"] == 4
-    assert both(path, "s", ["day", "clock"])["breaks"] == 4
+    assert both(path, "s", ["t"])["breaks"] == both(path, "s", ["z"])["breaks"] == 21
+    assert both(path, "s", ["day", "clock"])["breaks"] == 21
+
+
+def test_every_format_of_time_is_read_alike(tmp_path):
+    start = datetime(1969, 11, 1, 9, 5, 7, 120000)
+    moments = [start + timedelta(days=200 * k, hours=5 * k, seconds=797 * k) for k in range(150)]
+    forms = [*_FORMATS, "%Y%m%d%H%M", "%Y%m%d%H%M%S", "%Y-%m-%dT%H:%M:%S%z"]
+    columns: dict[str, list[Any]] = {"k": list(range(len(moments) + 9))}
+    for k, form in enumerate(forms):
+        zone = "+02:00" if "%z" in form else ""
+        made = "%Y-%m-%d %H:%M:%S.%f" if form == ISO else form.replace("%z", zone)
+        good = [m.strftime(made) for m in moments]
+        blank = good[0] if form == ISO else good[0].replace(" ", "  ")
+        odd = [f" {blank} ", f"31{good[0][2:]}", f"99{good[0][2:]}", f"{good[0]}x", "", "junk"]
+        early = good[1].replace("0", "", 1) if form in DATES[:5] else good[1]
+        columns[f"t{k}"] = [*good, *odd, early, good[2].lower() if "%z" not in form else "", None]
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    found = []
+    for engine in ("duckdb", "spark"):
+        table = open_table(tmp_path / "t.parquet", engine=engine)
+        numbers = {}
+        for k, form in enumerate(forms):
+            number = TimeColumn(_parsed(table, table.records[f"t{k}"], form), "moment").number
+            numbers[f"t{k}"] = time_of_day(number) if form in TIMES else number
+        picked = table.records.select(k=table.records["k"], **numbers)
+        found.append(table.collect(picked.order_by("k")).to_pydict())
+    for k, form in enumerate(forms):
+        assert found[0][f"t{k}"] == found[1][f"t{k}"], form
+        assert None not in found[0][f"t{k}"][: len(moments)], form
+
+
+def test_years_of_two_digits_and_days_of_one_in_a_csv(tmp_path):
+    days = [date(1997, 12, 25) + timedelta(days=k) for k in range(900) if k % 50]
+    rows = [(f"{d.day}/{d.month}/{d:%y}", d.toordinal() % 3 > 0) for d in days]
+    path = write_csv(tmp_path / "t.csv", ["day", "s"], rows)
+    assert both(path, "s", ["day"])["breaks"] == 17
+
+
+def test_whole_numbers_that_are_dates(tmp_path):
+    days = [date(2023, 11, 25) + timedelta(days=k) for k in range(200)]
+    rows = [(int(f"{d:%Y%m%d}"), d.toordinal() % 3 > 0) for d in days]
+    path = write_parquet(tmp_path / "t.parquet", ["day", "s"], rows)
+    assert both(path, "s", ["day"])["breaks"] == 0
+
+
+def test_a_clock_change_is_no_gap(tmp_path):
+    zone = ZoneInfo("Europe/Berlin")
+    start = datetime(2024, 3, 30, tzinfo=UTC)
+    moments = [(start + timedelta(hours=k)).astimezone(zone) for k in range(60)]
+    rows = [(f"{m:%d.%m.%Y %H:%M}", m.hour % 3 > 0) for m in moments]
+    path = write_csv(tmp_path / "t.csv", ["t", "s"], rows)
+    local = Reading(timezone="Europe/Berlin")
+    assert both(path, "s", ["t"], None, local)["breaks"] == 0
+    assert both(path, "s", ["t"])["breaks"] == 1
+
+
+def test_rows_that_are_left_out(tmp_path):
+    rows = [(t, t * t % 7 % 3) for t in range(60)]
+    path = write_csv(tmp_path / "t.csv", ["t", "s"], rows)
+    reading = Reading(where="t < 20 OR t > 30")
+    assert both(path, "s", ["t"], None, reading)["breaks"] == 1
+    table = open_table(path, engine="spark")
+    low, high = table.keep("t < 5"), table.keep("t >= 50")
+    assert sorted(values(low, "t")) == list(range(5))  # each is a view of its own
+    assert sorted(values(high, "t")) == list(range(50, 60))
+    assert sorted(values(high.keep("t % 2 = 0"), "t")) == list(range(50, 60, 2))
+    chain = fit_chain(path, state="s > 0", order_by="t", where=reading.where, engine="spark")
+    expected = sum(t * t % 7 % 3 > 0 for t in range(60) if t < 20 or t > 30)
+    assert exact_answer(chain, Count(True), table) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -279,8 +360,8 @@ def test_ten_million_rows(tmp_path, record_property):
 @pytest.mark.parametrize(
     ("more", "asked", "message"),
     [
-        ([(2, 3, 0)], {"group": "who"}, "1 of 21 rows of .* who = 2, t = 3"),
-        ([], {}, "10 of 20 rows of .* repeat .* t = 0"),
+        ([(2, 3, 0)], {"group": "who"}, "(?s)1 of 21 rows of .* who = 2, t = 3"),
+        ([], {}, "(?s)10 of 20 rows of .* repeat .* t = 0"),
         ([(2, None, 0)], {"group": "who"}, "t is missing in 1 of 21 rows"),
         ([(None, 11, 0), (None, 12, 0)], {"group": "who"}, "who is missing in 2 of 22 rows"),
     ],
@@ -292,6 +373,21 @@ def test_places_that_are_not_clear(tmp_path, more, asked, message):
     for engine in ("duckdb", "spark"):
         with pytest.raises(DataError, match=message) as caught:
             fit_chain(path, state="s", order_by="t", engine=engine, **asked)
+        told_by.append((str(caught.value), getattr(caught.value, "__notes__", None)))
+    assert told_by[0] == told_by[1]
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [("%d/%m/%Y", "can be read in two ways"), ("0%j", "no date or time format reads all of its 9")],
+)
+def test_texts_without_a_clear_order(tmp_path, form, message):
+    rows = [(date(2024, 3, k).strftime(form), k % 3 > 0) for k in range(1, 10)]
+    path = write_parquet(tmp_path / "t.parquet", ["t", "s"], rows)
+    told_by = []
+    for engine in ("duckdb", "spark"):
+        with pytest.raises(DataError, match=message) as caught:
+            fit_chain(path, state="s", order_by="t", engine=engine)
         told_by.append(str(caught.value))
     assert told_by[0] == told_by[1]
 

@@ -46,9 +46,10 @@ _TYPES = {
 _ISO_DATE = "%Y-%m-%d"
 _PATTERNS = {
     "%Y": "yyyy", "%y": "yy", "%m": "M", "%d": "d", "%j": "D", "%b": "MMM", "%B": "MMMM", "%H": "H",
-    "%I": "h", "%M": "mm", "%S": "ss", "%f": "[SSSSSS][SSSSS][SSSS][SSS][SS][S]", "%p": "a",
+    "%I": "h", "%M": "m", "%S": "s", "%f": "[SSSSSS][SSSSS][SSSS][SSS][SS][S]", "%p": "a",
     "%z": "[XXX][XX][X]",
 }  # fmt: skip
+_PIVOT = 2069  # 69 is 1969 to DuckDB and 2069 to Spark
 _HINTS = {
     "CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP": "if that is a missing value, name it in missing=",
     "MALFORMED_CSV_RECORD|MALFORMED_RECORD_IN_PARSING": (
@@ -73,12 +74,14 @@ class SparkTable(Table):
 
     def parse_time(self, text: Any, form: str) -> Any:
         """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
-        return builtin("try_to_timestamp", "timestamp('UTC')")(text, _java_pattern(form))
+        return _moment("try_to_timestamp", "timestamp('UTC')", text, form)
 
     def _where(self, condition: Expression) -> Any:
+        import ibis
+
         query = f"SELECT * FROM {self._view} WHERE {self._translated(condition.text)}"
         kept = self.backend.sql(query, schema=self.records.schema())
-        return self.backend.create_view(f"{self.records.get_name()}_kept", kept, overwrite=True)
+        return self.backend.create_view(ibis.util.gen_name("kept"), kept)
 
     def _select(self, expressions: dict[str, Expression]) -> Any:
         import ibis
@@ -294,8 +297,8 @@ def _typed(records: Any, form: CsvForm, layout: Layout) -> Any:
         value = records[name]
         form_of_time = {"DATE": form.date_format, "TIMESTAMP": form.timestamp_format}.get(kind)
         if form_of_time is not None and not form_of_time.startswith(_ISO_DATE):
-            read = value.as_date if kind == "DATE" else value.as_timestamp
-            columns[name] = read(form_of_time)
+            moment = _moment("to_timestamp", "timestamp", value, form_of_time)
+            columns[name] = moment.date() if kind == "DATE" else moment
         elif kind in _TYPES:
             if kind == "DOUBLE" and layout.decimal != ".":
                 value = value.replace(layout.decimal, ".")
@@ -303,13 +306,36 @@ def _typed(records: Any, form: CsvForm, layout: Layout) -> Any:
     return records.mutate(**columns) if columns else records
 
 
+def _moment(function: str, kind: str, text: Any, form: str) -> Any:
+    """What a function of Spark reads in an ibis text by a format of ``strptime``, as DuckDB does:
+    blanks more or less are no matter, and years of two digits begin with 1969."""
+    import ibis
+
+    plain = text.strip().re_replace(r"\s+", " ")
+    moment = builtin(function, kind)(plain, _java_pattern(form))
+    if "%y" not in form:
+        return moment
+    return ibis.ifelse(moment.year() >= _PIVOT, moment - ibis.interval(years=100), moment)
+
+
 def _java_pattern(form: str) -> str:
-    """A format of ``strptime`` in the notation of Spark."""
-    parts = re.split(r"(%.)", form)
+    """A format of ``strptime`` in the notation of Spark.
+
+    Examples
+    --------
+    >>> _java_pattern("%d/%m/%Y %H:%M"), _java_pattern("%Y%m%d")
+    ('d/M/yyyy H:m', 'yyyyMMdd')
+    """
+    parts = [part for part in re.split(r"(%.)", form) if part]
     if unknown := [part for part in parts if part.startswith("%") and part not in _PATTERNS]:
         raise DataError(f"Spark cannot read {unknown[0]} of the format {form!r}; use DuckDB")
-    quoted = (_PATTERNS.get(part) or re.sub("([A-Za-z]+)", r"'\1'", part) for part in parts)
-    return "".join(quoted)
+    pattern = ""
+    for before, part, after in zip(["", *parts], parts, [*parts[1:], ""], strict=False):
+        letters = _PATTERNS.get(part) or re.sub("([A-Za-z]+)", r"'\1'", part)
+        # digits that touch others have a fixed number; elsewhere 3 is as good as 03
+        touching = part in _PATTERNS and (before in _PATTERNS or after in _PATTERNS)
+        pattern += letters * 2 if touching and len(letters) == 1 and part != "%p" else letters
+    return pattern
 
 
 def _named(backend: Any, frame: Any) -> Any:
