@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import corrdp as cdp
+from corrdp.bounds.chains.uncertain import unseen_words
 from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError
 from corrdp.models.chains.region import power_bounds, region_of, widest_diameter, widest_ratio
 from tests.oracles import chain_joint
@@ -545,3 +546,11 @@ def test_what_may_vanish_comes_out_as_zero():
     from corrdp.models.chains.region import power_bounds
 
     assert all(low[1, 0] == 0.0 for low, _ in power_bounds(box, 20))
+
+
+def test_noise_that_hides_a_transition_is_named():
+    """Counts that the noise of a private fit may have made up leave no transition unseen."""
+    region = region_of(np.array([[90, 12], [12, 30]]), 0.95, radius=20)
+    assert region.lower.min() == 0
+    assert region.unseen == ()
+    assert "noise of the private fit" in unseen_words(region, (0, 1))

@@ -75,6 +75,12 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
     if isinstance(model, WindowChain):
         rows = [", ".join(str(model.states[x]) for x in window) for window in model.windows]
     said = unseen_words(model.region(level), rows, model.states)
+    if not model.region(level).unseen:
+        raise NotApplicableError(
+            f"{said}: at confidence {level} its transition may be impossible, and the chain may "
+            "never forget. Fit with a larger private_epsilon or more rows, merge states, or "
+            f"{IN_WORDS}"
+        )
     raise NotApplicableError(
         f"{said}: by chance, or because it is impossible? At confidence {level} the chain may "
         'never forget. Say that what was never seen is impossible (fit with zeros="structural", '

@@ -77,6 +77,8 @@ def _may_never_forget(region: Region, rows: Any, columns: Any = None) -> NotAppl
 def unseen_words(region: Region, rows: Any, columns: Any = None, most: int = 3) -> str:
     """Which transitions were never seen, in words: a row without any by its name alone."""
     columns = rows if columns is None else columns
+    if not region.unseen:
+        return "a count is no larger than the noise of the private fit may be"
     by_row: dict[int, list[int]] = {}
     for x, y in region.unseen:
         by_row.setdefault(x, []).append(y)
