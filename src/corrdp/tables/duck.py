@@ -33,6 +33,7 @@ from corrdp.tables.source import (
     without_missing,
     without_nan,
 )
+from corrdp.tables.time import ISO, shapes
 
 SNIFFED_ROWS = 200_000  # rows from which column types are guessed, once per file
 MOST_FIELD = 2**24  # bytes of a field
@@ -41,11 +42,20 @@ MEMORY_SHARE = 0.6  # of the machine's, or container's: what is read in the end 
 DISK_SHARE = 0.5  # of what is free for temporary files, where what does not fit into memory goes
 _OWN_SHARE = 0.8  # of the memory that DuckDB takes by itself; only late versions know per cent
 _VIEW = "records"
-# a date that begins with the year, or has a number above 12 where only a day can be
-_ABOVE_12 = r"(1[3-9]|[23]\d)"
-_CLEAR = rf"^\s*(\d{{4}}\D|\d+\D{_ABOVE_12}\D|{_ABOVE_12}\D\d+\D\d{{4}}|\d+\W+[A-Za-z]|[A-Za-z])"
+# what ISO 8601 is to strptime, which, unlike a cast, drops no word that follows
+_ISO_DATE = "%Y-%m-%d"
+_CLOCK = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f")
+_ISO = tuple(f"{_ISO_DATE}{mark}{time}" for mark in " T" for time in _CLOCK)
+_STRICT = {
+    "DATE": (_ISO_DATE,),
+    "TIMESTAMP": (*_ISO, _ISO_DATE),
+    "TIMESTAMP WITH TIME ZONE": tuple(f"{form}{zone}" for form in _ISO for zone in ("%z", "Z")),
+    "TIME": _CLOCK,
+}
+_SHAPED_BY = 1_000  # rows that rule out most formats of dates
 _T = TypeVar("_T")
 _SEPARATORS = b",;\t|"
+_OF_FILES = re.compile(r"CSV|sniff|parquet|compress|gzip|snappy|zstd|\bfile\b|thrift|TProto", re.I)
 
 
 class DuckTable(Table):
@@ -314,16 +324,15 @@ class CsvForm:
     separator, quote, escape : str
     types : dict of str to str
         DuckDB's type of each column, in order.
-    date_format, timestamp_format : str or None
-        In the notation of ``strptime``; None where ISO 8601 is all there is.
+    forms : dict of str to tuple of str
+        The formats of ``strptime`` of which one reads each value of a column of dates or times.
     """
 
     separator: str
     quote: str
     escape: str
     types: dict[str, str]
-    date_format: str | None
-    timestamp_format: str | None
+    forms: dict[str, tuple[str, ...]]
 
 
 def guess_form(lines: Iterable[str], texts: tuple[str, ...], layout: Layout = USUAL) -> CsvForm:
@@ -340,8 +349,8 @@ def guess_form(lines: Iterable[str], texts: tuple[str, ...], layout: Layout = US
     Examples
     --------
     >>> form = guess_form(["day;steps", "13/10/2012;7", "14/10/2012;NA"], ("", "NA"))
-    >>> form.separator, form.types, form.date_format
-    (';', {'day': 'DATE', 'steps': 'BIGINT'}, '%d/%m/%Y')
+    >>> form.separator, form.types, form.forms
+    (';', {'day': 'DATE', 'steps': 'BIGINT'}, {'day': ('%d/%m/%Y',)})
     """
     import duckdb
 
@@ -351,15 +360,15 @@ def guess_form(lines: Iterable[str], texts: tuple[str, ...], layout: Layout = US
         options = {"sample_size": SNIFFED_ROWS, **_reading(texts, layout)}
         asked = ", ".join(f"{name} = ${name}" for name in options)
         with _speaking("the first lines"), duckdb.connect() as connection:
-            separator, quote, escape, columns, day, moment = connection.execute(
-                "SELECT Delimiter, Quote, Escape, Columns, DateFormat, TimestampFormat "
-                f"FROM sniff_csv($path, {asked})",
+            separator, quote, escape, columns = connection.execute(
+                f"SELECT Delimiter, Quote, Escape, Columns FROM sniff_csv($path, {asked})",
                 {"path": str(path), **options},
             ).fetchall()[0]
             guessed = {column["name"]: column["type"] for column in columns}
-            types = _with_clear_dates(connection, str(path), _reading(texts, layout), guessed)
+            forms = _time_forms(connection, str(path), _reading(texts, layout), guessed)
     quote, escape = ('"' if mark == "(empty)" else mark for mark in (quote, escape))
-    return CsvForm(separator, quote, escape, types, day, moment)
+    types = {c: "VARCHAR" if _is_time(k) and c not in forms else k for c, k in guessed.items()}
+    return CsvForm(separator, quote, escape, types, forms)
 
 
 def _reading(texts: tuple[str, ...], layout: Layout) -> dict[str, Any]:
@@ -380,34 +389,73 @@ def _reading(texts: tuple[str, ...], layout: Layout) -> dict[str, Any]:
     return options
 
 
-def _with_clear_dates(
-    connection: Any, place: str, options: dict[str, Any], types: dict[str, str]
-) -> dict[str, str]:
-    """The guessed types, with dates left as text of which no row shows what is day and month.
+def _is_time(kind: str) -> bool:
+    return kind.startswith(("DATE", "TIME"))
 
+
+def _time_forms(
+    connection: Any, place: str, options: dict[str, Any], types: dict[str, str]
+) -> dict[str, tuple[str, ...]]:
+    """How the first rows of columns that DuckDB takes for dates or times are written.
+
+    Left out are columns that can be read in several ways, or in none without losing a word:
     DuckDB settles 03/04/2024, and even 01/02/24, in silence; the reader of time asks.
     """
-    dated = [column for column, kind in types.items() if kind.startswith(("DATE", "TIMESTAMP"))]
+    dated = [column for column, kind in types.items() if _is_time(kind)]
     if not dated:
-        return types
+        return {}
     asked = ", ".join(f"{option} = ${option}" for option in options)
-    shown = (f"bool_or(regexp_matches({quoted(column)}, $clear))" for column in dated)
-    found = connection.execute(
-        f"SELECT {', '.join(shown)} FROM (SELECT * FROM read_csv($place, all_varchar = true, "
-        f"{asked}) LIMIT {SNIFFED_ROWS})",
-        {"place": place, "clear": _CLEAR, **options},
-    ).fetchone()
-    return types | {c: "VARCHAR" for c, clear in zip(dated, found, strict=True) if clear is False}
+    named = ", ".join(map(quoted, dated))
+    head = f"FROM read_csv($place, all_varchar = true, {asked}) LIMIT"
+    given = {"place": place, **options}
+    seen = connection.execute(f"SELECT {named} {head} {_SHAPED_BY}", given).fetchall()
+    tried: list[tuple[str, tuple[str, ...]]] = []
+    for column, texts in zip(dated, zip(*seen, strict=True), strict=False):
+        fits = shapes({text: None for text in texts if text is not None})
+        strict = _STRICT.get(types[column], ())
+        tried += [(column, strict if form == ISO or form in strict else (form,)) for form in fits]
+    if not tried:
+        return {}
+    reads = ", ".join(f"count({_read_by(c, forms)}) = count({quoted(c)})" for c, forms in tried)
+    found = connection.execute(f"SELECT {reads} FROM (SELECT {named} {head} {SNIFFED_ROWS})", given)
+    fitting: dict[str, set[tuple[str, ...]]] = {}
+    for (column, forms), fits_all in zip(tried, found.fetchone(), strict=True):
+        if fits_all:
+            fitting.setdefault(column, set()).add(forms)
+    return {column: forms.pop() for column, forms in fitting.items() if len(forms) == 1}
+
+
+def _read_by(column: str, forms: tuple[str, ...]) -> str:
+    return f"try_strptime({quoted(column)}, [{', '.join(map(_literal, forms))}])"
 
 
 def _read_csv(backend: Any, place: str, texts: tuple[str, ...], layout: Layout) -> Any:
+    import ibis
+
     options = _reading(texts, layout)
     guessed = backend.read_csv(place, sample_size=SNIFFED_ROWS, **options)
     # types are fixed now: every query would guess them again, from as many rows
     found = backend.con.table(guessed.get_name())
     types = dict(zip(found.columns, map(str, found.types), strict=True))
-    types = _with_clear_dates(backend.con, place, options, types)
-    return backend.read_csv(place, types=types, **options)
+    forms = _time_forms(backend.con, place, options, types)
+    plain = {column: "VARCHAR" if _is_time(kind) else kind for column, kind in types.items()}
+    read = backend.read_csv(place, types=plain, **options)
+    if not forms:
+        return read
+    # a later row that is written in another way is an error; DuckDB would drop what it cannot read
+    strict = ", ".join(
+        f"CASE WHEN {quoted(c)} IS NOT NULL THEN CAST(coalesce({_read_by(c, form)}, "
+        f"error({_literal(_NO_TIME.format(column=c, kind=types[c]))})) AS {types[c]}) END "
+        f"AS {quoted(c)}"
+        for c, form in forms.items()
+    )
+    name = ibis.util.gen_name("timed")
+    source = quoted(read.get_name())
+    backend.con.execute(f"CREATE VIEW {name} AS SELECT * REPLACE ({strict}) FROM {source}")
+    return backend.table(name)
+
+
+_NO_TIME = "column {column!r} holds a {kind} that is written in another way than those above"
 
 
 @contextmanager
@@ -451,6 +499,8 @@ def _told(path: str | Path, error: Exception) -> str:
         return f"cannot read {path}: it is no Parquet file, or damaged"
     if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text):
         return f"cannot read {place}: it has {found[2]} fields, the lines above have {found[1]}"
+    if found := re.search(r"column '.*' holds a [A-Z ]+ that is written in another way .*", text):
+        return f"cannot read {path}: {found[0]}; if it is a missing value, name it in missing="
     if isinstance(error, duckdb.ConversionException):
         return (
             f"cannot evaluate this on {place}: a value cannot be converted to the type of what it "
@@ -460,6 +510,14 @@ def _told(path: str | Path, error: Exception) -> str:
         return (
             f"cannot evaluate this on {place}: a number leaves the range of its type; write "
             "CAST(column AS DOUBLE)"
+        )
+    if isinstance(
+        error,
+        duckdb.InvalidInputException | duckdb.NotImplementedException | duckdb.SyntaxException,
+    ) and not _OF_FILES.search(text):
+        return (
+            f"cannot evaluate this on {path}: a function of an expression cannot take what stands "
+            "in some row; write CASE WHEN condition THEN expression END to leave such rows out"
         )
     if isinstance(error, OSError) and not isinstance(error, duckdb.Error):
         return f"cannot read {path}: {error.strerror or 'it is damaged'}"

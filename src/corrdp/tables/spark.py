@@ -295,8 +295,8 @@ def _typed(records: Any, form: CsvForm, layout: Layout) -> Any:
     columns = {}
     for name, kind in form.types.items():
         value = records[name]
-        form_of_time = {"DATE": form.date_format, "TIMESTAMP": form.timestamp_format}.get(kind)
-        if form_of_time is not None and not form_of_time.startswith(_ISO_DATE):
+        (form_of_time, *_) = form.forms.get(name, (_ISO_DATE,))
+        if kind in ("DATE", "TIMESTAMP") and not form_of_time.startswith(_ISO_DATE):
             moment = _moment("to_timestamp", "timestamp", value, form_of_time)
             columns[name] = moment.date() if kind == "DATE" else moment
         elif kind in _TYPES:

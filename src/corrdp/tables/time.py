@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from corrdp.errors import DataError
@@ -19,26 +20,52 @@ from corrdp.tables.source import Table
 from corrdp.tables.zones import DAY
 
 ISO = "iso"
-DATES = (
-    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d-%b-%Y", "%d %B %Y",
-    "%b %d, %Y", "%B %d, %Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%y/%m/%d", "%y-%m-%d", "%Y%m%d",
-)  # fmt: skip
-TIMES = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
-MONTHS = ("%Y-%m", "%Y/%m", "%m/%Y", "%b %Y", "%B %Y", "%Y%m")
-_FORMATS = (ISO, *DATES, *(f"{day} {time}" for day in DATES for time in TIMES), *MONTHS, *TIMES)
-# whole numbers that are dates: their format, the least and the largest
-_PACKED = tuple(
-    (form, int(f"1700{'0101000000'[:digits]}"), int(f"2299{'1231235959'[:digits]}"))
-    for form, digits in (("%Y%m", 2), ("%Y%m%d", 4), ("%Y%m%d%H%M", 8), ("%Y%m%d%H%M%S", 10))
+# Orders of day, month and year that people write. Four digits first and dashes are ISO 8601: no
+# other order is tried there.
+_NUMERIC = (
+    *(f"%d{mark}%m{mark}%{year}" for mark in "./-" for year in "Yy"),
+    *(f"%m{mark}%d{mark}%{year}" for mark in "./-" for year in "Yy"),
+    *(f"%{year}{mark}%m{mark}%d" for mark in "./-" for year in "Yy"),
+    *(f"%{year}{mark}%d{mark}%m" for mark, year in ("/Y", "/y", ".Y", ".y", "-y")),
 )
+_DATES = (
+    *_NUMERIC, "%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%Y%m%d", "%y%m%d"
+)  # fmt: skip
+_TIMES = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
+_MONTHS = ("%Y-%m", "%Y/%m", "%m/%Y", "%b %Y", "%B %Y", "%Y%m")
+_FORMATS = (
+    ISO,
+    *_DATES,
+    *(f"{day} {time}" for day in _DATES for time in _TIMES),
+    *_MONTHS,
+    *_TIMES,
+)
+# whole numbers that are dates, between the least and the largest; below 1900010100 an hour would be
+# taken for seconds since 1970
+_PACKED = {
+    "%Y%m": (170001, 229912),
+    "%y%m%d": (101, 991231),
+    "%Y%m%d": (17000101, 22991231),
+    "%Y%m%d%H": (1900010100, 2199123123),
+    "%Y%m%d%H%M": (170001010000, 229912312359),
+    "%Y%m%d%H%M%S": (17000101000000, 22991231235959),
+}
+# and seconds, milliseconds, .. since 1970, between 2000 and 2100: one column holds one of these
+_LENGTHS = (
+    *(_PACKED[form] for form in ("%Y%m%d", "%Y%m%d%H%M", "%Y%m%d%H%M%S")),
+    *((946_684_800 * unit, 4_102_444_800 * unit) for unit in (1, 10**3, 10**6, 10**9)),
+)
+_MOSTLY = 0.9  # a column of which so many values are dates is one of dates, with errors in it
 _GLANCE = 1_000  # rows whose shape rules out most formats before all rows are read
 _MADE_UP = datetime(2005, 4, 3, 9, 30)  # every order of day, month and year reads it
 _SHAPES = {
-    " ": r"\s+", "%Y": r"\d{4}", "%b": r"[a-z]{3}", "%B": r"[a-z]{3,9}", "%p": "[ap]m",
-    "%f": r"\d{1,9}",
-    **{part: r"\d\d?" for part in ("%d", "%m", "%H", "%M", "%S", "%I")}, "%y": r"\d\d",
+    " ": r"\s+", "%Y": r"\d{4}", "%y": r"\d\d", "%b": "[a-z]{3}", "%B": "[a-z]{3,9}", "%p": "[ap]m",
+    "%f": r"\d{1,9}", **{part: r"\d\d?" for part in ("%d", "%m", "%H", "%M", "%S", "%I")},
 }  # fmt: skip
-_OFFSET = r":\d\d(\.\d+)?\s*(Z|[+-]\d\d(:?\d\d)?)$"
+# an engine that casts a text to a time drops what follows, " PM" and "+02:00" alike
+_ISO_LOCAL = r"\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d(:\d\d(\.\d+)?)?)?"
+_OFFSET = r":\d\d(\.\d+)?(Z|[+-]\d\d(:?\d\d)?| UTC)"
+_ISO_SHAPE = rf"{_ISO_LOCAL}(Z|[+-]\d\d(:?\d\d)?| UTC)?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +126,10 @@ def read_time(table: Table, records: Any, name: str, text: str, form: str = "") 
     if kind.is_string():
         return _recognised(table, records, name, text)
     if kind.is_numeric() or kind.is_boolean():
-        return _packed(table, records, name) or TimeColumn(_plain_number(column), "number")
+        form = _packed_form(table, records, name, text)
+        if form:
+            return _as_asked(table, records, name, text, form)
+        return TimeColumn(_plain_number(column), "number")
     if kind.is_date():
         return TimeColumn(column.cast("timestamp"), "moment")
     if kind.is_timestamp():
@@ -125,8 +155,15 @@ def _parsed(table: Table, text: Any, form: str) -> Any:
     """The moments that a format reads in a text; NULL where it reads none."""
     import ibis
 
-    moment = text.try_cast("timestamp") if form == ISO else table.parse_time(text, form)
-    return ibis.cases((moment.year().between(1000, 9999), moment))
+    if form == ISO:
+        # as a moment with an offset, and UTC where it has none
+        moment = text.try_cast("timestamp('UTC')").cast("timestamp")
+    else:
+        moment = table.parse_time(text, form)
+    reads = moment.year().between(1000, 9999)
+    if form in _FORMATS:
+        reads &= text.re_search(rf"(?i)^\s*({_pattern(form)})\s*$")
+    return ibis.cases((reads, moment))
 
 
 def _kind(form: str, zoned: bool = False) -> str:
@@ -146,66 +183,121 @@ def _column(moment: Any, form: str, zoned: bool = False) -> TimeColumn:
     return TimeColumn(moment, kind, form)
 
 
-def _texts(column: Any) -> Any:
+def _texts(column: Any, form: str) -> Any:
     if column.type().is_string():
         return column
-    return column.try_cast("int64").cast("string")  # 19580426.0 is 19580426; inf is no date
+    digits = column.try_cast("int64").cast("string")  # 19580426.0 is 19580426; inf is no date
+    return digits.lpad(6, "0") if form == "%y%m%d" else digits
 
 
 def _as_asked(table: Table, records: Any, name: str, text: str, form: str) -> TimeColumn:
     if form != ISO and "%" not in form:
         raise DataError(f"order_format {form!r} is no format; write for example '%m/%d/%Y %H:%M'")
-    moment = _parsed(table, _texts(records[name]), form)
-    (found,) = _collect(table, records, rows=records[name].count(), read=moment.count())
+    column = _texts(records[name], form)
+    moment = _parsed(table, column, form)
+    (found,) = _collect(
+        table, records, rows=records[name].count(), read=moment.count(), zoned=_zoned(column).sum()
+    )
     if unread := found["rows"] - found["read"]:
         raise DataError(
             f"{unread:,} of {found['rows']:,} values of `{text}` in {table.path} cannot be read as "
             f"{form}; name the format that all have (order_format)"
         )
-    return _column(moment, form)
+    return _column(moment, form, form == ISO and _all_zoned(text, found))
 
 
-def _packed(table: Table, records: Any, name: str) -> TimeColumn | None:
-    """Whole numbers that are dates, every one of them."""
-    column = records[name]
-    if column.type().is_boolean():
-        return None
-    head = records.select(name).limit(_GLANCE)
-    for source in (head, records):  # nearly always the first rows settle it
-        (ends,) = _collect(
-            table,
-            source,
-            low=source[name].min(),
-            high=source[name].max(),
-            broken=(source[name] % 1 != 0).sum(),
+def _zoned(column: Any) -> Any:
+    return column.re_search(rf"{_OFFSET}\s*$")
+
+
+def _all_zoned(text: str, found: dict[str, Any]) -> bool:
+    """Whether all times carry an offset; an error if some do and others do not."""
+    if found["zoned"] not in (None, 0, found["rows"]):
+        raise DataError(
+            f"{found['zoned']:,} of {found['rows']:,} times in `{text}` carry an offset and the "
+            "others do not; write all of them one way"
         )
-        if ends["low"] is None or ends["broken"]:
-            return None
-        forms = [form for form, low, high in _PACKED if low <= ends["low"] <= ends["high"] <= high]
-        if not forms:
-            return None
-    moment = _parsed(table, _texts(column), forms[0])
-    (found,) = _collect(table, records, rows=column.count(), read=moment.count())
-    return _column(moment, forms[0]) if found["rows"] == found["read"] else None
+    return bool(found["zoned"])
+
+
+def _packed_form(table: Table, records: Any, name: str, text: str) -> str:
+    """The format of whole numbers that are dates, every one of them; "" for other numbers."""
+    if records[name].type().is_boolean():
+        return ""
+    head = records.select(name).limit(_GLANCE)
+    found = _packed_counts(table, head, name, tuple(_PACKED))
+    forms = [form for form in _PACKED if found[form] > found["rows"] / 2]
+    if not forms and not found["lengths"]:  # nearly always the first rows settle it
+        return ""
+    found = _packed_counts(table, records, name, tuple(forms))
+    if found["lengths"] == found["rows"] > max(found[f"length_{k}"] for k in range(len(_LENGTHS))):
+        raise DataError(
+            f"`{text}` of {table.path} holds times of different lengths, such as seconds and "
+            "milliseconds, or dates with and without a time of day; write all of them one way"
+        )
+    mostly = [form for form in forms if found[form] >= _MOSTLY * found["rows"]]
+    whole = [form for form in mostly if found[form] == found["rows"]]
+    # numbers at equal steps make the same chain either way, unless months are longer than they are
+    if not mostly or (whole in ([], ["%y%m%d"]) and _even(table, records[name])):
+        return ""
+    if not whole:
+        raise DataError(
+            f"{found[mostly[0]]:,} of {found['rows']:,} values of `{text}` in {table.path} are "
+            f"dates written as {mostly[0]}, and {found['rows'] - found[mostly[0]]:,} are no dates: "
+            f"correct those, or, if all are plain numbers, order by '{text} + 0.5'"
+        )
+    if len(whole) > 1:
+        raise DataError(_two_readings(text, *whole))
+    return whole[0]
+
+
+def _packed_counts(table: Table, records: Any, name: str, forms: tuple[str, ...]) -> dict[str, int]:
+    """How many numbers are dates of each format, and how many have each length of a time."""
+    column = records[name]
+    dates = {
+        form: (
+            column.between(*_PACKED[form])
+            & (column % 1 == 0)
+            & table.parse_time(_texts(column, form), form).notnull()
+        ).sum()
+        for form in forms
+    }
+    lengths = {f"length_{k}": column.between(*ends).sum() for k, ends in enumerate(_LENGTHS)}
+    (found,) = _collect(table, records, rows=column.count(), **dates, **lengths)
+    found = {key: count or 0 for key, count in found.items()}
+    return found | {"lengths": sum(found[key] for key in lengths)}
+
+
+def _even(table: Table, column: Any) -> bool:
+    """Whether the distinct numbers of a column lie at (nearly) equal steps."""
+    import ibis
+
+    values = column.name("value").as_table().distinct()
+    values = values.filter(values["value"].notnull())
+    before = values["value"].lag().over(ibis.window(order_by="value"))
+    steps = values.select(step=values["value"] - before)
+    (ends,) = _collect(table, steps, low=steps["step"].min(), high=steps["step"].max())
+    return ends["low"] is None or bool(ends["high"] <= 1.5 * ends["low"])
 
 
 def _recognised(table: Table, records: Any, name: str, text: str) -> TimeColumn:
     """The one format of the list that reads all rows."""
     column = records[name]
     head = column.name("text").as_table()
-    head = table.collect(head.filter(head["text"].notnull()).limit(_GLANCE))
-    fits = _shapes(dict.fromkeys(head["text"].to_pylist()))
+    head = table.collect(head.filter(head["text"].notnull()).limit(_GLANCE))["text"].to_pylist()
+    fits = shapes(dict.fromkeys(head))
     moments = {form: _parsed(table, column, form) for form in fits}
     asked = {f"read_{k}": moment.count() for k, moment in enumerate(moments.values())}
-    (found,) = _collect(
-        table, records, rows=column.count(), zoned=column.re_search(_OFFSET).sum(), **asked
-    )
+    (found,) = _collect(table, records, rows=column.count(), zoned=_zoned(column).sum(), **asked)
     fits = [form for k, form in enumerate(fits) if found[f"read_{k}"] == found["rows"]]
     if not fits:
+        word = any(re.search(r"\d\s*[A-Za-z/_]{3,}\s*$", cell) for cell in head)
         raise DataError(
             f"`{text}` of {table.path} is text, and no date or time format reads all of its "
-            f"{found['rows']:,} values, so that their order in time is unknown; name the format "
-            "(order_format), such as '%m/%d/%Y %I:%M %p', or give a number that grows with time"
+            f"{found['rows']:,} values, so that their order in time is unknown; "
+            + ("leave out the word after the time and say which zone it is (timezone), or " * word)
+            + "name the format (order_format), such as '%m/%d/%Y %I:%M %p', or give a number that "
+            "grows with time"
         )
     first, *others = fits
     if others:
@@ -214,33 +306,33 @@ def _recognised(table: Table, records: Any, name: str, text: str) -> TimeColumn:
         for k, other in enumerate(others):
             if differing[f"apart_{k}"]:
                 raise DataError(_two_readings(text, first, other))
-    if found["zoned"] not in (None, 0, found["rows"]):
-        raise DataError(
-            f"{found['zoned']:,} of {found['rows']:,} times in `{text}` carry an offset and the "
-            "others do not; write all of them one way"
-        )
-    return _column(moments[first], first, zoned=bool(found["zoned"]))
+    return _column(moments[first], first, first == ISO and _all_zoned(text, found))
 
 
-def _shapes(texts: Iterable[str]) -> list[str]:
+def shapes(texts: Iterable[str]) -> list[str]:
     """The formats whose shape some texts have: no engine is asked about the others.
 
     Examples
     --------
-    >>> _shapes(["03/30/2024 12:15 AM"])
+    >>> shapes(["03/30/2024 12:15 AM"])
     ['%d/%m/%Y %I:%M %p', '%m/%d/%Y %I:%M %p']
+    >>> shapes(["2024-03-30 12:15"]), shapes(["2024-03-30 12:15 AM"])
+    (['iso'], ['%Y-%m-%d %I:%M %p'])
     """
     patterns = {form: re.compile(_pattern(form), re.IGNORECASE) for form in _FORMATS}
     for text in texts:
         patterns = {f: p for f, p in patterns.items() if p.fullmatch(text.strip())}
-    return list(patterns)
+    return [ISO] if ISO in patterns else list(patterns)
 
 
+@cache
 def _pattern(form: str) -> str:
     if form == ISO:
-        return r"\d{4}[-/]\d\d?[-/].*"
+        return _ISO_SHAPE
     parts = re.split(r"(%.| )", form)
-    return "".join(_SHAPES.get(part) or re.escape(part) for part in parts)
+    pattern = "".join(_SHAPES.get(part) or re.escape(part) for part in parts)
+    # without marks between them only the number of digits tells the parts apart
+    return pattern.replace(r"\d\d?", r"\d\d") if "%m%d" in form or "%Y%m" in form else pattern
 
 
 def _two_readings(text: str, first: str, second: str) -> str:
