@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -211,6 +212,15 @@ def test_places_that_are_not_clear(tmp_path):
     path = write_csv(tmp_path / "m.csv", ["a", "b", "s"], [(1, 1, 0), (1, 2, 1), (1, None, 0)])
     with pytest.raises(DataError, match="a or b is missing in 1 of 3 rows"):
         MarkovChain.fit(path, state="s", order_by=["a", "b"])
+
+
+@pytest.mark.parametrize("state", ["v", "CASE WHEN v = 9 THEN CAST('nan' AS DOUBLE) ELSE v END"])
+def test_what_is_missing_is_in_no_bin(state):
+    values = [1.0, 7.0, None if state == "v" else 9.0, float("nan"), 1.0, 1.0, 99.0, -99.0]
+    frame = pa.table({"v": pa.array(values * 5, pa.float64(), from_pandas=False)})
+    fit = MarkovChain.fit(frame, state=state, bins=2, value_range=(0, 10)).fitted
+    assert (fit.rows, fit.missing) == (30, 10)
+    assert fit.counts.tolist() == [[9, 10], [5, 0]]
 
 
 def test_bad_tables(tmp_path):

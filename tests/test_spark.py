@@ -27,6 +27,7 @@ from corrdp.tables.clock import Reading
 from corrdp.tables.counting import count_triples, count_where, grid_sum, histogram
 from corrdp.tables.grouping import count_by_group
 from corrdp.tables.source import Layout, Table, open_table
+from corrdp.tables.tallies import bin_expression
 from corrdp.tables.time import (
     _FORMATS,
     DATES,
@@ -216,6 +217,7 @@ def test_rows_that_are_left_out(tmp_path):
         ([3, 1, -999, 1, None, 3], "s = 3", {bool}),
         ([3, 1, -999, 1, None, 3], "CASE WHEN s > 2 THEN 'high' ELSE 'low' END", {str}),
         ([3, 1, -999, 1, None, 3], "s * 0.5", {float}),
+        ([3.5, 1.5, None, 1.5, float("nan"), 3.5], bin_expression("s", 2, (0, 5)), {int}),
     ],
 )
 def test_states_of_every_kind(tmp_path, states, expression, kinds):

@@ -169,12 +169,12 @@ def bin_expression(value: str, bins: int, value_range: Any) -> str:
     """SQL for the number of the bin of a value: ``bins`` of equal width over a public range.
 
     Edges that followed the data, such as quantiles, would tell about them. Values below the range
-    fall into the first bin and values above into the last.
+    fall into the first bin and values above into the last. What is missing, or NaN, is in none.
 
     Examples
     --------
-    >>> bin_expression("kWh", 4, (0, 10))
-    'CAST(least(greatest(floor(((kWh) - 0.0) / 2.5), 0), 3) AS BIGINT)'
+    >>> bin_expression("kWh", 4, (0, 10)).removeprefix("CASE WHEN (kWh) <= CAST('inf' AS DOUBLE) ")
+    'THEN CAST(least(greatest(floor(((kWh) - 0.0) / 2.5), 0), 3) AS BIGINT) END'
     """
     if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= MAX_STATES:
         raise DataError(f"bins must be a whole number from 2 to {MAX_STATES:,}, got {bins!r}")
@@ -191,8 +191,10 @@ def bin_expression(value: str, bins: int, value_range: Any) -> str:
     if not (math.isfinite(low) and math.isfinite(width) and width > 0):
         raise DataError(f"value_range must be a low and a higher number, got {value_range!r}")
     low_text = f"- {low!r}" if low >= 0 else f"+ {-low!r}"
+    # least and greatest skip NULL, and to an engine NaN is larger than every number
     return (
-        f"CAST(least(greatest(floor((({value}) {low_text}) / {width!r}), 0), {bins - 1}) AS BIGINT)"
+        f"CASE WHEN ({value}) <= CAST('inf' AS DOUBLE) THEN CAST(least(greatest("
+        f"floor((({value}) {low_text}) / {width!r}), 0), {bins - 1}) AS BIGINT) END"
     )
 
 
