@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import corrdp as cdp
+from corrdp.accounting.composition import account
+from corrdp.accounting.plan import Plan
 from corrdp.accounting.published import Published, load_releases, read_release, total_releases
-from corrdp.errors import InputError
+from corrdp.accounting.steps import Step
+from corrdp.errors import InputError, RefusedError
+from corrdp.metric.domains import StreamDomain
 from tests.test_cli import done, run
 
 FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
@@ -113,3 +119,59 @@ def test_the_sum_is_rounded_up():
     found = total_releases(some).epsilon
     assert Fraction(found) >= 3 * Fraction(0.1)
     assert found == pytest.approx(0.3)
+
+
+def _contradicted():
+    """A fit of order 1 to a series of order 2: its fitted numbers alone promise too much."""
+    rng = np.random.default_rng(5)
+    likely = {(0, 0): 0.05, (0, 1): 0.9, (1, 0): 0.2, (1, 1): 0.95}
+    data = [0, 1]
+    while len(data) < 600:
+        data.append(int(rng.random() < likely[data[-2], data[-1]]))
+    return cdp.MarkovChain.fit(data), data
+
+
+def test_the_sum_is_converted_by_the_rule_of_calibrate(tmp_path):
+    fit, data = _contradicted()
+    cals = [cdp.calibrate(fit, 1.0, query=cdp.Count(k)) for k in (0, 1)]
+    releases = [read_release(c.release(data).to_dict(), str(k)) for k, c in enumerate(cals)]
+    found = total_releases(releases, fit)
+    # by itself each is worth 1 under the worst model, so together they are worth more
+    assert found.leakage.value > 1.5
+    assert found.leakage.kind == "upper bound"
+    book = cdp.Ledger.create(tmp_path / "l", budget=9.0, kind="bdp", model=fit)
+    for cal in cals:
+        book.charge(cal.epsilon, what="a count")
+    assert found.leakage.value == pytest.approx(book.spent, rel=1e-6)
+    for said in (found.assumptions, found.leakage.certificate.assumptions):
+        assert any("0.95 confidence region" in text for text in said)
+        assert any("order 2 too" in text for text in said)
+    plain = total_releases(releases, fit, confidence=None)
+    assert plain.leakage.value < found.leakage.value
+    assert any("taken as exact" in text for text in plain.assumptions)
+    plan = Plan(
+        StreamDomain(1, fit.length),
+        [Step("all", found.epsilon, metric="event")],
+    )
+    assert account(plan, "event").leakage(fit).value >= found.leakage.value * (1 - 1e-9)
+
+
+def test_families_are_converted_by_their_region():
+    rng = np.random.default_rng(3)
+    families = cdp.GaussianRecords.equicorrelated(2, 0.5)
+    fit = cdp.GaussianRecords.fit([families.sample(rng) for _ in range(40)], secret_range=(-3, 3))
+    some = [Published("a", "x", 0.1, 1.0)]
+    found = total_releases(some, fit)
+    assert found.leakage.value == cdp.leakage(fit, 0.1, confidence=0.95).value
+    assert found.leakage.value > total_releases(some, fit, confidence=None).leakage.value
+
+
+def test_the_reason_of_a_release_is_taken_over():
+    fit = cdp.MarkovChain.fit([0] * 30 + [1] * 30)  # of order 2, a window was never seen
+    some = Published("a", "x", 0.1, 1.0)
+    with pytest.raises(RefusedError, match="accept"):
+        total_releases([some], fit, confidence=None)
+    kept = total_releases([replace(some, accepted="as it is")], fit, confidence=None)
+    assert any("accepted by the steward: as it is" in text for text in kept.assumptions)
+    kept = total_releases([some], fit, confidence=None, accept="a reason")
+    assert any("accepted by the steward: a reason" in text for text in kept.assumptions)

@@ -26,6 +26,7 @@ from corrdp.metric.domains import Domain, GraphDomain, StreamDomain
 from corrdp.metric.granularities import Edge, Granularity, as_granularity
 
 if TYPE_CHECKING:
+    from corrdp.calibration.adequate import Confidence
     from corrdp.models.base import Model
     from corrdp.results import Leakage
 
@@ -212,19 +213,23 @@ class Composition:
 
         return per_record(self.plan)
 
-    def leakage(self, model: Model, **options: Any) -> Leakage:
+    def leakage(
+        self, model: Model, *, confidence: Confidence = "default", accept: str | None = None
+    ) -> Leakage:
         """What the releases give away together when records depend on each other.
 
-        Epsilons are added record by record into one vector, which goes through
-        :func:`corrdp.leakage` once. Leakages of single releases are never added: two releases
-        can leak more together than the sum of what each leaks alone.
+        Epsilons are added record by record into one vector, which is converted once, by the rule of
+        :func:`corrdp.calibrate`: the largest leakage over the confidence region of a fitted model
+        and over the richer models beside it. Leakages of single releases are never added: two
+        releases can leak more together than the sum of what each leaks alone.
 
         Parameters
         ----------
         model : Model
             With as many records as the domain.
-        **options
-            Of :func:`corrdp.leakage`, such as ``confidence=.95``.
+        confidence, accept
+            As in :func:`corrdp.calibrate`: .95 for a fitted model by default, None for its fitted
+            numbers.
 
         Notes
         -----
@@ -247,7 +252,7 @@ class Composition:
         """
         from corrdp.accounting.dependence import plan_leakage
 
-        return plan_leakage(self.plan, model, **options)
+        return plan_leakage(self.plan, model, confidence, accept)
 
     def proof(self) -> dict[str, Any]:
         """A certificate as JSON that :func:`corrdp.accounting.checker.check_proof` re-checks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from corrdp.metric.domains import StreamDomain, TupleDomain
 from corrdp.metric.granularities import Bounded, Event
 
 if TYPE_CHECKING:
+    from corrdp.calibration.adequate import Confidence
     from corrdp.models.base import Model
     from corrdp.results import Leakage
 
@@ -55,9 +56,11 @@ def _record_levels(domain: TupleDomain, steps: Sequence[Step]) -> np.ndarray:
     return np.array(list(worst.values()))[kind]
 
 
-def plan_leakage(plan: Plan, model: Model, **options: Any) -> Leakage:
+def plan_leakage(
+    plan: Plan, model: Model, confidence: Confidence = "default", accept: str | None = None
+) -> Leakage:
     """What a plan leaks on a model; see :meth:`corrdp.Composition.leakage`."""
-    from corrdp.bounds.dispatch import leakage
+    from corrdp.calibration.promise import promise_on
 
     vector = per_record(plan)
     if not np.isfinite(vector).all():
@@ -70,7 +73,7 @@ def plan_leakage(plan: Plan, model: Model, **options: Any) -> Leakage:
             f"epsilon has {len(vector)} entries, one for each {_record(plan)} of the plan, and the "
             f"model has {length} records{_other_length(plan, model)}"
         )
-    found = leakage(model, Pure(vector), **options)
+    found = promise_on(model, confidence, accept).leakage(Pure(vector))
     users = getattr(plan.domain, "users", 1)
     if users == 1:
         return found

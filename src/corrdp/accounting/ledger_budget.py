@@ -127,7 +127,7 @@ class BDPBudget:
             beyond = total.minus(fit_units(self.model))
             # leakage needs something to add the fit to: the smallest charge, if there is none yet
             asked = beyond if beyond.largest > 0 else Runs.scalar(1)
-            value = self.promise.leakage(asked.doubles())
+            value = self.promise.leakage(asked.doubles()).value
             units = units_up(value) if math.isfinite(value) else MOST + 1
             # a theorem for one epsilon may be sharper than those for vectors: the smaller holds
             self._known[total] = units if total.is_scalar else min(units, self.cost(_level(total)))

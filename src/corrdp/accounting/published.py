@@ -15,6 +15,7 @@ from corrdp.errors import InputError
 from corrdp.results import Release, Sanitized
 
 if TYPE_CHECKING:
+    from corrdp.calibration.adequate import Confidence
     from corrdp.models.base import Model
     from corrdp.results import Leakage
 
@@ -41,6 +42,7 @@ class Published:
     epsilon: float
     target: float
     digest: str = ""
+    accepted: str = ""  # the steward's reason, where a richer model has no price
 
     def __str__(self) -> str:
         return (
@@ -58,7 +60,8 @@ class ReleasesTotal:
     epsilon : float
         The sum of the plain DP levels, rounded up.
     leakage : Leakage or None
-        That sum converted once on a model, where one was given.
+        That sum converted once on a model, where one was given, by the rule of
+        :func:`corrdp.calibrate`.
     assumptions : tuple of str
     """
 
@@ -81,8 +84,9 @@ class ReleasesTotal:
                 "once"
             )
         return (
-            f"BDP levels ({alone}) do not add up; the summed epsilon, converted once, leaks "
-            f"{self.leakage.value:.6g} ({self.leakage.kind}, {self.leakage.certificate.name})"
+            f"BDP levels ({alone}) do not add up; the summed epsilon, converted once by the rule "
+            f"of calibrate, leaks {self.leakage.value:.6g} ({self.leakage.kind}, "
+            f"{self.leakage.certificate.name}, {self.leakage.model})"
         )
 
     def __repr__(self) -> str:
@@ -161,7 +165,8 @@ def read_release(data: Any, name: str) -> Published:
         plain = isinstance(value, int | float) and not isinstance(value, bool)
         if not (plain and 0 <= value < math.inf):
             raise InputError(f"{level} must be a finite number >= 0, got {value!r}")
-    return Published(name, what, epsilon, target, str(made.digest))
+    accepted = "" if made.adequacy is None else made.adequacy.accepted
+    return Published(name, what, epsilon, target, str(made.digest), accepted)
 
 
 def _asked(made: Release | Sanitized) -> str:
@@ -173,14 +178,19 @@ def _asked(made: Release | Sanitized) -> str:
 
 
 def total_releases(
-    releases: Sequence[Published], model: Model | None = None, **options: Any
+    releases: Sequence[Published],
+    model: Model | None = None,
+    *,
+    confidence: Confidence = "default",
+    accept: str | None = None,
 ) -> ReleasesTotal:
     r"""What releases that were made one by one cost together.
 
     .. math:: \varepsilon = \sum_i \varepsilon_i
 
     where epsilon_i is the plain DP level of release i. BDP levels are never added: with a model the
-    sum is converted once, by :func:`corrdp.leakage`.
+    sum is converted once, by the rule of :func:`corrdp.calibrate`: the largest leakage over the
+    confidence region of a fitted model and over the richer models beside it.
 
     Parameters
     ----------
@@ -188,8 +198,9 @@ def total_releases(
         From :func:`load_releases`.
     model : Model, optional
         The one that the releases were made under; another one is refused.
-    **options
-        Of :func:`corrdp.leakage`.
+    confidence, accept
+        As in :func:`corrdp.calibrate`; without ``accept`` the reasons that the releases were made
+        with.
 
     Returns
     -------
@@ -219,13 +230,17 @@ def total_releases(
         digests = {r.digest for r in releases if r.digest}
         said = (_OTHER_MODELS,) if len(digests) > 1 else ()
         return ReleasesTotal(tuple(releases), total, None, (*_ASSUMED, *said))
-    return _converted(tuple(releases), total, model, options)
+    return _converted(tuple(releases), total, model, confidence, accept)
 
 
 def _converted(
-    releases: tuple[Published, ...], total: float, model: Model, options: dict[str, Any]
+    releases: tuple[Published, ...],
+    total: float,
+    model: Model,
+    confidence: Confidence,
+    accept: str | None,
 ) -> ReleasesTotal:
-    from corrdp.bounds.dispatch import leakage
+    from corrdp.calibration.promise import promise_on
 
     for release in releases:
         if release.digest not in ("", model.digest):
@@ -242,4 +257,6 @@ def _converted(
     )
     if total == 0:
         raise InputError("the releases cost nothing together: there is nothing to convert")
-    return ReleasesTotal(releases, total, leakage(model, total, **options), (*_ASSUMED, *said))
+    reasons = "; ".join(dict.fromkeys(r.accepted for r in releases if r.accepted))
+    kept = promise_on(model, confidence, reasons or None if accept is None else accept)
+    return ReleasesTotal(releases, total, kept.leakage(total), (*kept.words, *_ASSUMED, *said))

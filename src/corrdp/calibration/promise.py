@@ -7,7 +7,7 @@ same models, at the same confidence, by the same bounds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from corrdp._checks import check_kind
@@ -25,6 +25,7 @@ from corrdp.errors import InputError, NotApplicableError
 from corrdp.models.base import Model
 from corrdp.models.chains.alternatives import alternatives
 from corrdp.models.chains.chain import Chain
+from corrdp.results import Leakage
 from corrdp.results.adequacy import Adequacy
 
 
@@ -50,22 +51,32 @@ class Promise:
     beside: tuple[tuple[Model, str, float | None], ...]
     words: tuple[str, ...]
 
-    def leakage(self, epsilon: Any) -> float:
-        """The largest leakage over all of them; epsilon is one number, or one per record.
+    def leakage(self, epsilon: Any) -> Leakage:
+        """The largest leakage over all of them; epsilon is a guarantee, a number or one per record.
+
+        It is about the model under which it is largest, and assumes the words of the promise.
 
         Examples
         --------
         >>> from corrdp.models.chains.markov import MarkovChain
         >>> fit = MarkovChain.fit([0, 0, 1, 1, 0, 1, 1, 1] * 40)
         >>> kept = promise_on(fit, None)
-        >>> len(kept.beside), kept.leakage(.1) > leakage(fit, .1).value
-        (3, True)
+        >>> len(kept.beside), kept.leakage(.1).value > leakage(fit, .1).value
+        (2, True)
         """
         asked = ((self.model, "best", self.confidence), *self.beside)
-        return max(
-            leakage(model, epsilon, method=method, confidence=confidence).value
-            for model, method, confidence in asked
+        worst = max(
+            (
+                leakage(model, epsilon, method=method, confidence=confidence)
+                for model, method, confidence in asked
+            ),
+            key=float,
         )
+        proof = worst.certificate
+        said = tuple(dict.fromkeys((*self.words, *self.model.assumptions, *proof.assumptions)))
+        # attained under one of several models: a bound for the records, whichever they follow
+        kind = "upper bound" if self.beside else worst.kind
+        return replace(worst, kind=kind, certificate=replace(proof, assumptions=said))
 
 
 def promise_on(model: Model, confidence: Confidence, accept: str | None = None) -> Promise:

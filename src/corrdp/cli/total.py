@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from corrdp.cli.options import MODEL_HELP, Json, check_outputs, read_model
+from corrdp.cli.options import (
+    MODEL_HELP,
+    AcceptModel,
+    Confidence,
+    Json,
+    check_outputs,
+    read_confidence,
+    read_model,
+)
 from corrdp.errors import InputError
 
 EXAMPLE = "Example: corrdp account plan.json --target bounded --proof proof.json"
@@ -36,6 +44,8 @@ def account(
             "number and not at the length that it was fitted to.",
         ),
     ] = False,
+    confidence: Confidence = None,
+    accept_model: AcceptModel = None,
     total: Annotated[
         float | None,
         typer.Option(help="Print the plan, without claims, with its levels scaled to this total."),
@@ -51,7 +61,8 @@ def account(
     """One honest total for all releases of a plan, and whether its claims hold.
 
     Files of releases already made are totalled instead: their plain epsilons add up, their BDP
-    levels do not; --model converts the sum once.
+    levels do not; --model converts the sum once, as calibrate does: the largest leakage over the
+    confidence region of a fitted model and the richer models beside it.
 
     Exit code 3 when a claim of the plan, or a proof, does not hold; also when nothing of a proof
     could be re-checked, or it proves that a claim is rejected.
@@ -64,10 +75,15 @@ def account(
 
     file = files[0]
     check_outputs(proof, inputs=tuple(files))
+    if model is None and (confidence is not None or accept_model is not None):
+        raise InputError("--confidence and --accept-model are about the model: add --model FILE")
+    rule = {"confidence": read_confidence(confidence, "default"), "accept": accept_model}
     if len(files) > 1 or (not check and is_release(read_json(file))):
         if check or plan_length or target is not None or total is not None or proof is not None:
-            raise InputError("releases take --model and --json alone; the others are for one plan")
-        _total_releases(files, model, json)
+            raise InputError(
+                "releases take --model with its rule and --json; the others are for a plan"
+            )
+        _total_releases(files, model, rule, json)
         return
     if check:
         if target is not None or model is not None or total is not None or proof is not None:
@@ -87,7 +103,7 @@ def account(
     if total is not None:
         _print_scaled(found, total)
         return
-    leak = None if model is None else _leakage(found, read_model(model), plan_length)
+    leak = None if model is None else _leakage(found, read_model(model), rule, plan_length)
     if proof is not None:
         write_files({proof: _text(found.proof()) + "\n"})
     if json:
@@ -104,12 +120,13 @@ def account(
         raise typer.Exit(3)
 
 
-def _total_releases(files: list[Path], model: str | None, json: bool) -> None:
+def _total_releases(files: list[Path], model: str | None, rule: dict[str, Any], json: bool) -> None:
     from corrdp.accounting.published import load_releases, total_releases
     from corrdp.cli.show import show_leakage
 
     releases = load_releases(files)
-    found = total_releases(releases, None if model is None else read_model(model))
+    law = None if model is None else read_model(model)
+    found = total_releases(releases, law, **rule)
     print(_text(found.to_dict()) if json else found)
     if found.leakage is not None and not json:
         show_leakage(found.leakage)
@@ -131,7 +148,7 @@ def _print_scaled(found: Any, total: float) -> None:
         print(f"note: {many} left out: they were about the levels before", file=sys.stderr)
 
 
-def _leakage(found: Any, model: Any, plan_length: bool) -> Any:
+def _leakage(found: Any, model: Any, rule: dict[str, Any], plan_length: bool) -> Any:
     """What the plan leaks; where asked for, on a chain of as many records as the plan has."""
     from dataclasses import replace
 
@@ -140,7 +157,7 @@ def _leakage(found: Any, model: Any, plan_length: bool) -> Any:
         if not hasattr(model, "with_length"):
             raise InputError(f"--plan-length is for Markov chains; this is {model.describe()}")
         model = model.with_length(len(found.per_record))
-    leak = found.leakage(model)
+    leak = found.leakage(model, **rule)
     if model.length == fitted:
         return leak
     said = (
