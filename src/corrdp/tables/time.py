@@ -225,6 +225,8 @@ def _packed_form(table: Table, records: Any, name: str, text: str) -> str:
     if records[name].type().is_boolean():
         return ""
     head = records.select(name).limit(_GLANCE)
+    if records[name].type().is_floating():
+        _refuse_months(table, head, name, text)
     found = _packed_counts(table, head, name, tuple(_PACKED))
     forms = [form for form in _PACKED if found[form] > found["rows"] / 2]
     if not forms and not found["lengths"]:  # nearly always the first rows settle it
@@ -249,6 +251,20 @@ def _packed_form(table: Table, records: Any, name: str, text: str) -> str:
     if len(whole) > 1:
         raise DataError(_two_readings(text, *whole))
     return whole[0]
+
+
+def _refuse_months(table: Table, head: Any, name: str, text: str) -> None:
+    """Months written as 01.2023 are read as numbers, which would put every January first."""
+    column = head[name]
+    year = ((column % 1) * 10_000).round()
+    month = (column >= 1) & (column < 13) & year.between(1900, 2099)
+    asked = month & (((column % 1) * 10_000 - year).abs() < 1e-6)
+    (found,) = _collect(table, head, rows=column.count(), months=asked.sum())
+    if found["rows"] and found["months"] == found["rows"]:
+        raise DataError(
+            f"`{text}` of {table.path} looks like months and years with a dot between them, read "
+            "as numbers: their order would not be that of time; write them as 2023-01"
+        )
 
 
 def _packed_counts(table: Table, records: Any, name: str, forms: tuple[str, ...]) -> dict[str, int]:
