@@ -6,13 +6,14 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import corrdp as cdp
 from corrdp.auditing.correlated import audit_model
 from corrdp.auditing.drawing import draw_states
 from corrdp.auditing.results import Audit
-from corrdp.errors import InputError, NotApplicableError
+from corrdp.errors import InputError, NotApplicableError, RefusedError
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.models.chains.markov import MarkovChain
 
@@ -177,3 +178,36 @@ def test_a_time_limit_is_kept():
     assert not found.complete
     assert found.runs < 10**8
     assert found.verdict == "violated"
+
+
+def test_a_fit_keeps_a_claim_only_by_the_rule_of_calibrate():
+    draws, likely = rng(5), {(0, 0): 0.1, (0, 1): 0.5, (1, 0): 0.5, (1, 1): 0.9}
+    data = [0, 1]
+    while len(data) < 600:  # of order 2, which the fit of order 1 does not see
+        data.append(int(draws.random() < likely[data[-2], data[-1]]))
+    fit, response = MarkovChain.fit(data), cdp.BinaryResponse.for_epsilon(0.1)
+    alone = cdp.leakage(fit, mechanism=response).value
+    found = audit_model(response, 1.01 * alone, fit, runs=2_000, rng=rng())
+    assert found.verdict == "undecided"
+    assert found.upper > alone
+    assert "for the fitted numbers taken as exact" in " ".join(found.notes)
+    assert any("order 1 is rejected against order 2" in text for text in found.assumptions)
+    assert any("0.95 confidence region" in text for text in found.assumptions)
+    kept = audit_model(response, 1.01 * found.upper, fit, runs=2_000, rng=rng())
+    assert kept.verdict == "holds"
+    below = audit_model(response, 0.99 * alone, fit, runs=2_000, rng=rng())
+    assert below.verdict == "violated"
+
+
+def test_values_are_the_states_of_the_model():
+    with pytest.raises(InputError, match=r"k \(--k\) must be 2"):
+        audit_model(GRR(3, 0.3), 1.0, MarkovChain(STRONG, 9), runs=100, rng=rng())
+
+
+def test_groups_that_hang_together_are_refused():
+    draws = rng(4)
+    both = (draws.random(400) < 0.5).astype(int)
+    rows = {"g": ["a"] * 400 + ["b"] * 400, "t": [*range(400)] * 2, "x": [*both, *both]}
+    fit = MarkovChain.fit(pd.DataFrame(rows), state="x", order_by="t", group="g")
+    with pytest.raises(RefusedError, match="hang together"):
+        audit_model(GRR(2, 0.3), 1.0, fit, runs=100, rng=rng())

@@ -16,11 +16,12 @@ from corrdp.auditing.judging import NOT_A_PROOF, audit_samples
 from corrdp.auditing.results import Audit
 from corrdp.auditing.running import name_of
 from corrdp.auditing.samples import Samples
-from corrdp.bounds.dispatch import leakage
+from corrdp.calibration.promise import Promise, promise_on
 from corrdp.errors import CorrdpError, InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import FiniteMechanism, check_positive
 from corrdp.models.base import Model
+from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.table import JointTable
@@ -58,8 +59,10 @@ def audit_model(
     A mechanism that reports each record of a Markov chain alone is attacked through the ratio of
     the two likelihoods of the reports near the target; any other through its outputs as they are.
     The limit found is a lower bound on the leakage, so attacks can only break the claim.
-    ``upper`` is what :func:`corrdp.leakage` proves for the mechanism; the verdict is ``holds`` only
-    where that is at most the claim, and ``violated`` also where it is exact and above it.
+    ``upper`` is what is proved for the mechanism, by the rule of :func:`corrdp.calibrate`: for a
+    fitted model over its .95 confidence region and the richer models beside it, although records
+    are drawn from its fitted numbers. The verdict is ``holds`` only where that is at most the
+    claim, and ``violated`` also where the exact leakage of the model is above it.
 
     Cost: runs times what the mechanism costs, plus O(runs * window * states^2).
 
@@ -93,6 +96,9 @@ def audit_model(
             f"no attack is written for {model.describe()}: records must be drawn given some of "
             "them. Markov chains, joint tables and Gaussian records can be audited"
         )
+    refuse_coupled(model)
+    if isinstance(mechanism, FiniteMechanism) and model.states is not None:
+        _check_values(mechanism, model)
     ends = math.inf if time_limit is None else began + check_positive("time_limit", time_limit)
     if isinstance(mechanism, FiniteMechanism) and isinstance(model, MarkovChain):
         attack: Callable[..., tuple[Samples, bool]] = attack_reports
@@ -124,8 +130,17 @@ def audit_model(
         )  # fmt: skip
         spent += samples.runs
     found = audit_samples(samples, level, confidence=confidence, rng=rng)
-    proved = _proved(mechanism, model)
-    verdict, notes = _judged(found, level, proved)
+    exact = _proved(mechanism, Promise(model, None, (), ()))
+    proved = exact
+    why: tuple[str, ...] = ()
+    rule: tuple[str, ...] = ()
+    if model.fitted is not None:
+        try:
+            kept = promise_on(model, "default")
+            proved, rule = _proved(mechanism, kept), kept.words
+        except CorrdpError as error:
+            proved, why = None, (f"no promise can be made from this fit: {error}",)
+    verdict, notes = _judged(found, level, exact, proved)
     beside = (NOT_A_PROOF,) if verdict == "violated" else ()
     return replace(
         found,
@@ -139,9 +154,11 @@ def audit_model(
         complete=complete,
         measures="leakage",
         upper=None if proved is None else proved.value,
-        notes=notes,
+        notes=notes + why,
         assumptions=(
             f"the records follow the model: {model.describe()}",
+            *rule,
+            *model.assumptions,
             f"the attack is {best}; another adversary may learn more",
             *(
                 text
@@ -153,20 +170,35 @@ def audit_model(
 
 
 def _judged(
-    found: Audit, claim: float, proved: Leakage | None
+    found: Audit, claim: float, exact: Leakage | None, proved: Leakage | None
 ) -> tuple[Literal["holds", "violated", "undecided"], tuple[str, ...]]:
-    """The verdict: attacks can only break a claim, and only a theorem can keep it."""
+    """The verdict: attacks can only break a claim, and only a theorem can keep it.
+
+    ``exact`` is about the model as it is, and breaks a claim; ``proved`` is about every model that
+    the data of a fit leave open, and keeps it.
+    """
     if found.verdict == "violated":
         return "violated", ()
     if proved is not None and proved.value <= claim * (1 + _SAME):
         text = f"{proved.certificate.name} proves that it leaks at most {proved.value:.6g}"
         return "holds", (text,)
-    if proved is not None and proved.kind == "exact":
+    if exact is not None and exact.value > claim * (1 + _SAME) and exact.kind == "exact":
         text = (
-            f"the exact leakage of this mechanism is {proved.value:.6g} "
-            f"({proved.certificate.name}): the claim is false, although these runs do not show it"
+            f"the exact leakage of this mechanism is {exact.value:.6g} "
+            f"({exact.certificate.name}): the claim is false, although these runs do not show it"
         )
         return "violated", (text,)
+    if exact is not None and exact.value <= claim * (1 + _SAME):
+        text = (
+            f"it leaks at most {exact.value:.6g} for the fitted numbers taken as exact "
+            f"({exact.certificate.name}), which is no promise"
+        )
+        if proved is not None:
+            text += (
+                f": the largest leakage that the data of the fit leave open is {proved.value:.6g} "
+                f"({proved.certificate.name}, {proved.model})"
+            )
+        return "undecided", (text,)
     text = (
         "no attack tried shows more than is claimed, and no theorem says that none can: other "
         "adversaries may learn more"
@@ -188,15 +220,25 @@ def _level(claim: Any) -> float:
     raise InputError(f"on dependent records the claim is a BDP level, a number > 0; got {claim!r}")
 
 
-def _proved(mechanism: Any, model: Model) -> Leakage | None:
+def _proved(mechanism: Any, kept: Promise) -> Leakage | None:
     """What the mechanism leaks at most, where a theorem applies to it or to its guarantee."""
     if not hasattr(mechanism, "guarantee"):
         return None
     for asked in ({"mechanism": mechanism}, {"epsilon": mechanism.guarantee}):
         try:
-            found = leakage(model, **asked)
+            found = kept.leakage(**asked)
         except CorrdpError:
             continue  # no theorem for the mechanism itself; perhaps for its guarantee
         # exact for some mechanism of that guarantee is a bound for this one
         return found if "mechanism" in asked else replace(found, kind="upper bound")
     return None
+
+
+def _check_values(mechanism: FiniteMechanism, model: Model) -> None:
+    """A report is about the state of its record: other values have no states to stand for."""
+    values, states = len(mechanism.channel()), len(model.states or ())
+    if values != states:
+        raise InputError(
+            f"{name_of(mechanism)} reports {values} values, and a record of the model is in one of "
+            f"{states} states: k (--k) must be {states}"
+        )

@@ -51,8 +51,8 @@ class Promise:
     beside: tuple[tuple[Model, str, float | None], ...]
     words: tuple[str, ...]
 
-    def leakage(self, epsilon: Any) -> Leakage:
-        """The largest leakage over all of them; epsilon is a guarantee, a number or one per record.
+    def leakage(self, epsilon: Any = None, *, mechanism: Any = None) -> Leakage:
+        """The largest leakage over all of them, of a guarantee or of a mechanism.
 
         It is about the model under which it is largest, and assumes the words of the promise.
 
@@ -67,7 +67,7 @@ class Promise:
         asked = ((self.model, "best", self.confidence), *self.beside)
         worst = max(
             (
-                leakage(model, epsilon, method=method, confidence=confidence)
+                leakage(model, epsilon, mechanism=mechanism, method=method, confidence=confidence)
                 for model, method, confidence in asked
             ),
             key=float,
