@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -230,6 +231,49 @@ def test_flags():
         even.times[0] = 3.0
 
 
+def test_dates_are_read_as_seconds_in_whatever_unit_they_come():
+    pd = pytest.importorskip("pandas")
+    local = pd.Series(pd.to_datetime(["2024-03-04 06:00:00.25", "2024-03-04 06:10:00.00"]))
+    expected = [1709532000.25, 1709532600.0]
+    zoned = local.dt.tz_localize("Etc/GMT-1")  # an hour ahead of UTC
+    same = [local, pd.DatetimeIndex(local), [t.to_pydatetime() for t in local], local.tolist()]
+    same += [local.to_numpy().astype(f"datetime64[{unit}]") for unit in ("ms", "us", "ns")]
+    for times in same:
+        walks = Trajectories.from_points(["u"] * 2, times, labels=["a", "b"])
+        assert walks.times.tolist() == expected, times
+    ahead = [zoned, pd.DatetimeIndex(zoned), zoned.astype("object"), zoned.tolist()]
+    for times in ahead:
+        walks = Trajectories.from_points(["u"] * 2, times, labels=["a", "b"])
+        assert walks.times.tolist() == [t - 3600 for t in expected], times
+    days = np.array(["2024-03-04", "2024-03-05"], "datetime64[D]")
+    assert Trajectories([0, 2], [0], days, labels=[0, 0], user_names=["u"], label_names=["a"]
+                        ).times.tolist() == [1709510400.0, 1709596800.0]  # fmt: skip
+    elapsed = Trajectories.from_points(["u"] * 2, local - local[0], labels=["a", "b"])
+    assert elapsed.times.tolist() == [0.0, 599.75]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [datetime(2024, 3, 4), datetime(2024, 3, 5, tzinfo=UTC)],
+        [0.0, datetime(2024, 3, 4)],
+        [datetime(2024, 3, 4), 0.0],
+        [datetime(2024, 3, 4), None],
+        np.array(["2024-03-04", "NaT"], "datetime64[ns]"),
+        ["2024-03-04", "2024-03-05"],
+    ],
+)
+def test_times_that_are_not_all_of_one_kind_are_refused(times):
+    with pytest.raises(DataError, match=r"seconds, or dates|not a finite number"):
+        Trajectories.from_points(["u"] * 2, times, labels=["a", "b"])
+
+
+def test_dates_are_no_degrees():
+    days = np.array(["2024-03-04"], "datetime64[D]") - np.datetime64("2024-03-01")
+    with pytest.raises(DataError, match="lat must be numbers"):
+        Trajectories.from_points(["u"], [0], lat=days, lng=[0.0])
+
+
 def test_durations():
     assert [seconds(t) for t in ("90s", "1.5 min", "2h", "1d", 4)] == [90, 90, 7200, 86400, 4]
     for bad in ("5", "-1s", "min", 0, -3, True, float("nan"), "0s", None):
@@ -409,11 +453,17 @@ def test_islands_and_dead_ends_count_as_elsewhere():
 
 @pytest.mark.parametrize(
     ("texts", "message"),
-    [(("aaaa",), "every recorded value is the same"), (("a.b.a", "b"), "no two of the 4 recorded")],
+    [
+        (("aaaa",), "every recorded value is the same"),
+        (("a.b.a", "b"), r"no two of the 4 recorded .* try step=\"2s\" \(--step 2s\)"),
+        (("a.b.c.d.ab.c.d",), "1 of the 8 recorded steps .* the 4 places; the usual .* is 2s"),
+        (("a", "b"), "no two of the 2 recorded .* the 2 places$"),
+    ],
 )
 def test_no_chain_to_fit(texts, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=message) as caught:
         fit_places(streams_of(*texts), states=3)
+    assert ("Independent" in str(caught.value)) == (texts == ("aaaa",))
 
 
 def test_states_are_counted():

@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp.errors import DataError
 from corrdp.trajectories.checking import check_points, check_times, named
-from corrdp.trajectories.splitting import split_points
+from corrdp.trajectories.splitting import moments_of, split_points
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,7 +29,7 @@ class Trajectories:
     owner : (k,) array of int
         User of each trajectory, an index of ``user_names``.
     times : (n,) array of float
-        Seconds (since 1970 where the data hold dates).
+        Seconds (since 1970 where the data hold dates); dates are turned into seconds.
     lat, lng : (n,) arrays of float, optional
         Degrees. Either these or ``labels``.
     labels : (n,) array of int, optional
@@ -72,8 +72,9 @@ class Trajectories:
         for name, kind in _ARRAYS.items():
             if getattr(self, name) is None:
                 continue
+            given = getattr(self, name)
             try:
-                values = np.array(getattr(self, name), dtype=kind)
+                values = np.array(moments_of(given) if name == "times" else given, dtype=kind)
             except (TypeError, ValueError, OverflowError):
                 raise DataError(f"{name} must be numbers") from None
             values.setflags(write=False)
@@ -104,8 +105,8 @@ class Trajectories:
         ----------
         users : sequence
             Whose point it is.
-        times : sequence of float
-            Seconds.
+        times : sequence
+            Seconds, or dates with a time: datetimes, or an array or series of them in any unit.
         lat, lng : sequences of float, optional
             Degrees; or else ``labels``.
         labels : sequence, optional

@@ -129,10 +129,10 @@ def _degrees(column: Any, name: str) -> np.ndarray:
     import pyarrow as pa
     import pyarrow.types as types
 
-    if types.is_temporal(column.type):  # inf alone reads as the last of all days
+    if types.is_temporal(column.type) or types.is_string(column.type):  # inf reads as one of these
         raise DataError(
-            f"`{name}` must hold degrees, and it holds dates, or inf or infinity in place of a "
-            "finite number"
+            f"`{name}` must hold degrees, and it holds dates or text, or inf or infinity in place "
+            "of a finite number"
         )
     if not _is_number(column.type):
         raise DataError(f"`{name}` must hold degrees, and it is of type {column.type}")

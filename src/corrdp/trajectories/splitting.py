@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from corrdp.errors import DataError, InputError
 from corrdp.trajectories.checking import named, rows_listed
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SECOND = np.timedelta64(1, "s")
 DAY = 86400.0
 ENDS = "a trajectory ends with"
 PLACES_FROM_DATA = (
@@ -43,6 +45,51 @@ def seconds(duration: str | float, name: str = "duration") -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1e-9 <= value <= 1e15:
         raise InputError(f"{name} must be a positive length of time, got {duration!r}")
     return float(value)
+
+
+def duration(value: float) -> str:
+    """Seconds as text, in the largest unit that divides them: inverse of :func:`seconds`.
+
+    Examples
+    --------
+    >>> duration(600.0), duration(90), duration(7200)
+    ('10min', '90s', '2h')
+    """
+    unit = next(name for name in ("d", "h", "min", "s") if name == "s" or value % _UNITS[name] == 0)
+    return f"{value / _UNITS[unit]:.15g}{unit}"
+
+
+def moments_of(times: Any) -> np.ndarray:
+    """Times as seconds: numbers as they are, dates since 1970 (with a zone: since 1970 in UTC).
+
+    Parameters
+    ----------
+    times : sequence
+        Numbers, datetimes, or an array or series of dates in any unit.
+
+    Examples
+    --------
+    >>> moments_of(np.array(["1970-01-02"], "datetime64[ns]")).tolist()
+    [86400.0]
+    >>> moments_of([datetime(1970, 1, 1, 0, 10)]).tolist(), moments_of([7]).tolist()
+    ([600.0], [7.0])
+    """
+    try:
+        given = np.asarray(times)
+        if given.dtype.kind == "M":
+            given = given - np.datetime64(0, "s")
+        if given.dtype.kind == "m":
+            whole = given.astype("timedelta64[s]")  # apart: nanoseconds since 1970 fill no float
+            return np.asarray((whole / _SECOND) + (given - whole) / _SECOND)
+        if given.dtype == object and any(isinstance(time, datetime) for time in given.flat):
+            starts = (datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC))
+            zoned = given.flat[0].tzinfo is not None
+            return np.array([(time - starts[zoned]).total_seconds() for time in given])
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError, OverflowError, AttributeError):
+        raise DataError(
+            "times must be numbers of seconds, or dates all with a zone or all without one"
+        ) from None
 
 
 def split_points(
@@ -76,7 +123,7 @@ def split_points(
         user_names, codes = np.unique(who, return_inverse=True)
     except TypeError:
         raise DataError("users must be names of one kind: all texts, or all numbers") from None
-    moments = _column("times", times, len(who))
+    moments = _column("times", moments_of(times), len(who))
     order = np.argsort(codes, kind="stable")
     said: list[str] = []
     if duplicates == "first":
@@ -107,7 +154,10 @@ def split_points(
 
 def _column(name: str, values: Any, n: int) -> np.ndarray:
     try:
-        column = np.asarray(values, dtype=float)
+        given = np.asarray(values)
+        if given.dtype.kind in "mM":  # a cast would count the units of a date
+            raise TypeError
+        column = given.astype(float)
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"{name} must be numbers") from None
     if column.shape != (n,):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corrdp.errors import InputError
+from corrdp.errors import DataError, InputError
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.trajectories.splitting import duration
 from corrdp.trajectories.streams import Streams
 
 ELSEWHERE = "elsewhere"
@@ -89,9 +90,27 @@ def fit_places(streams: Streams, states: int = 6, first: Sequence[int] = ()) -> 
     for place in kept:
         names[place] = streams.place(int(seen[place]))
     texts = names.astype(str)[where]
+    if len(seen) > 1 and (not follows.size or len(np.unique(texts)) == 1):
+        raise DataError(_too_few_moves(streams, len(seen)))
     chain = MarkovChain.fit(_sequences(streams, texts))
     places = tuple(int(seen[place]) for place in kept)
     return PlaceChain(chain.with_length(int(streams.spans.max())), places)
+
+
+def _too_few_moves(streams: Streams, places: int) -> str:
+    """Why there is no chain although several places were visited, and which step to try."""
+    apart = np.delete(np.diff(streams.steps), streams.starts[1:-1] - 1) * streams.seconds
+    follow = int(streams.follows.sum())
+    said = (
+        f"{follow:,} of the {len(streams.cells):,} recorded steps follow"
+        if follow
+        else f"no two of the {len(streams.cells):,} recorded steps follow"
+    )
+    said += f" each other directly, too few to learn how people move between the {places:,} places"
+    if not apart.size or (usual := float(np.median(apart))) <= streams.seconds:
+        return said
+    text = duration(usual)
+    return f'{said}; the usual time between two is {text}: try step="{text}" (--step {text})'
 
 
 def _outside(codes: np.ndarray, follows: np.ndarray, kept: int) -> tuple[set[int], bool]:

@@ -292,7 +292,8 @@ def refuse_coupled(model: Any) -> None:
     if isinstance(coupling, Coupling) and coupling.seen and fit.independent_groups is None:
         raise RefusedError(
             f"the model takes the {fit.sequences:,} sequences for independent, and "
-            f"{coupling.words}: what is promised for one would leak through the others. Fit them "
-            "apart, or say at the fit why they are independent all the same "
+            f"{coupling.words}: what is promised for one would leak through the others. Fitting "
+            "each by itself does not make them independent: fit one joint model whose state tells "
+            "of all of them at a time, or say at the fit why they are independent all the same "
             "(independent_groups='reason')"
         )
