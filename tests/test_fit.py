@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corrdp import MarkovChain, load_model
-from corrdp.errors import DataError, ModelError
+from corrdp import Histogram, MarkovChain, Series, calibrate, load_model
+from corrdp.errors import DataError, ModelError, QueryError
 from corrdp.models.chains.fitting import ChainFit
+from corrdp.reading import check_reads
 from corrdp.tables.counting import count_triples
 from corrdp.tables.source import open_table
 from tests.tabular import oracle, told, write_csv, write_parquet
@@ -198,16 +199,16 @@ def test_places_that_are_not_clear(tmp_path):
 
     clear = [(p, t, (t + p) % 2) for p in (1, 2) for t in range(10)]
     assert chain_of(fit(clear, group="who")).sequences == 2
-    with pytest.raises(DataError, match=r"10 of 20 rows of .* repeat .* t = 0: .*group"):
+    with pytest.raises(DataError, match=r"(?s)10 of 20 rows of .* repeat .*group.*t = 0"):
         fit(clear)
-    with pytest.raises(DataError, match=r"1 of 21 rows of .* repeat .* who = 2, t = 3"):
+    with pytest.raises(DataError, match=r"(?s)1 of 21 rows of .* repeat .* who = 2, t = 3"):
         fit([*clear, (2, 3, 0)], group="who")
     with pytest.raises(DataError, match="t is missing in 1 of 21 rows"):
         fit([*clear, (2, None, 0)], group="who")
     with pytest.raises(DataError, match="who is missing in 2 of 22 rows"):
         fit([*clear, (None, 11, 0), (None, 12, 0)], group="who")
     path = write_csv(tmp_path / "m.csv", ["a", "b", "s"], [(1, 1, 0), (1, 2, 1), (1, 2, 0)])
-    with pytest.raises(DataError, match=r"repeat .* a = 1, b = 2"):
+    with pytest.raises(DataError, match=r"(?s)repeat .* a = 1, b = 2"):
         MarkovChain.fit(path, state="s", order_by=["a", "b"])
     path = write_csv(tmp_path / "m.csv", ["a", "b", "s"], [(1, 1, 0), (1, 2, 1), (1, None, 0)])
     with pytest.raises(DataError, match="a or b is missing in 1 of 3 rows"):
@@ -221,6 +222,24 @@ def test_what_is_missing_is_in_no_bin(state):
     fit = MarkovChain.fit(frame, state=state, bins=2, value_range=(0, 10)).fitted
     assert (fit.rows, fit.missing) == (30, 10)
     assert fit.counts.tolist() == [[9, 10], [5, 0]]
+
+
+def test_bins_that_were_never_seen_are_told_and_not_published_over(tmp_path):
+    path = write_csv(tmp_path / "m.csv", ["v"], [(v,) for v in [1, 1, 4, 1, 4, 4, 9] * 60])
+    chain = MarkovChain.fit(path, state="v", bins=4, value_range=(0, 12))
+    assert chain.states == (0, 1, 3)
+    (warning,) = chain.fitted.warnings
+    assert "1 of the 4 bins were never seen" in warning
+    assert "a bin into which no record of the fit fell is impossible" in chain.fitted.assumptions
+    assert ChainFit.from_dict(chain.fitted.to_dict()).unseen_bins == 1
+    for query in (Histogram((0, 1, 2, 3)), Series()):
+        with pytest.raises(QueryError, match="not every bin of the model"):
+            calibrate(chain, query=query, epsilon=1.0)
+    whole = MarkovChain.fit(path, state="v", bins=3, value_range=(0, 12))
+    assert whole.fitted.warnings == ()
+    private = MarkovChain.fit(path, state="v", bins=4, value_range=(0, 12), private_epsilon=1.0)
+    assert (private.states, private.fitted.unseen_bins) == ((0, 1, 2, 3), 0)
+    check_reads(private, Series())
 
 
 def test_bad_tables(tmp_path):

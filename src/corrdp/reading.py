@@ -10,7 +10,7 @@ from typing import Any
 from corrdp._checks import check_kind
 from corrdp.errors import QueryError
 from corrdp.models.base import Model
-from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Sum, resolve
+from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Series, Sum, resolve
 from corrdp.tables.source import USUAL, Layout, Table, is_frame, is_parquet, is_table, open_table
 
 
@@ -61,6 +61,11 @@ def check_reads(model: Model, query: Query) -> None:
         raise QueryError(f"the model has no state {query.state!r}; its states are {listed(model)}")
     if isinstance(query, Sum):
         query.scores(model.states)  # raises when a state is not a number
+    if isinstance(query, Histogram | Series) and getattr(model.fitted, "unseen_bins", None):
+        raise QueryError(
+            "not every bin of the model was seen and is a state; what is published over the others "
+            "would tell which: fit with a narrower range, fewer bins, or privately"
+        )
     if isinstance(query, Histogram):
         absent = [state for state in model.states if state not in query.categories]
         if absent:

@@ -19,7 +19,7 @@ from corrdp.models.base import Model
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Series, is_missing
-from corrdp.reading import expressions, listed, open_for, what_is_read
+from corrdp.reading import check_reads, expressions, listed, open_for, what_is_read
 from corrdp.releasing import check_promise
 from corrdp.results.series import Sanitized, SeriesCalibration
 from corrdp.tables.source import Table, is_table
@@ -66,6 +66,7 @@ def calibrate_series(
         raise NotApplicableError(
             f"a series is published from a first-order Markov chain; this is {model.describe()}"
         )
+    check_reads(model, query)
     mechanism = _mechanism(model, target, query, epsilon, method, adversary)
     against: Literal["all", "none"] = "none" if method == "published" else adversary
     proof = leakage(model, mechanism=mechanism, adversary=against)
@@ -270,6 +271,7 @@ def prepare_series(
 ) -> PreparedSeries:
     """Everything but the noise; see :func:`sanitize`."""
     model, query = calibration.model, calibration.query
+    check_reads(model, query)
     refuse_coupled(model)
     if is_table(data):
         data = open_for(model, data)

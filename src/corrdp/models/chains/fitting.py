@@ -93,6 +93,9 @@ class ChainFit:
         Why the sequences are independent, in the words of who fitted them.
     layout : Layout
         How the text file was laid out; a release reads the table the same way.
+    bins : int or None
+        Number of bins that were asked for, where the states are bins; those that were never seen
+        are no states.
 
     Examples
     --------
@@ -127,6 +130,7 @@ class ChainFit:
     coupling: Coupling | None = added()
     independent_groups: str | None = added()
     layout: Layout = added(USUAL)
+    bins: int | None = added()
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -160,6 +164,8 @@ class ChainFit:
             _whole_numbers(name, getattr(self, name))
         if self.span is not None and _whole_numbers("span", self.span) < self.longest:
             raise ModelError(f"span is {self.span}, less than longest, {self.longest}")
+        if self.bins is not None and _whole_numbers("bins", self.bins) < len(counts):
+            raise ModelError(f"bins is {self.bins}, less than the number of states, {len(counts)}")
         object.__setattr__(self, "order_by", tuple(self.order_by))
         object.__setattr__(self, "missing_text", tuple(self.missing_text))
         if not isinstance(self.independent_groups, str | None) or self.independent_groups == "":
@@ -168,6 +174,11 @@ class ChainFit:
             )
         check_flag("public", self.public, error=ModelError)
         check_choice("zeros", self.zeros, ("chance", "structural"), error=ModelError)
+
+    @property
+    def unseen_bins(self) -> int:
+        """Number of bins that were asked for and are no states, because no record was in them."""
+        return 0 if self.bins is None else self.bins - len(self.counts)
 
     @property
     def transitions(self) -> int:
@@ -266,6 +277,9 @@ class ChainFit:
             said.append("a value outside the public list of states counts as the last one of it")
         if self.zeros == "structural":
             said.append("transitions that were never seen are impossible")
+        if self.bins is not None and self.private_epsilon is None:
+            # said of every such fit: whether there is such a bin is private
+            said.append("a bin into which no record of the fit fell is impossible")
         if self.state is not None and not self.order_by:
             said.append("time is the order of the rows in the file, where gaps cannot be seen")
         if self.reading is not None and not self.reading.gaps:
@@ -307,14 +321,23 @@ class ChainFit:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What should be looked at before the estimate is used."""
+        said = []
         steps = self.rows + self.missing - self.sequences
-        if self.breaks <= MANY_BREAKS * steps or self.clock is None:
-            return ()
-        return (
-            f"{self.breaks:,} of {steps:,} steps in time ({100 * self.breaks / steps:.1f} %) are "
-            f"longer than the usual one, {self.clock.step}, and nothing was counted across them; "
-            "if the rows are events in order rather than a clock, use --no-gaps (gaps=False)",
-        )
+        if self.breaks > MANY_BREAKS * steps and self.clock is not None:
+            said.append(
+                f"{self.breaks:,} of {steps:,} steps in time ({100 * self.breaks / steps:.1f} %) "
+                f"are longer than the usual one, {self.clock.step}, and nothing was counted across "
+                "them; if the rows are events in order rather than a clock, use --no-gaps "
+                "(gaps=False)"
+            )
+        if self.unseen_bins:
+            said.append(
+                f"{self.unseen_bins:,} of the {self.bins:,} bins were never seen and are no "
+                "states: counts take them for impossible, series and histograms are refused; "
+                "narrow --range (value_range), ask for fewer --bins (bins), or fit with "
+                "--private-epsilon (private_epsilon), where every bin is a state"
+            )
+        return tuple(said)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, exact."""
@@ -536,6 +559,7 @@ def fit_chain(
         groups=groups,
         coupling=coupling,
         independent_groups=independent_groups,
+        bins=bins,
         reading=None if state is None else found.reading,
         clock=found.clock,
     )
