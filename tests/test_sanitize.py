@@ -228,6 +228,22 @@ def test_many_series_in_one_table(tmp_path):
     assert len(out.read_text().splitlines()) == 61
 
 
+def test_times_of_events_are_not_published(tmp_path):
+    rows = [f"{10 * k + 907},{(k // 3) % 2}" for k in range(60)]
+    path, model, out = (tmp_path / name for name in ("beats.csv", "model.json", "out.csv"))
+    path.write_text("\n".join(["t,state", *rows]) + "\n")
+    done("fit", path, "--state", "state", "--order", "t", "--no-gaps", "-o", model)
+    options = ("--model", model, "--target", 2, "--accept-model", "a test", "-o", out)
+    said = done("sanitize", path, *options).output
+    assert "records are numbered" in " ".join(said.split())
+    assert out.read_text().splitlines()[0] == '"record","report"'
+    assert [line.split(",")[0] for line in out.read_text().splitlines()[1:]] == [
+        str(k) for k in range(1, 61)
+    ]
+    done("sanitize", path, *options, "--keep", "t", "--force")
+    assert out.read_text().splitlines()[0] == '"t","report"'
+
+
 def test_a_published_series_can_be_used_as_one():
     cal = cdp.calibrate(CHAIN, 2.0, query=cdp.Series(missing="skip"))
     published = cal.release(["rest", None, "walk", "walk"])

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from corrdp.results import Sanitized, SeriesCalibration
     from corrdp.tables.source import Layout
 
+RECORD = "record"
 EXAMPLE = "Example: corrdp sanitize steps.csv --model model.json --target 1 -o sanitized.csv"
 
 
@@ -81,8 +82,9 @@ def sanitize(
     keep: Annotated[
         str | None,
         typer.Option(
-            help="Public columns to write beside the reports, such as the time; those that ordered "
-            "the rows of the fit if left out."
+            help="Public columns to write beside the reports, such as the time; if left out, those "
+            "that grouped and ordered the rows of the fit. For events in order (fit --no-gaps) "
+            "their times are no less secret: then numbers of records instead."
         ),
     ] = None,
     dry_run: Annotated[
@@ -164,6 +166,11 @@ def sanitize(
         else:
             _show(calibration)
             print_parts(f"{len(done):,} records reported")
+            if RECORD in columns:
+                print_parts(
+                    "times of events tell what happened: records are numbered in the order of the "
+                    "file instead"
+                )
             if opened is not None:
                 print_parts(f"ledger: charge {done.charge}, {done.charge_hash}")
         _report(calibration, report)
@@ -258,7 +265,8 @@ def _sanitized(
     with working(f"reporting {file}"):
         source = open_for(calibration.model, file, missing, layout)
         fitted = calibration.model.fitted
-        public = words(keep) if keep is not None else ([] if fitted is None else _times(fitted))
+        numbered = keep is None and not _has_times(fitted)
+        public = words(keep) if keep is not None else _times(fitted)
         _check_public(public, state or getattr(fitted, "state", None) or "", source.columns)
         read = (
             source.collect(source.pick(**{f"c{k}": text for k, text in enumerate(public)}))
@@ -271,7 +279,8 @@ def _sanitized(
             from corrdp.accounting.ledger_release import sanitize_with_ledger
 
             done = sanitize_with_ledger(ledger, calibration, source, state=state)
-    return done, {} if read is None else {name: read[f"c{k}"] for k, name in enumerate(public)}
+    columns = {} if read is None else {name: read[f"c{k}"] for k, name in enumerate(public)}
+    return done, columns | ({RECORD: list(range(1, len(done) + 1))} if numbered else {})
 
 
 def _write(columns: dict[str, Any], done: Sanitized, output: Path) -> None:
@@ -300,5 +309,13 @@ def _check_public(kept: list[str], state: str, columns: tuple[str, ...]) -> None
             )
 
 
+def _has_times(fitted: Any) -> bool:
+    """Whether the rows stand at steps of time, which are public, and are not events in order."""
+    return fitted is None or fitted.reading is None or fitted.reading.gaps
+
+
 def _times(fitted: Any) -> list[str]:
-    return [*(() if fitted.group is None else (fitted.group,)), *fitted.order_by]
+    if fitted is None:
+        return []
+    group = [] if fitted.group is None else [fitted.group]
+    return [*group, *fitted.order_by] if _has_times(fitted) else group
