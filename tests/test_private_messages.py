@@ -89,6 +89,13 @@ CASES: dict[str, tuple[dict[str, str], list[str], str]] = {
         ["audit", "--recorded", "r.csv", "--epsilon", "1", "--outputs", "0:9"],
         "declared range",
     ),
+    "no header": ({"p.csv": f"{SECRET},2024-01-01,48,9\n" * 3}, RELEASE, "give --no-header and"),
+    "no header, not split": ({"s.csv": f"{SECRET};4,5 x\n" * 3}, SERIES, "give --no-header and"),
+    "no header of outputs": (
+        {"r.csv": f"{SECRET},1\n" * 3},
+        ["audit", "--recorded", "r.csv", "--epsilon", "1"],
+        "give --no-header and",
+    ),
     "no latitude": (
         {"p.csv": f"{POINTS}u,2024-01-01 00:00:00,907,9\n"},
         RELEASE,
@@ -155,6 +162,19 @@ def test_no_function_quotes_the_data(name: str) -> None:
         IN_MEMORY[name]()
     assert SECRET not in str(caught.value)
     assert "907" not in str(caught.value)
+
+
+@pytest.mark.parametrize("state", ["v", "v > 1"])
+def test_a_release_does_not_take_a_row_for_names(tmp_path: Path, state: str) -> None:
+    path, bare = tmp_path / "s.csv", tmp_path / "bare.csv"
+    rows = "".join(f"{SECRET},{v}\n" for v in "12212112221211")
+    path.write_text("who,v\n" + rows)
+    bare.write_text(rows)
+    chain = cdp.MarkovChain.fit(path, state=state)
+    calibration = cdp.calibrate(chain, query=cdp.Count(chain.states[1]), epsilon=1.0)
+    with pytest.raises(CorrdpError, match="give header=False and names=") as caught:
+        calibration.release(bare)
+    assert SECRET not in str(caught.value)
 
 
 def test_a_release_does_not_quote_the_data(tmp_path: Path) -> None:

@@ -856,7 +856,7 @@ def test_a_box_of_no_numbers_is_an_error():
 def test_rows_of_unequal_length_are_named(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("uid,datetime,lat,lng\na,0,1,1\na,60,1,1,7\na,120,1,1\n")
-    with pytest.raises(DataError, match=r"row 2 has not the 4 fields of the header \(uid,"):
+    with pytest.raises(DataError, match=r"row 2 has not the 4 fields of the header; correct"):
         read_trajectories(path)
     path.write_text("uid,datetime,lat,lng\na,0,inf,116\n")
     with pytest.raises(DataError, match=r"`lat` must hold degrees.* inf"):

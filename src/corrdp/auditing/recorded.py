@@ -12,6 +12,7 @@ from corrdp._checks import check_items
 from corrdp.auditing.outputs import gathered
 from corrdp.auditing.samples import Samples
 from corrdp.errors import DataError, InputError
+from corrdp.tables.expressions import columns_told
 from corrdp.tables.source import Table, open_table
 
 _NONE = "NaN or nothing"
@@ -105,8 +106,8 @@ def _columns(table: Table, output: str | Sequence[str] | None) -> tuple[str, ...
     if found and found == set(numbered):
         return numbered
     raise DataError(
-        f"{table.path} has no column 'output', nor 'output_1', 'output_2', ... without a gap; it "
-        f"has {', '.join(table.columns)}. Say which with output="
+        f"{table.path} has no column 'output', nor 'output_1', 'output_2', ... without a gap; "
+        f"{columns_told(table.columns)}. Say which with output="
     )
 
 

@@ -35,6 +35,7 @@ _AS_OPTIONS = {
     'missing="skip"': "--skip-missing",
     "(order_format)": "(--order-format)",
     "(timezone)": "(--timezone)",
+    "header=False and names=(...)": "--no-header and --names",
     "(where)": "(--where)",
     "state='": "--state '",
     "bins=": "--bins ",

@@ -25,6 +25,7 @@ MOST_DEPTH = 50
 
 # what a name without quotes may be, and what may be the name of a column without being one
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAMES = re.compile(r"[^\W\d][^,;\t|]*([,;\t|]\s*[^\W\d][^,;\t|]*)*")
 _HEADING = re.compile(r"[\w .,:%°/#&+-]+([(\[][\w .,:%°/*^+-]+[)\]])?")
 # literals, quoted names and comments; text that one parser may end earlier than another is refused
 _SPANS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*""")
@@ -386,14 +387,9 @@ class _Gate:
             near = difflib.get_close_matches(names[0], self.columns, 1)
             raise self.refuse(
                 f"there is no column {names[0]!r}"
-                + (f"; did you mean {near[0]!r}?" if near else f"; the columns are {self._listed}")
+                + (f"; did you mean {near[0]!r}?" if near else f"; {columns_told(self.columns)}")
             )
         node["column_names"] = [name]
-
-    @property
-    def _listed(self) -> str:
-        assert self.columns is not None
-        return listed(self.columns)
 
     def _check_function(self, node: dict[str, Any]) -> None:
         name = str(node.get("function_name")).lower()
@@ -467,6 +463,25 @@ def _is_nothing(value: Any) -> bool:
     if isinstance(value, list):
         return not value
     return value in (None, "", False)
+
+
+def columns_told(columns: Iterable[str]) -> str:
+    """Which columns a table has, for messages.
+
+    Without a header the first row of a file stands in for the names, and its values are private:
+    where a name (or a field of a line that was not split) begins with no letter, none is told.
+
+    Examples
+    --------
+    >>> columns_told(["day", "steps"])
+    'it has day, steps'
+    >>> columns_told(["Albany", "12.5"])
+    'if the first line of the file is a row already, give header=False and names=(...)'
+    """
+    names = list(columns)
+    if all(_NAMES.fullmatch(name) for name in names):
+        return f"it has {listed(names)}"
+    return "if the first line of the file is a row already, give header=False and names=(...)"
 
 
 def listed(columns: Iterable[str], most: int = 20) -> str:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from corrdp.errors import DataError
 from corrdp.queries import MISSING_TEXT
-from corrdp.tables.expressions import IDENTIFIER, Expression, check_expression, listed
+from corrdp.tables.expressions import IDENTIFIER, Expression, check_expression, columns_told, listed
 from corrdp.tables.missing import missing_numbers, missing_texts
 
 ENGINES = ("duckdb", "spark")
@@ -208,13 +208,13 @@ class Table(ABC):
     def _check(self, text: Any) -> Expression:
         folded = {name.lower() for name in self.columns}
         if isinstance(text, str) and IDENTIFIER.fullmatch(text) and text.lower() not in folded:
-            raise DataError(f"{self.path} has no column {text!r}; it has {listed(self.columns)}")
+            raise DataError(f"{self.path} has no column {text!r}; {columns_told(self.columns)}")
         return check_expression(text, self.columns)
 
     def _unusable(self, expressions: dict[str, Expression], why: str) -> DataError:
         texts = ", ".join(repr(expression.text) for expression in expressions.values())
         return DataError(
-            f"cannot evaluate {texts} on {self.path}: {why}; the columns are {listed(self.columns)}"
+            f"cannot evaluate {texts} on {self.path}: {why}; {columns_told(self.columns)}"
         )
 
 

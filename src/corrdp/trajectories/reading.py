@@ -121,7 +121,7 @@ def _check_separated(table: Table) -> None:
     if ragged:
         raise DataError(
             f"{table.path}: {rows_listed(ragged)} {'has' if len(ragged) == 1 else 'have'} not the "
-            f"{wide} fields of the header ({head}); correct them"
+            f"{wide} fields of the header; correct them"
         )
 
 

@@ -129,8 +129,7 @@ def _columns(path: Path) -> dict[str, tuple[str, ...]]:
         )
     if lacking := [name for name in _COLUMNS if name not in head]:
         raise DataError(
-            f"{path} is no release by corrdp trajectories: it has no column {lacking[0]!r}, only "
-            f"{', '.join(head)}"
+            f"{path} is no release by corrdp trajectories: it has no column {lacking[0]!r}"
         )
     if not rows:
         raise DataError(f"{path} is an empty release: there is nothing to probe")

@@ -22,6 +22,7 @@ from corrdp.models.pedigrees.fit import PedigreeFit
 from corrdp.models.pedigrees.mendel import GENOTYPES, HardyWeinberg
 from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.queries import MISSING_TEXT
+from corrdp.tables.expressions import columns_told
 from corrdp.tables.source import USUAL, Layout, open_table
 
 _KEYS = ("pid", "id", "fid", "mid")
@@ -285,7 +286,7 @@ def read_linkage(
     if absent:
         raise DataError(
             f"{path} has no column {', '.join(absent)}; the linkage format has pid, id, fid, mid "
-            f"and two allele columns per SNP; the columns are {', '.join(table.columns[:12])}"
+            f"and two allele columns per SNP; {columns_told(table.columns[:12])}"
         )
     columns = _snp_columns(table.columns)
     if not columns:
