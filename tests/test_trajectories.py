@@ -863,6 +863,47 @@ def test_rows_of_unequal_length_are_named(tmp_path):
         read_trajectories(path)
 
 
+def test_times_as_people_write_them(tmp_path):
+    path = tmp_path / "us.csv"
+    rows = ["u,03/04/2024 06:00 AM,home", "u,03/04/2024 06:10 AM,gym", "u,03/05/2024 06:20 PM,home"]
+    path.write_text("\n".join(["who,when,place", *rows]) + "\n")
+    options = ("--user", "who", "--time", "when", "--label", "place")
+    refused = run("trajectories", "inspect", path, *options)
+    assert refused.exit_code == 2
+    assert "(--order-format)" in refused.output
+    form = "%m/%d/%Y %I:%M %p"
+    said = done(
+        "trajectories", "inspect", path, *options, "--order-format", form, "--step", "10min"
+    )
+    assert "3 points" in said.output
+    columns = {"user": "who", "time": "when", "label": "place", "order_format": form}
+    for zone in (None, "America/New_York"):
+        found = read_trajectories(path, **columns, timezone=zone)
+        assert np.diff(found.times).tolist() == [600.0, 130200.0]
+    twice = run("trajectories", "inspect", path, *options, *(("--order-format", form) * 2))
+    assert "give --order-format once" in twice.output
+    for command in ("release", "probe"):
+        offered = done("trajectories", command, "--help").output
+        assert "--order-format" in offered
+        assert "--timezone" in offered
+
+
+def test_local_times_pass_over_a_clock_change(tmp_path):
+    rows = [f"1,1,2024-03-31 {t},u" for t in ("00:30:00", "01:30:00", "03:30:00", "23:30:00")]
+    path = write(tmp_path / "a.csv", *rows, "1,1,2024-04-01 00:30:00,u")
+    found = read_trajectories(path, timezone="Europe/Berlin", split="day")
+    assert np.diff(found.times).tolist() == [3600.0, 3600.0, 20 * 3600.0, 3600.0]
+    assert found.times[0] == datetime(2024, 3, 30, 23, 30, tzinfo=UTC).timestamp()
+    assert found.lengths.tolist() == [4, 1]  # by the days of the zone
+    assert any("Europe/Berlin turned into UTC" in text for text in found.preprocessing)
+    back = write(tmp_path / "b.csv", "1,1,2024-03-31 02:30:00,u")
+    with pytest.raises(DataError, match="skip"):
+        read_trajectories(back, timezone="Europe/Berlin")
+    zoned = write(tmp_path / "c.csv", "1,1,2024-03-31 02:30:00Z,u")
+    with pytest.raises(DataError, match="timezone is for local times"):
+        read_trajectories(zoned, timezone="Europe/Berlin")
+
+
 def test_inspect_counts_repeated_rows(tmp_path):
     rows = [GOOD[0], "1.0,2.0,2008-10-23 05:00:00,a", GOOD[1], GOOD[2]]
     found = read_trajectories(write(tmp_path / "a.csv", *rows), duplicates="first")

@@ -14,6 +14,8 @@ from corrdp.cli.options import (
     Missing,
     Names,
     NoHeader,
+    OrderFormat,
+    TimeZone,
     check_outputs,
     missing_texts,
     pair,
@@ -45,21 +47,8 @@ def fit(
             rich_help_panel=_SERIES,
         ),
     ] = None,
-    order_format: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="How the times of an order column are written, such as '%m/%d/%Y %I:%M %p'; once "
-            "for each column, recognised if left out.",
-            rich_help_panel=_SERIES,
-        ),
-    ] = None,
-    timezone: Annotated[
-        str | None,
-        typer.Option(
-            help="Zone of local times, such as Europe/Berlin: a clock change is then no gap.",
-            rich_help_panel=_SERIES,
-        ),
-    ] = None,
+    order_format: OrderFormat = None,
+    timezone: TimeZone = None,
     no_gaps: Annotated[
         bool,
         typer.Option(

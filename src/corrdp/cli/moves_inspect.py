@@ -15,7 +15,9 @@ from corrdp.cli.options import (
     Missing,
     Names,
     NoHeader,
+    OrderFormat,
     Report,
+    TimeZone,
     check_outputs,
     missing_texts,
     read_layout,
@@ -71,6 +73,8 @@ def inspect(
     label: Label = None,
     split: Split = None,
     keep_first: KeepFirst = False,
+    order_format: OrderFormat = None,
+    timezone: TimeZone = None,
     missing: Missing = None,
     no_header: NoHeader = False,
     names: Names = None,
@@ -102,7 +106,10 @@ def inspect(
     side = None if grid is None else cell_side(grid)
     layout = read_layout(no_header, names, delimiter, decimal)
     with working("reading and inspecting the movements"):
-        walks = read_points(points, user, time, lat, lng, label, split, keep_first, missing, layout)
+        walks = read_points(
+            points, user, time, lat, lng, label, split, keep_first, missing, layout, order_format,
+            timezone,
+        )  # fmt: skip
         from corrdp.trajectories.meaning import inspect_movements
 
         found = inspect_movements(
@@ -135,6 +142,8 @@ def read_points(
     keep_first: bool,
     missing: list[str] | None,
     layout: Layout,
+    order_format: list[str] | None,
+    timezone: str | None,
     places: str | None = None,
 ) -> Trajectories:
     """The trajectories of a file, by the options that the commands share."""
@@ -144,6 +153,8 @@ def read_points(
 
     if places is not None and label is None:
         raise InputError("--places lists labels: add --label COLUMN")
+    if len(order_format or ()) > 1:
+        raise InputError("there is one column of times: give --order-format once")
     return read_trajectories(
         open_table(path, missing_texts(missing, MISSING_TEXT), layout=layout),
         user=user,
@@ -154,6 +165,8 @@ def read_points(
         split=split,
         duplicates="first" if keep_first else "error",
         places=None if places is None else words(places),
+        order_format=order_format[0] if order_format else None,
+        timezone=timezone,
     )
 
 

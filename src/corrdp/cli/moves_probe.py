@@ -28,7 +28,9 @@ from corrdp.cli.options import (
     Missing,
     Names,
     NoHeader,
+    OrderFormat,
     Report,
+    TimeZone,
     check_outputs,
     read_layout,
 )
@@ -75,6 +77,8 @@ def probe(
     label: Label = None,
     split: Split = None,
     keep_first: KeepFirst = False,
+    order_format: OrderFormat = None,
+    timezone: TimeZone = None,
     missing: Missing = None,
     no_header: NoHeader = False,
     names: Names = None,
@@ -101,8 +105,9 @@ def probe(
         import numpy as np
 
         walks = read_points(
-            points, user, time, lat, lng, label, split, keep_first, missing, layout, places
-        )
+            points, user, time, lat, lng, label, split, keep_first, missing, layout, order_format,
+            timezone, places,
+        )  # fmt: skip
         from corrdp.trajectories.cells import discretise
         from corrdp.trajectories.seen import read_release
 

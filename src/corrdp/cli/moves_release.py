@@ -29,7 +29,9 @@ from corrdp.cli.options import (
     Missing,
     Names,
     NoHeader,
+    OrderFormat,
     Report,
+    TimeZone,
     check_outputs,
     read_layout,
     refuse_overwriting,
@@ -122,6 +124,8 @@ def release(
     label: Label = None,
     split: Split = None,
     keep_first: KeepFirst = False,
+    order_format: OrderFormat = None,
+    timezone: TimeZone = None,
     missing: Missing = None,
     no_header: NoHeader = False,
     names: Names = None,
@@ -166,8 +170,9 @@ def release(
     layout = read_layout(no_header, names, delimiter, decimal)
     with working("reading the movements"):
         walks = read_points(
-            points, user, time, lat, lng, label, split, keep_first, missing, layout, places
-        )
+            points, user, time, lat, lng, label, split, keep_first, missing, layout, order_format,
+            timezone, places,
+        )  # fmt: skip
         from corrdp.trajectories.cells import discretise
 
         cells = discretise(walks, public, outside=outside, merge_stays=merge_stays)

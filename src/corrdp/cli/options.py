@@ -63,6 +63,22 @@ State = Annotated[
     str | None,
     typer.Option(help="What holds the states, for a chain that was not fitted to a file."),
 ]
+TIMES = "Times"
+OrderFormat = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="How times are written, such as '%m/%d/%Y %I:%M %p'; once for each column that holds "
+        "some, recognised if left out.",
+        rich_help_panel=TIMES,
+    ),
+]
+TimeZone = Annotated[
+    str | None,
+    typer.Option(
+        help="Zone of local times, such as Europe/Berlin: a clock change is then no gap.",
+        rich_help_panel=TIMES,
+    ),
+]
 LAYOUT = "Text files"
 NoHeader = Annotated[
     bool,

@@ -12,8 +12,10 @@ import numpy as np
 from corrdp._checks import check_items
 from corrdp.errors import DataError, InputError
 from corrdp.queries import MISSING_TEXT
+from corrdp.tables.clock import Reading
 from corrdp.tables.source import Table, open_table
 from corrdp.tables.time import read_time
+from corrdp.tables.zones import in_utc
 from corrdp.trajectories.checking import check_range, rows_listed
 from corrdp.trajectories.points import Trajectories
 from corrdp.trajectories.splitting import split_points
@@ -31,6 +33,8 @@ def read_trajectories(
     duplicates: str = "error",
     places: Sequence[Any] | None = None,
     missing: Iterable[str] = MISSING_TEXT,
+    order_format: str | None = None,
+    timezone: str | None = None,
 ) -> Trajectories:
     """Read points (user, time, place) and split them into trajectories.
 
@@ -51,6 +55,11 @@ def read_trajectories(
         As in :meth:`Trajectories.from_points`.
     missing : iterable of str
         Texts that mean "not recorded".
+    order_format : str, optional
+        How the times are written, such as "%m/%d/%Y %I:%M %p"; recognised when left out.
+    timezone : str, optional
+        The zone of local times, such as "Europe/Berlin": they are turned into UTC. Without it a
+        clock that is set back goes back in time. Days of ``split`` stay those of the zone.
 
     Returns
     -------
@@ -76,11 +85,21 @@ def read_trajectories(
     columns = {"user": user, "time": time}
     columns |= {"lat": lat, "lng": lng} if label is None else {"label": label}
     picked = table.pick(**columns)
-    if picked.schema()["time"].is_string():
-        moment = read_time(table, picked, "time", time)
+    how = Reading(formats=() if order_format is None else (order_format,), timezone=timezone)
+    if picked.schema()["time"].is_string() or how.formats or timezone is not None:
+        moment = read_time(table, picked, "time", time, how.form(0))
         if moment.kind == "day time":
             raise DataError(f"`{time}` holds times of day without a date: add the date")
-        picked = picked.mutate(time=moment.value)
+        if timezone is None:
+            picked = picked.mutate(time=moment.value)
+        elif moment.kind != "moment":
+            raise DataError(
+                f"timezone is for local times without an offset, and `{time}` holds none; leave it "
+                "out"
+            )
+        else:
+            picked = picked.mutate(time=moment.value, major=moment.number)
+            picked, _ = in_utc(table, picked, timezone)
     read = table.collect(picked)
     for name, column in columns.items():
         if read[name].null_count:
@@ -94,14 +113,23 @@ def read_trajectories(
         check_range("lng", where["lng"], 180.0, rows)
     else:
         where = {"labels": read["label"].to_pylist()}
+    moments = _seconds(read["time"], time)
+    if timezone is not None:
+        local, moments = moments, read["major"].to_numpy() / 1e6
     made = split_points(
         read["user"].to_numpy(),
-        _seconds(read["time"], time),
+        moments,
+        local=None if timezone is None else local,
         split=split,
         duplicates=duplicates,
         places=places,
         **where,
     )
+    if timezone is not None:
+        made["preprocessing"].append(
+            f"times are local ones of {timezone} turned into UTC; where its clocks show an hour "
+            "twice, the first is meant"
+        )
     return Trajectories(**made)
 
 

@@ -102,10 +102,12 @@ def split_points(
     split: str | float | None = None,
     duplicates: str = "error",
     places: Sequence[Any] | None = None,
+    local: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """The arguments of :class:`Trajectories`; see :meth:`Trajectories.from_points`.
 
-    Rows of different users may be mixed; those of one user stay in their order. O(n log n).
+    Rows of different users may be mixed; those of one user stay in their order. ``local`` are the
+    times by which days are told where ``times`` are in UTC. O(n log n).
 
     Examples
     --------
@@ -132,7 +134,8 @@ def split_points(
     codes, moments = codes[order], moments[order]
     new = np.diff(codes, prepend=-1) != 0
     if split is not None:
-        new |= _breaks(moments, split, said)
+        days = moments if local is None else local[order]
+        new |= _breaks(moments, days, split, said)
     starts = np.flatnonzero(new)
     made: dict[str, Any] = {
         "starts": np.append(starts, len(codes)),
@@ -171,10 +174,12 @@ def _first_of_each(codes: np.ndarray, times: np.ndarray, order: np.ndarray) -> n
     return order[~repeats]
 
 
-def _breaks(times: np.ndarray, split: str | float, said: list[str]) -> np.ndarray:
+def _breaks(
+    times: np.ndarray, local: np.ndarray, split: str | float, said: list[str]
+) -> np.ndarray:
     if isinstance(split, str) and split == "day":
-        said.append(f"{ENDS} the calendar day, in the time zone of the data")
-        return np.diff(np.floor(times / DAY), prepend=times[0] // DAY) != 0
+        said.append(f"{ENDS} the calendar day, in the time zone of the data (UTC for offsets)")
+        return np.diff(np.floor(local / DAY), prepend=local[0] // DAY) != 0
     longest = seconds(split, "split")
     said.append(f"{ENDS} a pause longer than {longest:g} s")
     return np.diff(times, prepend=times[0]) > longest
