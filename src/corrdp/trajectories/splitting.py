@@ -85,7 +85,7 @@ def moments_of(times: Any) -> np.ndarray:
             starts = (datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC))
             zoned = given.flat[0].tzinfo is not None
             return np.array([(time - starts[zoned]).total_seconds() for time in given])
-        return np.asarray(given, dtype=float)
+        return _floats(given)
     except (TypeError, ValueError, OverflowError, AttributeError):
         raise DataError(
             "times must be numbers of seconds, or dates all with a zone or all without one"
@@ -155,12 +155,15 @@ def split_points(
     return made | {"preprocessing": said, "repeats": len(who) - len(order)}
 
 
+def _floats(given: np.ndarray) -> np.ndarray:
+    if given.dtype.kind in "mMc":  # a cast would count the units of a date, and halve a number
+        raise TypeError
+    return given.astype(float)
+
+
 def _column(name: str, values: Any, n: int) -> np.ndarray:
     try:
-        given = np.asarray(values)
-        if given.dtype.kind in "mM":  # a cast would count the units of a date
-            raise TypeError
-        column = given.astype(float)
+        column = _floats(np.asarray(values))
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"{name} must be numbers") from None
     if column.shape != (n,):
