@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from corrdp import MarkovChain, WindowChain, load_model
+from corrdp.reading import open_for
+from corrdp.tables.counting import count_where
 from tests.tabular import write_csv
 from tests.test_cli import FIT, done, run, write_series
 
@@ -194,3 +196,17 @@ def test_groups_that_hang_together_need_a_reason(tmp_path):
     assert "--independent-groups 'reason'" in refused.stderr
     done(*asked, "--independent-groups", "twins, by design")
     assert "'twins, by design'" in " ".join(done(*release).output.split())
+
+
+@pytest.mark.parametrize("text", ["-999", "-999,0", "-999,00"])
+def test_missing_numbers_are_found_however_they_are_written(tmp_path, text):
+    path, model = tmp_path / "m.csv", tmp_path / "m.json"
+    values = ["0,0", "4,5", "-999,00", "4,5", "0,0", "4,5", "0,0", "0,0"] * 3
+    path.write_text("t;v\n" + "".join(f"{t};{v}\n" for t, v in enumerate(values)))
+    asked = ("--state", "v > 1", "--order", "t", "--decimal", ",", "--missing", text, "-o", model)
+    made = run("fit", path, *asked, "--json")
+    assert made.exit_code == 0, made.output
+    fit = load_model(model).fitted
+    assert (fit.rows, fit.missing) == (21, 3)
+    table = open_for(load_model(model), path)
+    assert count_where(table, "v > 1").missing == 3

@@ -136,6 +136,11 @@ def missing_text(model: Model) -> tuple[str, ...]:
     return MISSING_TEXT if model.fitted is None else model.fitted.missing_text
 
 
+def layout_for(model: Model, layout: Layout) -> Layout:
+    """How a text file is laid out: as the model's own data were where nothing else is said."""
+    return getattr(model.fitted, "layout", USUAL) if layout == USUAL else layout
+
+
 def open_for(
     model: Model, data: Any, missing: Iterable[str] | None = None, layout: Layout = USUAL
 ) -> Table:
@@ -144,8 +149,8 @@ def open_for(
     Rows that the fit left out are no records of the model: they are left out here as well.
     """
     text = isinstance(data, str | os.PathLike) and not is_parquet(os.fspath(data))
-    if layout == USUAL and text:
-        layout = getattr(model.fitted, "layout", USUAL)
+    if text:
+        layout = layout_for(model, layout)
     texts = missing_text(model) if missing is None else missing
     table = open_table(data, texts, layout=layout)
     where = getattr(getattr(model.fitted, "reading", None), "where", None)

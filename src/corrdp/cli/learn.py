@@ -250,7 +250,7 @@ def fit(
     from corrdp.cli import fitting
     from corrdp.queries import MISSING_TEXT
 
-    texts = missing_texts(missing, MISSING_TEXT)
+    texts = missing_texts(missing, MISSING_TEXT, decimal)
     layout = read_layout(no_header, names, delimiter, decimal)
     if kind == "series":
         options = {

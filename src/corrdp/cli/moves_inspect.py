@@ -156,7 +156,7 @@ def read_points(
     if len(order_format or ()) > 1:
         raise InputError("there is one column of times: give --order-format once")
     return read_trajectories(
-        open_table(path, missing_texts(missing, MISSING_TEXT), layout=layout),
+        open_table(path, missing_texts(missing, MISSING_TEXT, layout.decimal), layout=layout),
         user=user,
         time=time,
         lat=lat,

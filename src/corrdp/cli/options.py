@@ -171,9 +171,13 @@ def words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def missing_texts(further: list[str] | None, usual: tuple[str, ...]) -> list[str]:
-    """The texts that mean missing: the usual ones and those of ``--missing``."""
-    return [*usual, *(word for text in further or () for word in words(text))]
+def missing_texts(
+    further: list[str] | None, usual: tuple[str, ...], decimal: str = "."
+) -> list[str]:
+    """The texts that mean missing: the usual ones and those of ``--missing``, split at commas
+    that are no decimal marks."""
+    split = words if decimal == "." else lambda text: [text.strip()]
+    return [*usual, *(word for text in further or () for word in split(text))]
 
 
 def read_layout(no_header: bool, names: str | None, delimiter: str | None, decimal: str) -> Layout:

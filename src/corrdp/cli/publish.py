@@ -113,7 +113,7 @@ def release(
     from corrdp._files import write_files
     from corrdp.cli.handing import handed_over
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
-    from corrdp.reading import missing_text, open_for
+    from corrdp.reading import layout_for, missing_text, open_for
     from corrdp.report.words import public_release
 
     layout = read_layout(no_header, names, delimiter, decimal)
@@ -133,7 +133,9 @@ def release(
     answer = None
     if not dry_run:
         with working(f"answering on {file}"):
-            table = open_for(law, file, missing_texts(missing, missing_text(law)), layout)
+            decimal = layout_for(law, layout).decimal
+            texts = missing_texts(missing, missing_text(law), decimal)
+            table = open_for(law, file, texts, layout)
             if ledger is None:
                 answer = calibration.release(table, nonnegative=nonnegative, state=state)
             else:

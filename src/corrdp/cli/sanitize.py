@@ -114,6 +114,7 @@ def sanitize(
     from corrdp import calibrate
     from corrdp.cli.show import as_json, print_parts, show_files, working
     from corrdp.queries import Series
+    from corrdp.reading import layout_for, missing_text
 
     level = one_of(target, epsilon)
     streaming = file == "-"
@@ -146,13 +147,13 @@ def sanitize(
 
             say_what_is_left(ledger)
         return
-    texts = missing_texts(missing, _usual(law))
+    layout = read_layout(no_header, names, delimiter, decimal)
+    texts = missing_texts(missing, missing_text(law), layout_for(law, layout).decimal)
     if streaming:
         _report(calibration, report)
         _stream(calibration, texts, opened)
         return
     assert output is not None
-    layout = read_layout(no_header, names, delimiter, decimal)
     done, columns = _sanitized(calibration, file, texts, layout, state, keep, opened)
     from corrdp.cli.handing import handed_over
 
@@ -184,12 +185,6 @@ def _report(calibration: SeriesCalibration, path: Path | None) -> None:
         from corrdp.report.series import render_series
 
         write_files({path: render_series(calibration)})
-
-
-def _usual(law: Any) -> tuple[str, ...]:
-    from corrdp.reading import missing_text
-
-    return missing_text(law)
 
 
 def _show(calibration: SeriesCalibration) -> None:

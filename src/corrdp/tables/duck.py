@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from corrdp.errors import DataError
 from corrdp.tables.expressions import Expression, quoted
+from corrdp.tables.missing import missing_numbers
 from corrdp.tables.source import (
     MOST_COLUMNS,
     USUAL,
@@ -181,6 +182,8 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
             read = run(backend.con, lambda: without_missing(backend.read_parquet(place), texts))
         else:
             read = run(backend.con, lambda: _read_csv(backend, place, texts, layout))
+            if missing_numbers(texts, layout.decimal):  # however they are written
+                read = without_missing(read, texts, layout.decimal)
     return _opened(path, read, backend, texts, layout)
 
 

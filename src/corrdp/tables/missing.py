@@ -25,18 +25,20 @@ def missing_texts(missing: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(["", *texts]))
 
 
-def missing_numbers(texts: Iterable[str]) -> tuple[float, ...]:
+def missing_numbers(texts: Iterable[str], decimal: str = ".") -> tuple[float, ...]:
     """The numbers among the texts that stand for a missing value.
 
     Examples
     --------
     >>> missing_numbers(("", "NA", "-999"))
     (-999.0,)
+    >>> missing_numbers(["-999,50"], decimal=",")
+    (-999.5,)
     """
     numbers = []
     for text in texts:
         try:
-            numbers.append(float(text))
+            numbers.append(float(text.replace(decimal, ".")))
         except ValueError:
             continue
     return tuple(number for number in numbers if math.isfinite(number))

@@ -356,13 +356,15 @@ def check_columns(path: str | Path, names: Iterable[str], layout: Layout) -> Non
         )
 
 
-def without_missing(records: Any, texts: tuple[str, ...]) -> Any:
+def without_missing(records: Any, texts: tuple[str, ...], decimal: str = ".") -> Any:
     """Texts that stand for a missing value, and the numbers they read as, become NULL.
 
     Parameters
     ----------
     records : ibis.Table
     texts : tuple of str
+    decimal : str
+        The mark before the fraction of a number among the texts.
 
     Examples
     --------
@@ -373,7 +375,7 @@ def without_missing(records: Any, texts: tuple[str, ...]) -> Any:
     """
     import ibis
 
-    numbers = missing_numbers(texts)
+    numbers = missing_numbers(texts, decimal)
     cleaned = {}
     for name, kind in records.schema().items():
         if kind.is_string():
