@@ -104,7 +104,7 @@ CASES: dict[str, tuple[dict[str, str], list[str], str]] = {
     "outside the box": (
         {"p.csv": f"{POINTS}u,2024-01-01 00:00:00,48,9\nu,2024-01-01 01:00:00,-9.07,9\n"},
         RELEASE,
-        "row 2 is outside the grid",
+        "corrdp: 1 point outside the grid",
     ),
     "time goes back": (
         {"p.csv": f"{POINTS}{SECRET},2024-01-02,48,9\n{SECRET},2024-01-01,48,9\n"},
@@ -119,7 +119,7 @@ CASES: dict[str, tuple[dict[str, str], list[str], str]] = {
     "place not listed": (
         {"p.csv": f"{POINTS}u,2024-01-01 00:00:00,{SECRET},9\n"},
         PLACES,
-        "row 1 is not on the list",
+        "corrdp: 1 point at a place that is not on the list",
     ),
 }  # fmt: skip
 

@@ -151,7 +151,11 @@ BAD_FILES = {
     "words for degrees": (["north,1,2009-01-01 00:00:00,c"], {}, "`lat` must hold degrees"),
     "no such column": (GOOD, {"user": "person"}, "no column 'person'; it has lat, lng"),
     "no rows": ([], {}, "has a header and no rows"),
-    "unknown label": (GOOD, {"label": "uid", "places": ["a"]}, "the place in rows 2, 4 is not on"),
+    "unknown label": (
+        GOOD,
+        {"label": "uid", "places": ["a"]},
+        "^2 points at a place that is not on",
+    ),
     "places without labels": (GOOD, {"places": ["a"]}, "places is the list of labels"),
     "split": (GOOD, {"split": "fortnight"}, "split 'fortnight': write a number and s, min, h or d"),
     "split of nothing": (GOOD, {"split": 0}, "split must be a positive length of time"),
@@ -293,8 +297,9 @@ def test_centres_lie_in_their_cells_and_edges_belong():
 
 def test_outside_is_an_error_or_clipped():
     grid = Grid(0, 0, 2, 2, 2, 2)
-    with pytest.raises(DataError, match=r"rows 7, 9 is outside .*--clip"):
+    with pytest.raises(DataError, match=r"^2 points outside the grid; .*--clip") as caught:
         grid.cell([3, 1, 1], [1, 1, -1], rows=[7, 8, 9])
+    assert caught.value.__notes__ == ["rows 7, 9"]
     assert grid.cell([3, -1, 1.5], [1.5, 0, -9], outside="clip").tolist() == [3, 0, 2]
     with pytest.raises(DataError):
         grid.cell([np.nan], [0], outside="clip")
@@ -364,7 +369,7 @@ def test_discretising_says_what_it_did():
     assert not discretise(walk("ab")).public
     clipped = discretise(points, Grid(0, 0, 1, 1, 1, 1), outside="clip")
     assert any("nearest cell" in text for text in clipped.preprocessing)
-    with pytest.raises(DataError, match="row 3 is outside the grid"):
+    with pytest.raises(DataError, match=r"^1 point outside the grid"):
         discretise(points, Grid(0, 0, 1, 1, 1, 1))
     with pytest.raises(InputError, match="coordinates need a grid"):
         discretise(points)

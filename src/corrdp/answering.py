@@ -115,7 +115,7 @@ def _check_n(query: Query, recorded: int) -> None:
     if isinstance(query, Mean) and query.n != recorded:
         raise DataError(
             f"the mean was calibrated for {query.n} records, the data have {recorded} recorded "
-            f"values; use Mean(..., n={recorded}) if that number is public"
+            f"values; use Mean(..., n={recorded}), --n {recorded}, if that number is public"
         )
 
 

@@ -93,5 +93,5 @@ def check_told_levels(model: Any, epsilon: float, target: float, leakage: float)
         return
     raise InputError(
         f"epsilon={epsilon:.6g} and target={target:.6g} have digits that tell what was fitted from "
-        "the private data; calibrate with coarse=True for what is handed out"
+        "the private data; calibrate with coarse=True (release --public) for what is handed out"
     )

@@ -197,7 +197,7 @@ def records_of(kind: str, model: Model | None, records: int | None) -> int | Non
         raise NotApplicableError(
             "a BDP ledger adds epsilons, and on real-valued (Gaussian) records an epsilon alone "
             "has no leakage: that needs the l1 rate and the grid of each query. Keep a DP ledger; "
-            "leakage(model, Pure(total)) bounds what its total leaks"
+            "leakage(model, Pure(total)), corrdp leakage --epsilon TOTAL, bounds what it leaks"
         )
     if records not in (None, model.length):
         raise InputError(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_choice, check_flag, check_kind, check_number
-from corrdp.errors import DataError, InputError
+from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
-from corrdp.trajectories.checking import rows_listed
+from corrdp.trajectories.checking import named, with_rows
 from corrdp.trajectories.points import Trajectories
 from corrdp.trajectories.splitting import PLACES_FROM_DATA
 
@@ -145,7 +145,7 @@ class Grid:
         lat, lng : array
             Degrees.
         outside : {"error", "clip"}
-            Points outside the box: an error that names their rows, or the nearest cell at the edge.
+            Points outside the box: an error that counts them, or the nearest cell at the edge.
         rows : array of int, optional
             Row numbers, for the message; 1, 2, .. when left out.
         """
@@ -157,9 +157,10 @@ class Grid:
             bad = np.flatnonzero(~(inside if outside == "error" else known))
             numbers = np.arange(1, len(lat) + 1) if rows is None else np.asarray(rows)
             bad = bad[np.argsort(numbers[bad], kind="stable")]
-            raise DataError(
-                f"the point in {rows_listed(numbers[bad])} is outside the grid; widen its box, or "
-                'take the nearest cell with --clip (outside="clip")'
+            raise with_rows(
+                numbers[bad],
+                f"{named(bad.size, 'point')} outside the grid; widen its box, or take the nearest "
+                'cell with --clip (outside="clip")',
             )
         row = (lat - self.south) / (self.north - self.south) * self.rows
         column = (lng - self.west) / (self.east - self.west) * self.columns

@@ -1,4 +1,4 @@
-"""What trajectories must satisfy; every message names the rows."""
+"""What trajectories must satisfy; messages name the rows, but not by where somebody was."""
 
 from __future__ import annotations
 
@@ -37,6 +37,19 @@ def rows_listed(rows: Any) -> str:
     more = len(numbers) - _SHOWN
     shown = ", ".join(numbers[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
     return f"row {shown}" if len(numbers) == 1 else f"rows {shown}"
+
+
+def with_rows(rows: Any, message: str) -> DataError:
+    """An error about where people were: who and when is for a traceback (--debug) alone.
+
+    Examples
+    --------
+    >>> with_rows([3, 9], "2 points outside the grid").__notes__
+    ['rows 3, 9']
+    """
+    error = DataError(message)
+    error.add_note(rows_listed(rows))
+    return error
 
 
 def check_points(walks: Trajectories) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp._checks import check_choice, check_items
 from corrdp.errors import DataError, InputError
-from corrdp.trajectories.checking import named, rows_listed
+from corrdp.trajectories.checking import named, with_rows
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _SECOND = np.timedelta64(1, "s")
@@ -205,8 +205,9 @@ def _labelled(
     place_of = np.array([number.get(label, -1) for label in found.tolist()])
     if (place_of < 0).any():
         unknown = np.flatnonzero(place_of[codes] < 0)
-        raise DataError(
-            f"the place in {rows_listed(unknown + 1)} is not on the list of "
-            f"{named(len(known), 'place')}"
+        raise with_rows(
+            unknown + 1,
+            f"{named(unknown.size, 'point')} at a place that is not on the list of "
+            f"{named(len(known), 'place')}; add it to the list if it is public",
         )
     return known, place_of[codes]

@@ -97,7 +97,8 @@ def check_range(model: GaussianRecords) -> float:
         raise NotApplicableError(
             "the model has no secret_range, so the target's two values may lie any distance apart: "
             "they then drag every record of the block beyond opposite ends of the clipping range, "
-            "and the epsilons of the block add up. Give secret_range=(lower, upper)"
+            "and the epsilons of the block add up. Give secret_range=(lower, upper), "
+            "fit --secret-range LOW:HIGH"
         )
     low, high = model.secret_range
     return float(np.nextafter(high - low, np.inf))

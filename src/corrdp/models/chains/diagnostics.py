@@ -139,7 +139,8 @@ class Diagnostics:
             said.append(
                 f"a chain of order {self.order} is rejected against one of order {self.order + 1} "
                 f"({past.p_words}): bounds on it may be too small. calibrate prices both; or fit "
-                f"order={self.order + 1} (docs/fit.md), or use a bound that needs no chain (Groups)"
+                f"order={self.order + 1} (--markov-order {self.order + 1}; docs/fit.md), or use a "
+                "bound that needs no chain (Groups, --model groups:M)"
             )
         elif past is None or past.p_value is None:
             why = "the fit kept no longer runs" if past is None else past.words

@@ -221,7 +221,10 @@ class ChainFit:
             return _dense(self.runs[:, :-1], self.runs[:, -1], s, order)
         if self.longer is not None and self.longer.shape[1] == order + 3:
             return _dense(self.longer[:, :-2], self.longer[:, -2], s, order)
-        raise ModelError(f"this fit kept no runs of {order + 1} states: fit order={order}")
+        raise ModelError(
+            f"this fit kept no runs of {order + 1} states: fit order={order} (--markov-order "
+            f"{order})"
+        )
 
     def half_counts(self, order: int) -> np.ndarray | None:
         """:meth:`window_counts` of the first and of the second half, shape (2, s^order, s).
@@ -612,7 +615,7 @@ def _check_counts(found: TripleCounts) -> None:
     if len(found.states) == 1:
         raise DataError(
             "every recorded value is the same: there is no dependence to learn; check the state, "
-            "or use Independent"
+            "or use Independent (--model independent)"
         )
     if not found.counts.any():
         raise DataError(
