@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -358,6 +359,46 @@ def test_series_are_held_to_the_region_and_to_alternatives(chain):
     assert cdp.Sanitized.from_dict(series.to_dict()).adequacy == found.adequacy
     given = cdp.calibrate(chain, epsilon=0.5, query=cdp.Series())
     assert given.target >= max(a.leakage for a in given.adequacy.alternatives)
+
+
+def rarely_seen(states: int, length: int) -> cdp.MarkovChain:
+    """A walk of short steps: of few of its transitions does a region know that they can happen."""
+    moves = np.random.default_rng(1).integers(-1, 2, length - 1)
+    path = [0]
+    for move in moves:
+        path.append(int(np.clip(path[-1] + move, 0, states - 1)))
+    return cdp.MarkovChain.fit(path)
+
+
+def test_series_keep_the_target_in_a_region_that_hardly_forgets():
+    fit = rarely_seen(10, 300)
+    found = cdp.calibrate(fit, 2.0, query=cdp.Series(), robust=False)
+    region = cdp.leakage(fit, mechanism=found.mechanism, confidence=CONFIDENCE)
+    assert region.value == found.leakage.value <= 2.0
+    assert "taken as exact" not in " ".join(found.assumptions)
+    assert "joint 0.95 confidence region" in " ".join(found.assumptions)
+    assert len(found.release([0, 1, 2])) == 3
+    with pytest.raises(RefusedError, match="another mechanism"):
+        replace(found, mechanism=cdp.GRR(10, 2 * found.epsilon)).release([0, 1, 2])
+
+
+def test_a_region_that_may_never_forget_is_refused_for_series_too():
+    fit = rarely_seen(12, 200)
+    with pytest.raises(NotApplicableError, match="the chain may never forget"):
+        cdp.calibrate(fit, 2.0, query=cdp.Series(), robust=False)
+
+
+def test_the_length_of_a_long_chain_counts_where_its_region_hardly_forgets():
+    fit = rarely_seen(10, 300).with_length(20_000)
+    found = cdp.calibrate(fit, 1.0, query=COUNT, robust=False)
+    assert found.epsilon == pytest.approx(1 / 20_000, rel=1e-3)
+
+
+def test_series_of_many_states_are_calibrated_by_a_quick_bound():
+    fit = rarely_seen(17, 3_000)
+    found = cdp.calibrate(fit, 1.0, query=cdp.Series(), **ALONE)
+    assert found.leakage.certificate.name == "contraction"
+    assert 0.999 < found.leakage.value <= 1.0
 
 
 def test_the_public_form_keeps_the_verdict_and_no_numbers(chain):

@@ -13,8 +13,10 @@ import numpy as np
 from corrdp.bounds.base import Bound
 from corrdp.bounds.chains.transfer import transfer
 from corrdp.bounds.chains.uninformed import free_transfer, uninformed_by_steps
-from corrdp.calibration import LONG
+from corrdp.bounds.contraction import contraction
+from corrdp.calibration.searching import LONG, SHARP
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
+from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.bits import GRID
 from corrdp.mechanisms.local.direct import GRR
@@ -163,7 +165,8 @@ def least_grr(chain: MarkovChain, target: float) -> GRR:
 
     where
 
-    - L(e) is the transfer bound (T-2) of the chain for steps e, every adversary.
+    - L(e) is the transfer bound (T-2) of the chain for steps e, every adversary; above 16 states,
+      where one value of it takes minutes, the contraction bound (T-3).
 
     Parameters
     ----------
@@ -179,7 +182,7 @@ def least_grr(chain: MarkovChain, target: float) -> GRR:
 
     References
     ----------
-    Inversion of T-2, docs/theorems.md#transfer.
+    Inversion of T-2 (docs/theorems.md#transfer) or T-3 (docs/theorems.md#contraction).
 
     Examples
     --------
@@ -189,9 +192,11 @@ def least_grr(chain: MarkovChain, target: float) -> GRR:
     """
     goal = check_positive("target", target)
     s, spent = len(chain.states), _spent(chain)
-    law, apart = _searchable(chain), 1.0 - np.eye(s)
+    law, apart = chain if s > SHARP else _searchable(chain), 1.0 - np.eye(s)
 
     def value(level: float) -> float:
+        if s > SHARP:
+            return contraction(law, Pure(level)).value if level > 0.0 else 0.0
         return transfer(law, level * apart[None]).value
 
     _check_room(value(spent), goal, spent)

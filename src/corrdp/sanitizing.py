@@ -11,6 +11,8 @@ import numpy as np
 
 from corrdp._checks import check_items
 from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.scopes import FOR_ALL
+from corrdp.calibration.searching import SHARP
 from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError, RefusedError
 from corrdp.mechanisms.bits import GRID, grid_flip, grid_thresholds, report_states
 from corrdp.mechanisms.local.direct import GRR
@@ -36,6 +38,7 @@ def calibrate_series(
     epsilon: float | None = None,
     method: str = "best",
     adversary: Literal["all", "none"] = "all",
+    confidence: float | None = None,
 ) -> SeriesCalibration:
     """The response of least expected distortion whose published series keeps a target.
 
@@ -54,6 +57,9 @@ def calibrate_series(
     method : {"best", "published"}
     adversary : {"all", "none"}
         Whom the promise is against; "none" is an adversary who knows no other record.
+    confidence : float, optional
+        With epsilon, for fitted chains: the joint level of the region that the leakage holds for,
+        against every adversary.
 
     Examples
     --------
@@ -68,14 +74,16 @@ def calibrate_series(
         )
     check_reads(model, query)
     mechanism = _mechanism(model, target, query, epsilon, method, adversary)
-    against: Literal["all", "none"] = "none" if method == "published" else adversary
-    proof = leakage(model, mechanism=mechanism, adversary=against)
+    given: dict[str, Any] = {"method": bound_for(model, confidence), "confidence": confidence}
+    if confidence is None:
+        given["adversary"] = "none" if method == "published" else adversary
+    proof = leakage(model, mechanism=mechanism, **given)
     if target is not None and method == "best":
         for k in range(_ROUNDING):
             if proof.value <= target:
                 break
             mechanism = _a_little_noisier(mechanism, 2**k)
-            proof = leakage(model, mechanism=mechanism, adversary=against)
+            proof = leakage(model, mechanism=mechanism, **given)
         else:
             raise InfeasibleError(
                 f"the target {target:g} lies below the rounding of the proof, {proof.value:.3g}; "
@@ -83,6 +91,11 @@ def calibrate_series(
             )
     goal = proof.value if target is None else float(target)
     return SeriesCalibration(goal, mechanism, _distortion(model, mechanism), proof, query, model)
+
+
+def bound_for(chain: MarkovChain, confidence: float | None) -> str:
+    """Every bound where that is quick; the contraction bound for one law of many states."""
+    return "best" if confidence is not None or len(chain.states) <= SHARP else "contraction"
 
 
 def _mechanism(
@@ -296,5 +309,7 @@ def _values(calibration: SeriesCalibration, data: Any, state: str | None) -> lis
 def _check_proof(calibration: SeriesCalibration) -> None:
     """A calibration read from a file may have been edited: its proof must be about its numbers."""
     check_promise(calibration)
-    if str(calibration.mechanism) not in calibration.leakage.scope:
+    proof, spent = calibration.leakage, getattr(calibration.model.fitted, "private_epsilon", None)
+    for_all = proof.scope in FOR_ALL and calibration.epsilon + (spent or 0.0) <= proof.epsilon
+    if not for_all and str(calibration.mechanism) not in proof.scope:
         raise RefusedError("the calibration's proof is about another mechanism; calibrate again")

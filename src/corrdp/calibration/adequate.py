@@ -11,7 +11,7 @@ from typing import Literal
 from corrdp._checks import check_choice
 from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.scopes import check_confidence
-from corrdp.calibration.searching import Search
+from corrdp.calibration.searching import SHARP, Search
 from corrdp.errors import InfeasibleError, NotApplicableError, QueryError, RefusedError
 from corrdp.models.base import Model
 from corrdp.models.chains.alternatives import Alternative, alternatives
@@ -26,7 +26,6 @@ Confidence = float | Literal["default"] | None
 
 CONFIDENCE = 0.95  # of a promise made from a fit
 _REGIONS = 10  # an alternative of more models than this is taken at its fitted numbers
-_SHARP = 16  # rows up to which every bound is tried on an alternative; beyond, the quick one
 _MOST_ROWS = 150  # rows up to which an alternative is priced at all: larger ones take minutes
 _SMALLEST = 1e-9  # a chain of which even this epsilon leaks 1 has no bound of any use
 _QUICK = {"markov": "contraction", "switching": "contraction", "window": "blocks"}
@@ -243,7 +242,7 @@ def _price_by(
 
 def _method(model: Chain, many: int) -> str:
     """Every bound where that is quick; else the contraction bound of the model."""
-    quick = len(model.transition) <= _SHARP and many <= _REGIONS  # type: ignore[attr-defined]
+    quick = len(model.transition) <= SHARP and many <= _REGIONS  # type: ignore[attr-defined]
     return "best" if quick else _QUICK[model.kind]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from corrdp._checks import check_number
@@ -18,6 +19,7 @@ from corrdp.results import Leakage
 
 _PRECISION = 1e-9  # relative width of the bracket around epsilon
 LONG = 10_000  # a longer chain is searched as one of any length, which leaks no less
+SHARP = 16  # states up to which every bound is tried where many are; beyond, the quick one
 _SMALLEST = 1e-9  # relative to the target: less noise than this is no answer
 
 
@@ -52,11 +54,14 @@ class Search:
 
     def largest(self, model: Model, target: float) -> float:
         """Largest epsilon whose leakage is at most the target, up to rounding. About ten steps."""
-        most = target * _room(model, self.query)
-        try:
-            return self._largest(_any_length(model, self.query), target, most)
-        except NotApplicableError:  # the bound grows with the length
-            return self._largest(model, target, most)
+        most, law, found = target * _room(model, self.query), _any_length(model, self.query), 0.0
+        if law is not model:
+            # where the bound grows with the length, or nearly so, the length itself says more
+            with suppress(NotApplicableError, InfeasibleError):
+                found = self._largest(law, target, most)
+            if found >= target / (model.length or 1):
+                return found
+        return self._largest(model, target, most)
 
     def _largest(self, law: Model, target: float, most: float) -> float:
         start = _start(law, self.query, target, self.method)
@@ -121,9 +126,10 @@ def _largest(
         below = value(low)
     if below > target:
         least = value(low * _SMALLEST)
+        other = "" if method == "best" else ", or try every bound (method='best')"
         raise InfeasibleError(
-            f"{method} proves no leakage below {least:.4f} on this model, however much noise is "
-            f"added; ask for a target above that, or use contraction or transfer (method='best')"
+            f"{method} proves no leakage below {least:.4f} on this model, not even at epsilon "
+            f"{low * _SMALLEST:.1g}; ask for a target above that{other}"
         )
     # ln value is close to linear in ln epsilon
     goal = math.log(target)
