@@ -194,6 +194,16 @@ def test_groups_that_hang_together_need_a_reason(tmp_path):
     refused = run(*release)
     assert refused.exit_code == 3
     assert "--independent-groups 'reason'" in refused.stderr
+    assert run(*release, "--dry-run").exit_code == 3
+    sanitize = ("--model", model, "--epsilon", 1)
+    assert run("sanitize", path, *sanitize, "--dry-run").exit_code == 3
+    assert run("sanitize", "-", *sanitize, input="0\n").exit_code == 3
+    book = ("--budget", 1, "--kind", "bdp", "--model", model)
+    for command in (
+        ("calibrate", model, "--query", "count:1", "--epsilon", 1),
+        ("ledger", "init", tmp_path / "l", *book),
+    ):
+        assert "a release will be refused" in " ".join(done(*command).output.split())
     done(*asked, "--independent-groups", "twins, by design")
     assert "'twins, by design'" in " ".join(done(*release).output.split())
 

@@ -136,6 +136,9 @@ def test_a_sanitized_series_is_charged(home):
     assert made.exit_code == 0, made.output
     (charge,) = cdp.Ledger.open(book).history()
     assert json.loads(made.stdout)["charge_hash"] == charge.hash
+    (home / "series.json").write_text(made.stdout)
+    told = json.loads(done("account", home / "series.json", "--json").stdout)
+    assert told["epsilon"] == pytest.approx(0.6)
     assert "steps.csv" in charge.what
     refused = sanitize(home, *asked, "-o", home / "again.csv")
     assert refused.exit_code == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import signal
@@ -20,8 +21,9 @@ import corrdp as cdp
 from corrdp import _files
 from corrdp._files import write_files
 from corrdp.accounting.ledger import Ledger
-from corrdp.accounting.ledger_release import release_with_ledger
+from corrdp.accounting.ledger_release import charged, release_with_ledger
 from corrdp.cli.handing import handed_over
+from corrdp.levels import check_told_levels
 from tests.test_cli import FIT, done, run, write_series
 
 
@@ -141,6 +143,42 @@ def test_a_full_disk_does_not_lose_the_answer(
     assert f"{out}: No space left on device" in result.stderr
     assert "value" in "".join(told(result.stderr, home))
     assert not out.exists()
+
+
+def test_a_public_release_is_checked_before_it_is_paid(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(*levels: float) -> None:
+        raise cdp.errors.InputError("digits that tell")
+
+    monkeypatch.setattr("corrdp.levels.check_told_levels", told)
+    result = run(*asked(home, "release", "--public", "-o", home / "out"))
+    assert (result.exit_code, "digits that tell" in result.stderr) == (2, True)
+    assert not Ledger.open(home / "steps.ledger").history()
+
+
+def test_coarse_levels_survive_the_rounding_of_a_ledger(home: Path) -> None:
+    model = cdp.load_model(home / "model.json")
+    for step in (0.05, 0.063, 0.1, 0.125, 0.2, 0.315):
+        calibration = cdp.calibrate(model, epsilon=step, query=cdp.Count(True))
+        drawn = charged(calibration).epsilon
+        check_told_levels(model, drawn, 2.0, math.nextafter(2.0, 0))
+    done(*asked(home, "release", "--public", "-o", home / "out"))  # .1 is below its decimal
+
+
+def test_what_cannot_be_handed_over_stays_public(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_files.os, "fsync", full)
+    result = run(*asked(home, "release", "--public", "-o", home / "out"))
+    line = next(line for line in result.stderr.splitlines() if line.startswith("{"))
+    shown, stored = json.loads(line), Ledger.open(home / "steps.ledger").answer(1)
+    assert (shown["value"], shown["charge"]) == (stored["value"], 1)
+    assert (shown["digest"], shown.get("law"), shown["adequacy"]["epsilon"]) == ("", None, None)
+    assert stored["digest"] not in result.stderr
 
 
 def test_a_report_that_cannot_be_drawn_does_not_lose_the_answer(

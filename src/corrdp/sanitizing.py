@@ -162,6 +162,7 @@ class Reporter:
     """
 
     def __init__(self, calibration: SeriesCalibration) -> None:
+        refuse_coupled(calibration.model)
         _check_proof(calibration)
         self.states = tuple(calibration.model.states)
         self._number = {state: k for k, state in enumerate(self.states)}
@@ -285,7 +286,6 @@ def prepare_series(
     """Everything but the noise; see :func:`sanitize`."""
     model, query = calibration.model, calibration.query
     check_reads(model, query)
-    refuse_coupled(model)
     if is_table(data):
         data = open_for(model, data)
     values = _values(calibration, data, state)

@@ -68,10 +68,15 @@ def release_with_ledger(
         )
     _check_ledger(ledger)
     _check_scope(ledger, calibration)
-    calibration = replace(calibration, epsilon=level(release_level(calibration.epsilon)))
+    calibration = charged(calibration)
     ready = prepare(calibration, data, nonnegative=nonnegative, state=state)
     what = f"{calibration.query}{f', {ready.reads}' if ready.reads else ''}"
     return ledger.release(ready.draw, calibration.guarantee, what=what, model=calibration.model)
+
+
+def charged(calibration: Calibration) -> Calibration:
+    """A calibration at the level that a ledger books and draws it at: rounded down to 1e-12."""
+    return replace(calibration, epsilon=level(release_level(calibration.epsilon)))
 
 
 def sanitize_with_ledger(

@@ -118,7 +118,7 @@ def is_release(data: Any) -> bool:
 
 
 def load_releases(paths: Sequence[str | Path]) -> list[Published]:
-    """Read files that ``corrdp release`` and ``corrdp sanitize`` wrote; none may be named twice.
+    """Read the JSON of ``release -o`` and of ``sanitize --json``; none may be named twice.
 
     Parameters
     ----------
@@ -151,7 +151,8 @@ def read_release(data: Any, name: str) -> Published:
         kind = data.get("result") if isinstance(data, dict) else None
         raise InputError(
             f"this is no release but {f'a {kind}' if kind else 'something else'}: give files that "
-            "corrdp release or corrdp sanitize wrote (-o, --json); a plan is accounted for alone"
+            "corrdp release wrote (-o) or corrdp sanitize printed (--json); a plan is accounted "
+            "for alone"
         )
     try:
         made = _KINDS[data["result"]].from_dict(data)

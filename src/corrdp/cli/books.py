@@ -61,6 +61,10 @@ def init(
         accept=accept_model,
     )
     _tell(made)
+    if law is not None:
+        from corrdp.cli.show_models import warn_coupled
+
+        warn_coupled(law)
 
 
 @ledger.command(epilog="Example: corrdp ledger show steps.ledger")

@@ -81,4 +81,10 @@ def calibrate(
             accept=accept_model,
         )
     _ = result.scale  # says what is missing before anything is printed
-    print(as_json(result)) if json else show_calibration(result)
+    if json:
+        print(as_json(result))
+        return
+    from corrdp.cli.show_models import warn_coupled
+
+    show_calibration(result)
+    warn_coupled(law)

@@ -113,11 +113,14 @@ def release(
     from corrdp._files import write_files
     from corrdp.cli.handing import handed_over
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
+    from corrdp.levels import check_told_levels
+    from corrdp.models.chains.coupling import refuse_coupled
     from corrdp.reading import layout_for, missing_text, open_for
     from corrdp.report.words import public_release
 
     layout = read_layout(no_header, names, delimiter, decimal)
     law = read_model(model)
+    refuse_coupled(law)
     asked = read_query(query, law, skip_missing=skip_missing, n=n)
     with working("finding the least noise"):
         calibration = calibrate(
@@ -130,6 +133,11 @@ def release(
             # what is handed out must not spell out what was fitted from the data
             coarse=public and law.fitted is not None,
         )
+    if public:  # what cannot be handed out must not be paid for
+        from corrdp.accounting.ledger_release import charged
+
+        told = calibration if ledger is None else charged(calibration)
+        check_told_levels(law, told.epsilon, told.target, told.worst_leakage)
     answer = None
     if not dry_run:
         with working(f"answering on {file}"):
@@ -149,12 +157,12 @@ def release(
     elif ledger is not None and not json:
         say_what_is_left(ledger)
     result = calibration if answer is None else answer
-    with handed_over(answer, ledger):
-        handed = public_release(answer, law) if public and answer is not None else result
+    handed = public_release(answer, law) if public and answer is not None else answer
+    with handed_over(handed, ledger):
         if output is not None:
             write_files({output: as_json(handed) + "\n"})
         if json:
-            print(as_json(handed))
+            print(as_json(result if handed is None else handed))
         elif answer is None:
             show_calibration(calibration, dry_run=True)
         else:

@@ -113,6 +113,7 @@ def sanitize(
     """
     from corrdp import calibrate
     from corrdp.cli.show import as_json, print_parts, show_files, working
+    from corrdp.models.chains.coupling import refuse_coupled
     from corrdp.queries import Series
     from corrdp.reading import layout_for, missing_text
 
@@ -126,6 +127,7 @@ def sanitize(
         raise InputError("say where the reports go: -o sanitized.csv")
     refuse_overwriting(report, output, force=force)
     law = read_model(model)
+    refuse_coupled(law)
     opened = None if ledger is None else _open_ledger(ledger, streaming)
     if streaming and law.kind == "markov":
         law = law.with_length(None)  # type: ignore[attr-defined]
@@ -160,10 +162,7 @@ def sanitize(
     with handed_over(done, ledger):
         _write(columns, done, output)
         if json:
-            import json as text
-
-            paid = {"charge": done.charge, "charge_hash": done.charge_hash}
-            print(text.dumps(calibration.to_dict() | (paid if opened else {}), indent=1))
+            print(as_json(done))
         else:
             _show(calibration)
             print_parts(f"{len(done):,} records reported")

@@ -11,6 +11,7 @@ from rich.text import Text
 from corrdp.cli.show import facts_table, print_parts, print_title
 
 if TYPE_CHECKING:
+    from corrdp.models.base import Model
     from corrdp.models.chains.diagnostics import Diagnostics
     from corrdp.models.chains.fitting import ChainFit
     from corrdp.models.chains.markov import MarkovChain
@@ -89,10 +90,17 @@ def show_chain(chain: MarkovChain | WindowChain, output: Path | None) -> None:
     if output is not None:
         facts.append(("written", str(output)))
     print_parts(facts_table(facts))
-    if fit.coupling is not None and fit.coupling.seen and fit.independent_groups is None:
+    warn_coupled(chain)
+
+
+def warn_coupled(model: Model) -> None:
+    """Say beforehand that a release from groups that hang together will be refused."""
+    fit = model.fitted
+    coupling = getattr(fit, "coupling", None)
+    if coupling is not None and coupling.seen and fit.independent_groups is None:
         print_parts(
             Text(
-                f"warning: {fit.coupling.words}; a release will be refused unless the fit says why "
+                f"warning: {coupling.words}; a release will be refused unless the fit says why "
                 "the groups are independent all the same (--independent-groups 'reason')",
                 style="bold red",
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 from corrdp.encoding import encode
 
+_ROUNDED = 1e-12  # relative, of a level that is a decimal in few digits
 CLOSE = 0.05  # an alternative that leaks at most this share more is no news
 
 
@@ -175,9 +176,12 @@ def worst_leakage(
     """The largest leakage over the chosen model and its alternatives, at most the target."""
     if adequacy is None or adequacy.epsilon is None:
         return leakage
-    if epsilon < adequacy.epsilon:  # an alternative has set the level, to meet the target
-        return math.nextafter(target, 0.0)
-    return max([leakage, *(a.leakage for a in adequacy.alternatives if a.leakage is not None)])
+    found = max([leakage, *(a.leakage for a in adequacy.alternatives if a.leakage is not None)])
+    if epsilon == adequacy.epsilon:
+        return found
+    below = math.nextafter(target, 0.0)
+    # an alternative has set the level, to meet the target; or a ledger has rounded it
+    return below if epsilon < adequacy.epsilon * (1.0 - _ROUNDED) else min(found, below)
 
 
 def _joined(names: list[str]) -> str:
