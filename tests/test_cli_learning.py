@@ -220,3 +220,23 @@ def test_missing_numbers_are_found_however_they_are_written(tmp_path, text):
     assert (fit.rows, fit.missing) == (21, 3)
     table = open_for(load_model(model), path)
     assert count_where(table, "v > 1").missing == 3
+
+
+@pytest.mark.parametrize("state", [("v > 1",), ("v", "--bins", 2, "--range", "0:9")])
+def test_a_decimal_comma_that_was_not_named_is_told(tmp_path, state):
+    path = tmp_path / "m.csv"
+    path.write_text("t;v;w\n" + "".join(f"{t};{t % 3},5;x\n" for t in range(9)))
+    bad = run("fit", path, "--state", *state, "--order", "t")
+    assert bad.exit_code == 2
+    assert "it has t, v, w; v holds numbers with a comma: say so with --decimal ," in bad.stderr
+
+
+def test_a_separator_that_cannot_be_guessed_is_asked_for(tmp_path):
+    path = tmp_path / "m.txt"
+    path.write_text("".join(f"{t}.5 {t % 3}.25\n" for t in range(9)))
+    asked = ("fit", path, "--no-header", "--names", "t,v", "--state", "v > 1", "--order", "t")
+    bad = run(*asked)
+    assert bad.exit_code == 2
+    assert "the 2 columns that names gives" in bad.stderr
+    assert "name it with --delimiter" in bad.stderr
+    assert run(*asked, "--delimiter", " ").exit_code == 0

@@ -35,6 +35,8 @@ _AS_OPTIONS = {
     'missing="skip"': "--skip-missing",
     "(order_format)": "(--order-format)",
     "(timezone)": "(--timezone)",
+    "decimal=','": "--decimal ,",
+    "name it with delimiter=": "name it with --delimiter",
     "header=False and names=(...)": "--no-header and --names",
     "(where)": "(--where)",
     "state='": "--state '",

@@ -181,7 +181,8 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
         if is_parquet(path):
             read = run(backend.con, lambda: without_missing(backend.read_parquet(place), texts))
         else:
-            read = run(backend.con, lambda: _read_csv(backend, place, texts, layout))
+            with _naming_separator(path, layout):
+                read = run(backend.con, lambda: _read_csv(backend, place, texts, layout))
             if missing_numbers(texts, layout.decimal):  # however they are written
                 read = without_missing(read, texts, layout.decimal)
     return _opened(path, read, backend, texts, layout)
@@ -459,6 +460,22 @@ def _read_csv(backend: Any, place: str, texts: tuple[str, ...], layout: Layout) 
 
 
 _NO_TIME = "column {column!r} holds a {kind} that is written in another way than those above"
+
+
+@contextmanager
+def _naming_separator(path: Path, layout: Layout) -> Iterator[None]:
+    """Fewer fields than names, where the separator was guessed: ask for it."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.InvalidInputException as error:
+        if layout.delimiter is not None or "Number of expected columns" not in str(error):
+            raise
+        raise DataError(
+            f"{path} does not fall into the {len(layout.names)} columns that names gives; if it "
+            "is another mark that separates them, name it with delimiter="
+        ) from None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ What is particular to an engine is in its own file (:mod:`corrdp.tables.duck`,
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -22,6 +23,8 @@ from corrdp.tables.missing import missing_numbers, missing_texts
 
 ENGINES = ("duckdb", "spark")
 MOST_COLUMNS = 10_000
+_HEAD = 1_000  # rows that show how numbers are written
+_COMMA = re.compile(r"[-+]?\d+(,\d+)?")
 _PARQUET = (".parquet", ".pq")
 
 
@@ -213,9 +216,23 @@ class Table(ABC):
 
     def _unusable(self, expressions: dict[str, Expression], why: str) -> DataError:
         texts = ", ".join(repr(expression.text) for expression in expressions.values())
-        return DataError(
-            f"cannot evaluate {texts} on {self.path}: {why}; {columns_told(self.columns)}"
-        )
+        told = f"cannot evaluate {texts} on {self.path}: {why}; {columns_told(self.columns)}"
+        if commas := self._decimal_commas():
+            told += f"; {listed(commas)} holds numbers with a comma: say so with decimal=','"
+        return DataError(told)
+
+    def _decimal_commas(self) -> list[str]:
+        """Columns of text of which the first rows are numbers with a comma."""
+        names = [name for name, kind in self.records.schema().items() if kind.is_string()]
+        if not names:
+            return []
+        head = self.collect(self.records.select(*names).limit(_HEAD))
+        seen = {name: [text for text in head[name].to_pylist() if text] for name in names}
+        return [
+            name
+            for name, texts in seen.items()
+            if any("," in text for text in texts) and all(map(_COMMA.fullmatch, texts))
+        ]
 
 
 def is_table(data: Any) -> bool:
