@@ -361,17 +361,20 @@ def test_series_are_held_to_the_region_and_to_alternatives(chain):
     assert given.target >= max(a.leakage for a in given.adequacy.alternatives)
 
 
-def rarely_seen(states: int, length: int) -> cdp.MarkovChain:
-    """A walk of short steps: of few of its transitions does a region know that they can happen."""
-    moves = np.random.default_rng(1).integers(-1, 2, length - 1)
+def rarely_seen(states: int, length: int, home: float = 0.0) -> cdp.MarkovChain:
+    """A walk of short steps: of few of its transitions does a region know that they can happen.
+
+    Now and then it goes home to 0, by which the fitted numbers forget soon.
+    """
+    rng = np.random.default_rng(1)
     path = [0]
-    for move in moves:
-        path.append(int(np.clip(path[-1] + move, 0, states - 1)))
+    for move, u in zip(rng.integers(-1, 2, length - 1), rng.random(length - 1), strict=True):
+        path.append(0 if u < home else int(np.clip(path[-1] + move, 0, states - 1)))
     return cdp.MarkovChain.fit(path)
 
 
 def test_series_keep_the_target_in_a_region_that_hardly_forgets():
-    fit = rarely_seen(10, 300)
+    fit = rarely_seen(10, 1_000, home=0.2)
     found = cdp.calibrate(fit, 2.0, query=cdp.Series(), robust=False)
     region = cdp.leakage(fit, mechanism=found.mechanism, confidence=CONFIDENCE)
     assert region.value == found.leakage.value <= 2.0
@@ -379,7 +382,7 @@ def test_series_keep_the_target_in_a_region_that_hardly_forgets():
     assert "joint 0.95 confidence region" in " ".join(found.assumptions)
     assert len(found.release([0, 1, 2])) == 3
     with pytest.raises(RefusedError, match="another mechanism"):
-        replace(found, mechanism=cdp.GRR(10, 2 * found.epsilon)).release([0, 1, 2])
+        replace(found, mechanism=cdp.GRR(len(fit.states), 2 * found.epsilon)).release([0, 1, 2])
 
 
 def test_a_region_that_may_never_forget_is_refused_for_series_too():
