@@ -255,6 +255,7 @@ def _packed_form(table: Table, records: Any, name: str, text: str) -> str:
 
 def _refuse_months(table: Table, head: Any, name: str, text: str) -> None:
     """Months written as 01.2023 are read as numbers, which would put every January first."""
+    head = head.filter(~head[name].isinf() & ~head[name].isnan())
     column = head[name]
     year = ((column % 1) * 10_000).round()
     month = (column >= 1) & (column < 13) & year.between(1900, 2099)
