@@ -29,10 +29,10 @@ from corrdp.tables.grouping import count_by_group
 from corrdp.tables.source import Layout, Table, open_table
 from corrdp.tables.tallies import bin_expression
 from corrdp.tables.time import (
+    _DATES,
     _FORMATS,
-    DATES,
+    _TIMES,
     ISO,
-    TIMES,
     TimeColumn,
     _parsed,
     time_of_day,
@@ -149,7 +149,7 @@ def test_every_format_of_time_is_read_alike(tmp_path):
         good = [m.strftime(made) for m in moments]
         blank = good[0] if form == ISO else good[0].replace(" ", "  ")
         odd = [f" {blank} ", f"31{good[0][2:]}", f"99{good[0][2:]}", f"{good[0]}x", "", "junk"]
-        early = good[1].replace("0", "", 1) if form in DATES[:5] else good[1]
+        early = good[1].replace("0", "", 1) if form in _DATES[:5] else good[1]
         columns[f"t{k}"] = [*good, *odd, early, good[2].lower() if "%z" not in form else "", None]
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     found = []
@@ -158,7 +158,7 @@ def test_every_format_of_time_is_read_alike(tmp_path):
         numbers = {}
         for k, form in enumerate(forms):
             number = TimeColumn(_parsed(table, table.records[f"t{k}"], form), "moment").number
-            numbers[f"t{k}"] = time_of_day(number) if form in TIMES else number
+            numbers[f"t{k}"] = time_of_day(number) if form in _TIMES else number
         picked = table.records.select(k=table.records["k"], **numbers)
         found.append(table.collect(picked.order_by("k")).to_pydict())
     for k, form in enumerate(forms):
