@@ -408,7 +408,7 @@ def test_the_public_form_keeps_the_verdict_and_no_numbers(chain):
     found = cdp.calibrate(chain, 1.0, query=COUNT, coarse=True)
     assert found.adequacy.against
     told = public_release(found.release(walk_twice(3_000, 1)), chain)
-    text = json.dumps(told.to_dict())
+    text = json.dumps(told.to_dict() | {"value": 0})  # noise may hold any digits
     for alternative in found.adequacy.alternatives:
         assert alternative.name in text
         for number in (alternative.epsilon, alternative.leakage):

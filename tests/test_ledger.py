@@ -808,7 +808,7 @@ def test_files_that_are_no_ledgers_are_refused(tmp_path: Path) -> None:
         (text, "is not a ledger"),
         (empty, "is not a ledger"),
         (other, "is not a ledger"),
-        (later, "of version 5, this corrdp reads versions 2 to 4"),
+        (later, "of version 5, this corrdp reads versions 2 to 3"),
         (tmp_path, "there is no ledger"),
         (tmp_path / "absent", "there is no ledger"),
     ]:

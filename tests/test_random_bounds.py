@@ -236,7 +236,7 @@ def check_windows(seed: int) -> None:
     leak = cdp.leakage(chain, eps)
     for candidate in leak.candidates:
         if candidate.value is not None:
-            assert candidate.value >= attained, (seed, candidate, attained)
+            assert candidate.value >= attained * (1 - TOLERANCE), (seed, candidate, attained)
 
 
 @pytest.mark.parametrize("part", range(2))

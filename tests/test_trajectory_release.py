@@ -199,7 +199,7 @@ PREFIX = ("--mechanism", "prefix", "--epsilon", "1")
         (PREFIX, 3, "public box"),
         ((*PREFIX, *BOX, "--dry-run"), 2, "leave out --output"),
         ((*PREFIX, "--label", "shop"), 3, "read from the data"),
-        ((*PREFIX, "--label", "shop", "--places", "a,b"), 2, "'c'"),
+        ((*PREFIX, "--label", "shop", "--places", "a,b"), 2, "not on the list of 2 places"),
         ((*PREFIX, "--label", "shop", *BOX), 2, "leave out --box"),
         ((*PREFIX, "--places", "a", *BOX), 2, "--label"),
         ((*PREFIX, "--box", "1,2,3"), 2, "four numbers"),
