@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 
-from corrdp import MarkovChain, WindowChain, load_model
+from corrdp import MarkovChain, MarkovField, WindowChain, load_model
 from corrdp.reading import open_for
 from corrdp.tables.counting import count_where
 from tests.tabular import write_csv
@@ -206,6 +206,15 @@ def test_groups_that_hang_together_need_a_reason(tmp_path):
         assert "a release will be refused" in " ".join(done(*command).output.split())
     done(*asked, "--independent-groups", "twins, by design")
     assert "'twins, by design'" in " ".join(done(*release).output.split())
+
+
+def test_the_coupling_of_a_network_is_no_coupling_of_groups(tmp_path):
+    edges = [(a, a + 1) for a in range(30)]
+    field = MarkovField.ising(edges, 0.2, 0.1).sample(np.random.default_rng(3))
+    model = tmp_path / "field.json"
+    model.write_text(json.dumps(MarkovField.fit(field, edges=edges).to_dict()))
+    done("calibrate", model, "--query", "count:1", "--epsilon", 0.1)
+    done("ledger", "init", tmp_path / "l", "--budget", 1, "--kind", "bdp", "--model", model)
 
 
 @pytest.mark.parametrize("text", ["-999", "-999,0", "-999,00"])

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
 
-from corrdp._checks import check_choice
+from corrdp._checks import check_choice, check_kind
 from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.scopes import check_confidence
 from corrdp.calibration.searching import SHARP, Search
-from corrdp.errors import InfeasibleError, NotApplicableError, QueryError, RefusedError
+from corrdp.errors import InfeasibleError, InputError, NotApplicableError, QueryError, RefusedError
 from corrdp.models.base import Model
 from corrdp.models.chains.alternatives import Alternative, alternatives
 from corrdp.models.chains.chain import Chain
@@ -73,8 +73,9 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
     rows = model.states
     if isinstance(model, WindowChain):
         rows = [", ".join(str(model.states[x]) for x in window) for window in model.windows]
-    said = unseen_words(model.region(level), rows, model.states)
-    if not model.region(level).unseen:
+    region = model.region(level)
+    said = unseen_words(region, rows, model.states)
+    if not region.unseen:
         raise NotApplicableError(
             f"{said}: at confidence {level} its transition may be impossible, and the chain may "
             "never forget. Fit with a larger private_epsilon or more rows, merge states, or "
@@ -140,6 +141,12 @@ def least_level(epsilon: float, adequacy: Adequacy | None) -> float:
     """The DP level that keeps the target under the model and every alternative with a price."""
     found = () if adequacy is None else adequacy.alternatives
     return min([epsilon, *(a.epsilon for a in found if a.epsilon is not None)])
+
+
+def check_accept(accept: str | None) -> None:
+    """A reason that ends up next to the number must say something."""
+    if accept is not None and not check_kind("accept", accept, str, "a reason, as text").strip():
+        raise InputError("accept must say why the model is taken all the same; give a reason")
 
 
 def accepted(adequacy: Adequacy, model: Model, accept: str | None) -> Adequacy:

@@ -9,6 +9,7 @@ from corrdp._checks import check_choice, check_flag, check_kind
 from corrdp.bounds.applicable import BY_NAME_ONLY
 from corrdp.calibration.adequate import (
     Confidence,
+    check_accept,
     check_forgetting,
     judge_model,
     least_level,
@@ -148,8 +149,7 @@ def calibrate(
     if (target is None) == (epsilon is None):
         raise InputError("give either a target (BDP level) or epsilon (DP level): one of them")
     query = resolved(model, query)
-    if accept is not None and not check_kind("accept", accept, str, "a reason, as text").strip():
-        raise InputError("accept must say why the model is taken all the same; give a reason")
+    check_accept(accept)
     if isinstance(query, Series):
         from corrdp.calibration.series import calibrate_series
 

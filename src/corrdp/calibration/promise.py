@@ -10,18 +10,18 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from corrdp._checks import check_kind
 from corrdp.bounds.dispatch import leakage
 from corrdp.calibration.adequate import (
     PRIVATE,
     Confidence,
     accepted,
+    check_accept,
     check_forgetting,
     how_priced,
     level_of,
     unpriced,
 )
-from corrdp.errors import InputError, NotApplicableError
+from corrdp.errors import NotApplicableError
 from corrdp.models.base import Model
 from corrdp.models.chains.alternatives import alternatives
 from corrdp.models.chains.chain import Chain
@@ -95,8 +95,7 @@ def promise_on(model: Model, confidence: Confidence, accept: str | None = None) 
     RefusedError
         When an alternative has no price and no reason is given to accept that.
     """
-    if accept is not None and not check_kind("accept", accept, str, "a reason, as text").strip():
-        raise InputError("accept must say why the model is taken all the same; give a reason")
+    check_accept(accept)
     level = level_of(model, confidence)
     check_forgetting(model, confidence)
     if model.fitted is None:

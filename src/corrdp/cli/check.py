@@ -216,16 +216,13 @@ def _mechanism(
     from corrdp.auditing.recorded import read_outputs
     from corrdp.tables.source import open_table
 
-    if columns is None:
-        return read_outputs(open_table(recorded, layout=layout))
-    named = words(columns)
-    if len(named) < 2:
+    named = None if columns is None else words(columns)
+    if named is not None and len(named) < 2:
         raise InputError(f"--columns {columns!r}: name the input's column and the output's")
-    return read_outputs(
-        open_table(recorded, layout=layout),
-        input=named[0],
-        output=named[1] if len(named) == 2 else named[1:],
-    )
+    table = open_table(recorded, layout=layout)
+    if named is None:
+        return read_outputs(table)
+    return read_outputs(table, input=named[0], output=named[1] if len(named) == 2 else named[1:])
 
 
 def _imported(text: str) -> Any:

@@ -95,9 +95,9 @@ def show_chain(chain: MarkovChain | WindowChain, output: Path | None) -> None:
 
 def warn_coupled(model: Model) -> None:
     """Say beforehand that a release from groups that hang together will be refused."""
-    fit = model.fitted
-    coupling = getattr(fit, "coupling", None)
-    if coupling is not None and coupling.seen and fit.independent_groups is None:
+    from corrdp.models.chains.coupling import seen_together
+
+    if coupling := seen_together(model):
         print_parts(
             Text(
                 f"warning: {coupling.words}; a release will be refused unless the fit says why "

@@ -24,6 +24,7 @@ from corrdp.errors import DataError
 from corrdp.tables.expressions import Expression, quoted
 from corrdp.tables.missing import missing_numbers
 from corrdp.tables.source import (
+    GLANCE,
     MOST_COLUMNS,
     USUAL,
     Layout,
@@ -53,7 +54,6 @@ _STRICT = {
     "TIMESTAMP WITH TIME ZONE": tuple(f"{form}{zone}" for form in _ISO for zone in ("%z", "Z")),
     "TIME": _CLOCK,
 }
-_SHAPED_BY = 1_000  # rows that rule out most formats of dates
 _T = TypeVar("_T")
 _SEPARATORS = b",;\t|"
 _OF_FILES = re.compile(r"CSV|sniff|parquet|compress|gzip|snappy|zstd|\bfile\b|thrift|TProto", re.I)
@@ -412,7 +412,7 @@ def _time_forms(
     named = ", ".join(map(quoted, dated))
     head = f"FROM read_csv($place, all_varchar = true, {asked}) LIMIT"
     given = {"place": place, **options}
-    seen = connection.execute(f"SELECT {named} {head} {_SHAPED_BY}", given).fetchall()
+    seen = connection.execute(f"SELECT {named} {head} {GLANCE}", given).fetchall()
     tried: list[tuple[str, tuple[str, ...]]] = []
     for column, texts in zip(dated, zip(*seen, strict=True), strict=False):
         fits = shapes({text: None for text in texts if text is not None})

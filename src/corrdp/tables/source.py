@@ -23,7 +23,7 @@ from corrdp.tables.missing import missing_numbers, missing_texts
 
 ENGINES = ("duckdb", "spark")
 MOST_COLUMNS = 10_000
-_HEAD = 1_000  # rows that show how numbers are written
+GLANCE = 1_000  # rows that show how most values are written, before all rows are read
 _COMMA = re.compile(r"[-+]?\d+(,\d+)?")
 _PARQUET = (".parquet", ".pq")
 
@@ -226,7 +226,7 @@ class Table(ABC):
         names = [name for name, kind in self.records.schema().items() if kind.is_string()]
         if not names:
             return []
-        head = self.collect(self.records.select(*names).limit(_HEAD))
+        head = self.collect(self.records.select(*names).limit(GLANCE))
         seen = {name: [text for text in head[name].to_pylist() if text] for name in names}
         return [
             name

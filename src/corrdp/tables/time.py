@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from corrdp.errors import DataError
-from corrdp.tables.source import Table
+from corrdp.tables.source import GLANCE, Table
 from corrdp.tables.zones import DAY
 
 ISO = "iso"
@@ -56,7 +56,6 @@ _LENGTHS = (
     *((946_684_800 * unit, 4_102_444_800 * unit) for unit in (1, 10**3, 10**6, 10**9)),
 )
 _MOSTLY = 0.9  # a column of which so many values are dates is one of dates, with errors in it
-_GLANCE = 1_000  # rows whose shape rules out most formats before all rows are read
 _MADE_UP = datetime(2005, 4, 3, 9, 30)  # every order of day, month and year reads it
 _SHAPES = {
     " ": r"\s+", "%Y": r"\d{4}", "%y": r"\d\d", "%b": "[a-z]{3}", "%B": "[a-z]{3,9}", "%p": "[ap]m",
@@ -224,7 +223,7 @@ def _packed_form(table: Table, records: Any, name: str, text: str) -> str:
     """The format of whole numbers that are dates, every one of them; "" for other numbers."""
     if records[name].type().is_boolean():
         return ""
-    head = records.select(name).limit(_GLANCE)
+    head = records.select(name).limit(GLANCE)
     if records[name].type().is_floating():
         _refuse_months(table, head, name, text)
     found = _packed_counts(table, head, name, tuple(_PACKED))
@@ -301,7 +300,7 @@ def _recognised(table: Table, records: Any, name: str, text: str) -> TimeColumn:
     """The one format of the list that reads all rows."""
     column = records[name]
     head = column.name("text").as_table()
-    head = table.collect(head.filter(head["text"].notnull()).limit(_GLANCE))["text"].to_pylist()
+    head = table.collect(head.filter(head["text"].notnull()).limit(GLANCE))["text"].to_pylist()
     fits = shapes(dict.fromkeys(head))
     moments = {form: _parsed(table, column, form) for form in fits}
     asked = {f"read_{k}": moment.count() for k, moment in enumerate(moments.values())}

@@ -285,13 +285,19 @@ def _cramers_v(cells: np.ndarray) -> float:
     return float(math.sqrt(chi_square / (table.sum() * smaller)))
 
 
+def seen_together(model: Any) -> Coupling | None:
+    """How the sequences of a fit hang together, where that was seen and nobody has accepted it."""
+    coupling = getattr(model.fitted, "coupling", None)  # of an Ising model it is a number
+    if isinstance(coupling, Coupling) and coupling.seen and model.fitted.independent_groups is None:
+        return coupling
+    return None
+
+
 def refuse_coupled(model: Any) -> None:
     """Refuse to release from a fit whose sequences were seen to hang together, unless accepted."""
-    fit = model.fitted
-    coupling = getattr(fit, "coupling", None)
-    if isinstance(coupling, Coupling) and coupling.seen and fit.independent_groups is None:
+    if coupling := seen_together(model):
         raise RefusedError(
-            f"the model takes the {fit.sequences:,} sequences for independent, and "
+            f"the model takes the {model.fitted.sequences:,} sequences for independent, and "
             f"{coupling.words}: what is promised for one would leak through the others. Fitting "
             "each by itself does not make them independent: fit one joint model whose state tells "
             "of all of them at a time, or say at the fit why they are independent all the same "
