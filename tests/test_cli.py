@@ -80,6 +80,18 @@ def test_fit_takes_further_texts_for_missing(tmp_path):
     path = write_series(tmp_path / "gaps.csv", steps)
     result = done("fit", path, *FIT, "--json", "--missing", "off,-1", "--missing", "gone")
     assert json.loads(result.stdout)["fit"]["missing"] == 3
+    lines = [line for line in result.stderr.splitlines() if "nowhere" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith(f"corrdp: warning: '-1' (--missing) is nowhere in steps of {path};")
+    private = (
+        "--private-epsilon",
+        5,
+        "--states",
+        "false,true",
+        "--state",
+        "TRY_CAST(steps AS INT) > 0",
+    )
+    assert "nowhere" not in done("fit", path, *private, "--missing", "-1").stderr
 
 
 def test_fit_with_groups(tmp_path):

@@ -225,6 +225,7 @@ def test_missing_numbers_are_found_however_they_are_written(tmp_path, text):
     asked = ("--state", "v > 1", "--order", "t", "--decimal", ",", "--missing", text, "-o", model)
     made = run("fit", path, *asked, "--json")
     assert made.exit_code == 0, made.output
+    assert "nowhere" not in made.stderr
     fit = load_model(model).fitted
     assert (fit.rows, fit.missing) == (21, 3)
     table = open_for(load_model(model), path)

@@ -6,6 +6,7 @@ import gzip
 import math
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corrdp.errors import DataError
+from corrdp.errors import DataError, DataWarning
 from corrdp.queries import Count, Histogram, Mean, Sum
 from corrdp.tables.counting import count_where, grid_sum, histogram
+from corrdp.tables.missing import warn_unfound
 from corrdp.tables.source import Table, open_table
 
 
@@ -65,6 +67,25 @@ def test_own_missing_texts_replace_the_list(tmp_path):
     )
     assert values(stored, "a") == [None, None, 3]
     assert values(stored, "b") == ["NA", "x", "y"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_missing_texts_that_are_nowhere_are_told(tmp_path, kind):
+    columns = {"n": [-999.0, 1.5, 2], "text": ["off", "x", "-7"], "other": ["gone", "y", "z"]}
+    given = ["NA", "-999", "off", "-99", "-7.0", "gone"]
+    if kind == "csv":
+        lines = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+        table = csv_table(tmp_path, "\n".join(["n,text,other", *lines, ""]), missing=given)
+    elif kind == "parquet":
+        table = parquet_table(tmp_path, columns, missing=given)
+    else:
+        table = open_table(pa.table(columns), missing=given)
+    with pytest.warns(DataWarning) as said:
+        warn_unfound(table, ["n > 1 AND TEXT <> 'gone'"])
+    (line,) = (str(w.message) for w in said if w.category is DataWarning)
+    assert line.startswith("'-99', '-7.0', 'gone' (missing) are nowhere in n, text of ")
+    with warnings.catch_warnings(action="error", category=DataWarning):
+        warn_unfound(open_table(pa.table(columns)), ["n"])  # the usual texts are no typo
 
 
 def test_nan_that_an_expression_makes_is_null(tmp_path):

@@ -24,6 +24,10 @@ class DataError(InputError):
     """Data do not fit what was asked of them: missing values, unknown states, bad files."""
 
 
+class DataWarning(UserWarning):
+    """Data were read as asked, and what was asked looks like a mistake."""
+
+
 class QueryError(InputError):
     """A query is malformed or reads something the model says nothing about."""
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -24,7 +27,7 @@ from corrdp.cli import (
     sanitize,
     total,
 )
-from corrdp.errors import CorrdpError, InputError
+from corrdp.errors import CorrdpError, DataWarning, InputError
 
 UNEXPECTED, BAD_INPUT, REFUSED, STOPPED = 1, 2, 3, 130
 _DEBUG = "--debug"  # stands anywhere on the line: who needs it has just typed the rest
@@ -39,6 +42,7 @@ _AS_OPTIONS = {
     "name it with delimiter=": "name it with --delimiter",
     "header=False and names=(...)": "--no-header and --names",
     "(where)": "(--where)",
+    "(missing)": "(--missing)",
     "state='": "--state '",
     "bins=": "--bins ",
     "(value_range)": "(--range LOW:HIGH)",
@@ -69,11 +73,31 @@ _AS_OPTIONS = {
 
 
 def _fail(code: int, message: str) -> NoReturn:
+    _say(message)
+    sys.exit(code)
+
+
+def _say(message: str) -> None:
     for python, option in _AS_OPTIONS.items():
         message = message.replace(python, option)
     # one line, whatever the message holds: scripts read it
     print("corrdp:", " ".join(message.split()), file=sys.stderr)
-    sys.exit(code)
+
+
+@contextmanager
+def _warning_in_one_line() -> Iterator[None]:
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, DataWarning):
+                _say(f"warning: {message}")
+            else:
+                usual(message, category, *place)
+
+        warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 class OneLineErrors(TyperGroup):
@@ -89,7 +113,8 @@ class OneLineErrors(TyperGroup):
         kept = [text for text in given if text != _DEBUG]
         options["standalone_mode"] = False
         try:
-            code = super().main(kept, *rest, **options)
+            with _warning_in_one_line():
+                code = super().main(kept, *rest, **options)
             sys.stdout.flush()
         except (BrokenPipeError, SystemExit) as leaving:
             # click turns a closed pipe into an exit of its own

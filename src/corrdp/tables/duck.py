@@ -179,13 +179,20 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
     place = glob.escape(place)  # DuckDB reads [1] in a name as a pattern
     with _speaking(path):
         if is_parquet(path):
-            read = run(backend.con, lambda: without_missing(backend.read_parquet(place), texts))
+            raw = run(backend.con, lambda: backend.read_parquet(place))
+            read = without_missing(raw, texts)
         else:
             with _naming_separator(path, layout):
                 read = run(backend.con, lambda: _read_csv(backend, place, texts, layout))
             if missing_numbers(texts, layout.decimal):  # however they are written
                 read = without_missing(read, texts, layout.decimal)
-    return _opened(path, read, backend, texts, layout)
+
+    def written() -> Any:
+        if is_parquet(path):
+            return raw
+        return backend.read_csv(place, all_varchar=True, **_reading(("",), layout))
+
+    return _opened(path, read, backend, texts, layout, written)
 
 
 def open_frame(frame: Any, texts: tuple[str, ...]) -> DuckTable:
@@ -221,12 +228,18 @@ def open_frame(frame: Any, texts: tuple[str, ...]) -> DuckTable:
     backend = _locked_backend([])
     with _speaking(shown):
         backend.con.register("frame", data)
-        read = without_missing(backend.table("frame"), texts)
-    return _opened(shown, read, backend, texts, USUAL)
+        raw = backend.table("frame")
+        read = without_missing(raw, texts)
+    return _opened(shown, read, backend, texts, USUAL, lambda: raw)
 
 
 def _opened(
-    path: str | Path, read: Any, backend: Any, texts: tuple[str, ...], layout: Layout
+    path: str | Path,
+    read: Any,
+    backend: Any,
+    texts: tuple[str, ...],
+    layout: Layout,
+    written: Callable[[], Any],
 ) -> DuckTable:
     check_columns(path, read.columns, layout)
     with _speaking(path):
@@ -234,7 +247,7 @@ def _opened(
         rows = run(backend.con, records.limit(1).to_pyarrow).num_rows
     if not rows:
         raise DataError(f"{path} has {'a header and ' if layout.header else ''}no rows")
-    return DuckTable(path, records, backend, texts, layout)
+    return DuckTable(path, records, backend, texts, layout, written=written)
 
 
 def _locked_backend(paths: list[str]) -> Any:

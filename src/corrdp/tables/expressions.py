@@ -123,11 +123,14 @@ class Expression:
     unread : str or None
         SQL condition on the rows in which a CAST finds a value that it cannot read; None
         when there is no such CAST.
+    columns : frozenset of str
+        The columns that it reads.
     """
 
     text: str
     sql: str
     unread: str | None = None
+    columns: frozenset[str] = frozenset()
 
 
 def check_expression(text: Any, columns: Iterable[str]) -> Expression:
@@ -162,7 +165,7 @@ def check_expression(text: Any, columns: Iterable[str]) -> Expression:
         raise DataError(f"expected a column or an SQL expression, got {text!r}")
     known = list(columns)
     if text in known:
-        return Expression(text, quoted(text))
+        return Expression(text, quoted(text), columns=frozenset([text]))
     _check_text(text)
     gate = _Gate(text, known)
     statement = _parse(text)
@@ -179,7 +182,7 @@ def check_expression(text: Any, columns: Iterable[str]) -> Expression:
         f"({_write(statement, _source(cast))} IS NOT NULL AND {_write(statement, cast)} IS NULL)"
         for cast in casts
     )
-    return Expression(text, sql, unread or None)
+    return Expression(text, sql, unread or None, frozenset(gate.read))
 
 
 def check_stored(texts: Iterable[Any]) -> None:
@@ -303,6 +306,7 @@ class _Gate:
     def __init__(self, text: str, columns: list[str] | None) -> None:
         self.text = text
         self.columns = columns
+        self.read: set[str] = set()
         self.folded = {name.lower(): name for name in columns or () if name.isascii()}
 
     def refuse(self, why: str) -> DataError:
@@ -390,6 +394,7 @@ class _Gate:
                 + (f"; did you mean {near[0]!r}?" if near else f"; {columns_told(self.columns)}")
             )
         node["column_names"] = [name]
+        self.read.add(name)
 
     def _check_function(self, node: dict[str, Any]) -> None:
         name = str(node.get("function_name")).lower()

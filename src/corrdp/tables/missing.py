@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
 
-from corrdp.errors import DataError
-from corrdp.queries import is_missing
+from corrdp.errors import DataError, DataWarning
+from corrdp.queries import MISSING_TEXT, is_missing
+
+if TYPE_CHECKING:
+    from corrdp.tables.source import Table
 
 
 def missing_texts(missing: Iterable[str]) -> tuple[str, ...]:
@@ -42,6 +48,59 @@ def missing_numbers(texts: Iterable[str], decimal: str = ".") -> tuple[float, ..
         except ValueError:
             continue
     return tuple(number for number in numbers if math.isfinite(number))
+
+
+def warn_unfound(table: Table, expressions: Iterable[str]) -> None:
+    """Warn of missing texts that stand in no column that some expressions read: a typo in one, and
+    what is missing is taken for a value.
+
+    The usual texts are not looked for; others take one more pass over these columns.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from corrdp.tables.source import open_table
+    >>> table = open_table(pa.table({"steps": [0, -999, 7]}), missing=["-99"])
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warn_unfound(table, ["steps > 0"])
+    >>> str(said[0].message)[:60]
+    "'-99' (missing) is nowhere in steps of the pyarrow data fram"
+    """
+    texts = [text for text in table.missing if text not in MISSING_TEXT]
+    names = sorted(frozenset[str]().union(*map(table.reads, expressions)))
+    if not texts or not names:
+        return
+    written = table.written()
+    places = {
+        f"text_{k}": reduce(
+            or_, (where for name in names for where in _places(table, written[name], text))
+        )
+        for k, text in enumerate(texts)
+    }
+    asked = written.aggregate(**{key: written.count(where=where) for key, where in places.items()})
+    (seen,) = table.collect(asked).to_pylist()
+    lost = [repr(text) for text, times in zip(texts, seen.values(), strict=True) if not times]
+    if lost:
+        are = "is" if len(lost) == 1 else "are"
+        warnings.warn(
+            f"{', '.join(lost)} (missing) {are} nowhere in {', '.join(names)} of {table.path}; if "
+            "missing values are written in another way there, they were taken for values",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def _places(table: Table, column: Any, text: str) -> Iterator[Any]:
+    """Where a column as it is written holds a text, or the number that the text reads as."""
+    import ibis
+
+    decimal, name = table.layout.decimal, column.get_name()
+    yield column == text if column.type().is_string() else ibis.literal(False)
+    if table.records.schema()[name].is_numeric():
+        if column.type().is_string():
+            column = column.replace(decimal, ".").try_cast("float64")
+        for number in missing_numbers([text], decimal):
+            yield column == number
 
 
 def is_absent(label: Any, texts: Iterable[str]) -> bool:

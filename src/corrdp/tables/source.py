@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -120,6 +120,8 @@ class Table(ABC):
     missing : tuple of str
         Texts that stand for a missing value.
     layout : Layout
+    written : callable
+        Makes an ibis table of the same columns as they are written, missing texts and all.
     has_row_order : bool
         Whether the rows of a file come in the order in which they stand there.
     """
@@ -129,6 +131,7 @@ class Table(ABC):
     backend: Any
     missing: tuple[str, ...] = MISSING_TEXT
     layout: Layout = USUAL
+    written: Callable[[], Any] = field(kw_only=True)
     has_row_order: ClassVar[bool] = True
 
     @property
@@ -207,6 +210,10 @@ class Table(ABC):
     @abstractmethod
     def _count(self, condition: str) -> int:
         """In how many rows a condition in DuckDB's SQL holds."""
+
+    def reads(self, text: str) -> frozenset[str]:
+        """The columns that an expression reads."""
+        return self._check(text).columns
 
     def _check(self, text: Any) -> Expression:
         folded = {name.lower() for name in self.columns}

@@ -154,16 +154,17 @@ def open_spark(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Spar
     with _speaking(path), _configured(session):
         backend = ibis.pyspark.connect(session)
         if is_parquet(path):
-            read = _read_parquet(session, backend, path, texts)
+            raw = _named(backend, session.read.parquet(_place(session, path)))
+            read = without_missing(raw, texts)
         else:
-            read = _read_csv(session, backend, path, texts, layout)
+            raw, read = _read_csv(session, backend, path, texts, layout)
         check_columns(path, read.columns, layout)
         cleaned = without_nan(read)
         records = backend.create_view(ibis.util.gen_name("corrdp"), cleaned)
         rows = _as_arrow(backend.raw_sql(backend.compile(records.limit(1)))).num_rows
     if not rows:
         raise DataError(f"{path} has {'a header and ' if layout.header else ''}no rows")
-    return SparkTable(path, records, backend, texts, layout, session)
+    return SparkTable(path, records, backend, texts, layout, session, written=lambda: raw)
 
 
 def _session() -> Any:
@@ -249,13 +250,10 @@ def _place(session: Any, path: str | Path) -> str:
     return text
 
 
-def _read_parquet(session: Any, backend: Any, path: str | Path, texts: tuple[str, ...]) -> Any:
-    return without_missing(_named(backend, session.read.parquet(_place(session, path))), texts)
-
-
 def _read_csv(
     session: Any, backend: Any, path: str | Path, texts: tuple[str, ...], layout: Layout
-) -> Any:
+) -> tuple[Any, Any]:
+    """The columns as they are written, and as what they are."""
     place = _place(session, path)
     head = _first_lines(session, place, path)
     if layout.header:  # each file of a directory has its own
@@ -274,7 +272,8 @@ def _read_csv(
         enforceSchema=not layout.header or header != list(form.types),
         mode="FAILFAST",
     )
-    return _typed(without_missing(_named(backend, frame), texts), form, layout)
+    raw = _named(backend, frame)
+    return raw, _typed(without_missing(raw, texts), form, layout)
 
 
 def _first_lines(session: Any, place: str, path: str | Path) -> list[str]:

@@ -34,6 +34,7 @@ from corrdp.models.chains.private import (
 from corrdp.models.chains.window import MOST_WINDOWS, WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Clock, Reading
+from corrdp.tables.missing import warn_unfound
 from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table
 from corrdp.tables.tallies import TripleCounts, bin_expression
 
@@ -507,6 +508,8 @@ def fit_chain(
             raise DataError("value_range is for bins=: say how many")
         data = open_table(data, texts, engine or "duckdb")
         layout = data.layout
+        if private_epsilon is None:  # whether a text occurs is private
+            warn_unfound(data, [state])
         if clip:
             state = listed_expression(data, state, tuple(states or ()))
         found = count_triples(data, state, orders, group, reading)

@@ -33,6 +33,7 @@ from corrdp.models.gaussian.siblings import (
 )
 from corrdp.models.gaussian.table import BlockTable, from_array, long_table, wide_table
 from corrdp.queries import MISSING_TEXT
+from corrdp.tables.missing import warn_unfound
 from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table
 
 _SMALL = 10  # fewer complete blocks per role than this, and correlations are shrunk
@@ -362,6 +363,7 @@ def _read(
         )
     if missing is not None or engine is not None:
         raise DataError("this table is open already; give missing and engine to open_table")
+    warn_unfound(table, [str(value)] if columns is None else columns)
     if columns is None:
         return long_table(table, str(group), str(value), str(role)), table.missing, None
     if group is None:

@@ -36,6 +36,7 @@ from corrdp.models.base import added, fit_dict, fit_fields
 from corrdp.models.networks.factors import check_edges, read_graph
 from corrdp.models.networks.field import MarkovField
 from corrdp.queries import MISSING_TEXT
+from corrdp.tables.missing import warn_unfound
 from corrdp.tables.source import USUAL, Layout, is_table, open_table
 
 _MAX_STEPS = 100
@@ -337,6 +338,7 @@ def _read_tables(
     if state is None or id is None:
         raise DataError("a table of nodes needs state= (two values) and id= (the nodes' names)")
     table = open_table(data)
+    warn_unfound(table, [state])
     found = table.collect(table.pick(node=id, state=state))
     names, states = found["node"].to_pylist(), found["state"].to_pylist()
     if not table.has_row_order:

@@ -23,6 +23,7 @@ from corrdp.models.pedigrees.mendel import GENOTYPES, HardyWeinberg
 from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.expressions import columns_told
+from corrdp.tables.missing import warn_unfound
 from corrdp.tables.source import USUAL, Layout, open_table
 
 _KEYS = ("pid", "id", "fid", "mid")
@@ -292,6 +293,7 @@ def read_linkage(
     if not columns:
         raise DataError(f"{path} has no SNP: name its two alleles X.a1 and X.a2, or X_1 and X_2")
     names = [*_KEYS, *(name for pair in columns.values() for name in pair)]
+    warn_unfound(table, names[len(_KEYS) :])
     texts = {name: table.records[name].cast("string") for name in names}
     read = table.collect(table.records.select(**texts))
     found = {
