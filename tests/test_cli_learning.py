@@ -118,6 +118,11 @@ def test_fit_tells_time(tmp_path):
     assert "read as %m/%d/%Y %I:%M %p" in text
     assert "gaps 1 sequences 1" in text
     assert "--no-gaps" not in result.stderr
+    for form, told in (("%Y-%m-%d", "iso"), ("%d.%m.%Y", "%d.%m.%Y"), ("%Y%m%d", "%Y%m%d")):
+        days = [f"{datetime(2024, 3, 1) + timedelta(days=k):{form}}" for k in range(60)]
+        path = write_csv(tmp_path / "days.csv", ["t", "s"], zip(days, states, strict=False))
+        result = done("fit", path, "--state", "s", "--order", "T")
+        assert f"usual step 1 day read as {told} gaps 0" in " ".join(result.output.split())
     path = write_csv(tmp_path / "de.csv", ["t", "s"], [("03/04/2024", 1), ("04/04/2024", 0)])
     bad = run("fit", path, "--state", "s", "--order", "t")
     assert bad.exit_code == 2

@@ -72,7 +72,7 @@ def chain(
     if json:
         print(as_json(model))
     else:
-        show_chain(model, output)
+        show_chain(model, output, table)
         with working(f"testing the chain on {file}"):
             diagnostics = diagnose(model, None if model.fitted.group is None else table)
         show_diagnostics(diagnostics)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from corrdp.models.gaussian.records import GaussianRecords
     from corrdp.models.pedigrees.linkage import Linkage
     from corrdp.report.snps import SnpReport
+    from corrdp.tables.source import Table as SourceTable
 
 _SHOWN_STATES = 12  # a larger kernel does not fit a terminal; the model file holds it
 _COMPARED_WINDOWS = 9  # comparing orders on more would keep the reader waiting
@@ -48,8 +49,8 @@ def show_orders(chain: MarkovChain) -> None:
     )
 
 
-def show_chain(chain: MarkovChain | WindowChain, output: Path | None) -> None:
-    """A fitted chain: kernel with standard errors, and what was counted."""
+def show_chain(chain: MarkovChain | WindowChain, output: Path | None, source: SourceTable) -> None:
+    """A fitted chain: kernel with standard errors, and what was counted in a table."""
     fit = chain.fitted
     assert fit is not None
     print_title(chain.describe())
@@ -77,7 +78,7 @@ def show_chain(chain: MarkovChain | WindowChain, output: Path | None) -> None:
     facts = [
         ("rows", f"{fit.rows:,}"),
         ("missing", f"{fit.missing:,}" + (", each of which breaks the chain" * (fit.missing > 0))),
-        *_time_facts(fit),
+        *_time_facts(fit, source),
         ("sequences", f"{fit.sequences:,}, the longest of {fit.longest:,} rows"),
         *_group_facts(fit),
         *(
@@ -107,15 +108,19 @@ def warn_coupled(model: Model) -> None:
         )
 
 
-def _time_facts(fit: ChainFit) -> list[tuple[str, str]]:
-    """First and last time, the usual step, clock changes and gaps."""
+def _time_facts(fit: ChainFit, source: SourceTable) -> list[tuple[str, str]]:
+    """First and last time, the usual step, formats, clock changes and gaps."""
     if fit.clock is None:
         return [("time", "the order of the rows; gaps cannot be seen")]
     clock, reading = fit.clock, fit.reading
     assert reading is not None
     facts = [("time", clock.words), ("usual step", clock.step)]
-    if forms := ", ".join(form for form in reading.formats if form):
-        facts.append(("read as", forms))
+    forms: list[str] = []
+    for k, text in enumerate(fit.order_by):
+        typed = [source.forms[name] for name in sorted(source.reads(text) & source.forms.keys())]
+        forms += [form] if (form := reading.form(k)) else typed
+    if forms:
+        facts.append(("read as", ", ".join(forms)))
     if clock.changes:
         days = ", ".join(f"{moment:%Y-%m-%d}" for moment in clock.changes[:_SHOWN])
         facts.append(("clock changes", f"{len(clock.changes):,} ({days}), which are no gaps"))

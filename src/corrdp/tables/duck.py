@@ -177,13 +177,14 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
     place = str(path.absolute())
     backend = _locked_backend([place, glob.escape(place)])  # DuckDB asks for either spelling
     place = glob.escape(place)  # DuckDB reads [1] in a name as a pattern
+    forms: dict[str, str] = {}
     with _speaking(path):
         if is_parquet(path):
             raw = run(backend.con, lambda: backend.read_parquet(place))
             read = without_missing(raw, texts)
         else:
             with _naming_separator(path, layout):
-                read = run(backend.con, lambda: _read_csv(backend, place, texts, layout))
+                read, forms = run(backend.con, lambda: _read_csv(backend, place, texts, layout))
             if missing_numbers(texts, layout.decimal):  # however they are written
                 read = without_missing(read, texts, layout.decimal)
 
@@ -192,7 +193,7 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
             return raw
         return backend.read_csv(place, all_varchar=True, **_reading(("",), layout))
 
-    return _opened(path, read, backend, texts, layout, written)
+    return _opened(path, read, backend, texts, layout, forms, written)
 
 
 def open_frame(frame: Any, texts: tuple[str, ...]) -> DuckTable:
@@ -230,7 +231,7 @@ def open_frame(frame: Any, texts: tuple[str, ...]) -> DuckTable:
         backend.con.register("frame", data)
         raw = backend.table("frame")
         read = without_missing(raw, texts)
-    return _opened(shown, read, backend, texts, USUAL, lambda: raw)
+    return _opened(shown, read, backend, texts, USUAL, {}, lambda: raw)
 
 
 def _opened(
@@ -239,6 +240,7 @@ def _opened(
     backend: Any,
     texts: tuple[str, ...],
     layout: Layout,
+    forms: dict[str, str],
     written: Callable[[], Any],
 ) -> DuckTable:
     check_columns(path, read.columns, layout)
@@ -247,7 +249,7 @@ def _opened(
         rows = run(backend.con, records.limit(1).to_pyarrow).num_rows
     if not rows:
         raise DataError(f"{path} has {'a header and ' if layout.header else ''}no rows")
-    return DuckTable(path, records, backend, texts, layout, written=written)
+    return DuckTable(path, records, backend, texts, layout, forms=forms, written=written)
 
 
 def _locked_backend(paths: list[str]) -> Any:
@@ -442,11 +444,28 @@ def _time_forms(
     return {column: forms.pop() for column, forms in fitting.items() if len(forms) == 1}
 
 
+def time_forms(forms: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """The format of each column, for people: ISO 8601 has several ways to write it.
+
+    Examples
+    --------
+    >>> time_forms({"a": ("%d/%m/%Y",), "b": ("%Y-%m-%d",)})
+    {'a': '%d/%m/%Y', 'b': 'iso'}
+    """
+    return {
+        column: ISO if (form, *others) in _STRICT.values() else form
+        for column, (form, *others) in forms.items()
+    }
+
+
 def _read_by(column: str, forms: tuple[str, ...]) -> str:
     return f"try_strptime({quoted(column)}, [{', '.join(map(_literal, forms))}])"
 
 
-def _read_csv(backend: Any, place: str, texts: tuple[str, ...], layout: Layout) -> Any:
+def _read_csv(
+    backend: Any, place: str, texts: tuple[str, ...], layout: Layout
+) -> tuple[Any, dict[str, str]]:
+    """The file, and the format of each column that was read as dates or times."""
     import ibis
 
     options = _reading(texts, layout)
@@ -458,7 +477,7 @@ def _read_csv(backend: Any, place: str, texts: tuple[str, ...], layout: Layout) 
     plain = {column: "VARCHAR" if _is_time(kind) else kind for column, kind in types.items()}
     read = backend.read_csv(place, types=plain, **options)
     if not forms:
-        return read
+        return read, {}
     # a later row that is written in another way is an error; DuckDB would drop what it cannot read
     strict = ", ".join(
         f"CASE WHEN {quoted(c)} IS NOT NULL THEN CAST(coalesce({_read_by(c, form)}, "
@@ -469,7 +488,7 @@ def _read_csv(backend: Any, place: str, texts: tuple[str, ...], layout: Layout) 
     name = ibis.util.gen_name("timed")
     source = quoted(read.get_name())
     backend.con.execute(f"CREATE VIEW {name} AS SELECT * REPLACE ({strict}) FROM {source}")
-    return backend.table(name)
+    return backend.table(name), time_forms(forms)
 
 
 _NO_TIME = "column {column!r} holds a {kind} that is written in another way than those above"

@@ -120,6 +120,8 @@ class Table(ABC):
     missing : tuple of str
         Texts that stand for a missing value.
     layout : Layout
+    forms : mapping of str to str
+        The format by which the engine read each column of dates or times of a text file.
     written : callable
         Makes an ibis table of the same columns as they are written, missing texts and all.
     has_row_order : bool
@@ -131,6 +133,7 @@ class Table(ABC):
     backend: Any
     missing: tuple[str, ...] = MISSING_TEXT
     layout: Layout = USUAL
+    forms: Mapping[str, str] = field(kw_only=True)
     written: Callable[[], Any] = field(kw_only=True)
     has_row_order: ClassVar[bool] = True
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from corrdp.errors import DataError
-from corrdp.tables.duck import SNIFFED_ROWS, CsvForm, check_first_line, guess_form
+from corrdp.tables.duck import SNIFFED_ROWS, CsvForm, check_first_line, guess_form, time_forms
 from corrdp.tables.expressions import Expression, quoted, refusal
 from corrdp.tables.source import (
     Layout,
@@ -151,20 +151,23 @@ def open_spark(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Spar
     session = _session()
     import ibis
 
+    forms: dict[str, str] = {}
     with _speaking(path), _configured(session):
         backend = ibis.pyspark.connect(session)
         if is_parquet(path):
             raw = _named(backend, session.read.parquet(_place(session, path)))
             read = without_missing(raw, texts)
         else:
-            raw, read = _read_csv(session, backend, path, texts, layout)
+            raw, read, forms = _read_csv(session, backend, path, texts, layout)
         check_columns(path, read.columns, layout)
         cleaned = without_nan(read)
         records = backend.create_view(ibis.util.gen_name("corrdp"), cleaned)
         rows = _as_arrow(backend.raw_sql(backend.compile(records.limit(1)))).num_rows
     if not rows:
         raise DataError(f"{path} has {'a header and ' if layout.header else ''}no rows")
-    return SparkTable(path, records, backend, texts, layout, session, written=lambda: raw)
+    return SparkTable(
+        path, records, backend, texts, layout, session, forms=forms, written=lambda: raw
+    )
 
 
 def _session() -> Any:
@@ -252,8 +255,8 @@ def _place(session: Any, path: str | Path) -> str:
 
 def _read_csv(
     session: Any, backend: Any, path: str | Path, texts: tuple[str, ...], layout: Layout
-) -> tuple[Any, Any]:
-    """The columns as they are written, and as what they are."""
+) -> tuple[Any, Any, dict[str, str]]:
+    """The columns as they are written, as what they are, and the formats of dates and times."""
     place = _place(session, path)
     head = _first_lines(session, place, path)
     if layout.header:  # each file of a directory has its own
@@ -273,7 +276,8 @@ def _read_csv(
         mode="FAILFAST",
     )
     raw = _named(backend, frame)
-    return raw, _typed(without_missing(raw, texts), form, layout)
+    read = _typed(without_missing(raw, texts), form, layout)
+    return raw, read, time_forms(form.forms)
 
 
 def _first_lines(session: Any, place: str, path: str | Path) -> list[str]:
