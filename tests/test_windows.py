@@ -152,6 +152,7 @@ def test_windows_that_are_left_for_ever_count():
     with pytest.raises(NotApplicableError, match="for ever"):  # it grows with the length
         cdp.leakage(replace(fit, length=None), 1.0, method="blocks")
     assert any("recorded windows are left for ever" in text for text in fit.assumptions)
+    assert fit.record_laws is None  # the first record is 1 for certain, the others rarely
     assert fit.sample(np.random.default_rng(1), 40).shape == (40,)
     given = cdp.WindowChain(fit.transition, 2, 7)  # a law of one's own is taken at its word
     assert "window (1, 1) then never occurs" in given.assumptions[0]

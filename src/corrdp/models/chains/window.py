@@ -146,7 +146,9 @@ class WindowChain(Chain):
         return np.asarray(visits / visits.sum())
 
     @property
-    def record_laws(self) -> np.ndarray:
+    def record_laws(self) -> np.ndarray | None:
+        if self.left_for_ever:  # the law changes from record to record
+            return None
         return self.stationary.reshape(len(self.states), -1).sum(axis=1)[None]
 
     @property
