@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from corrdp.accounting.ledger_history import Header, Wanted, canonical, text_digest
-from corrdp.accounting.ledger_units import MOST, Runs, units_down, units_up
+from corrdp.accounting.ledger_units import MOST, Runs, level, units_down, units_up
 from corrdp.errors import InputError, NotApplicableError
 
 if TYPE_CHECKING:
@@ -227,9 +227,11 @@ def rule_of(
 def release_level(epsilon: float) -> int:
     """Units at which a release is charged and drawn: down to the unit, for a little more noise.
 
-    Rounding up instead could push a release that was calibrated to the whole budget beyond it.
+    Rounding up instead could push a release that was calibrated to the whole budget beyond it. An
+    epsilon that is drawn at already stays: it may lie an ulp below its unit.
     """
-    units = units_down(epsilon)
+    units = units_up(epsilon)
+    units = units if level(units) == epsilon else units_down(epsilon)
     if units < 1:
         raise InputError(f"epsilon {epsilon:.3g} is below the unit of the books, 1e-12")
     return units

@@ -145,8 +145,9 @@ class Runs:
         if records is None:
             raise InputError(
                 f"epsilon has {len(epsilon)} entries and the ledger does not know how many records "
-                "there are; give one number, or make the ledger with a number of records or a "
-                "model of fixed length"
+                "there are. Releases from families, or of some records, need a ledger that was "
+                "made with the number of records (records=) or a model of fixed length; give one "
+                "number, or make such a ledger"
             )
         if len(epsilon) != records:
             raise InputError(

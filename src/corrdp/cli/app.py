@@ -42,6 +42,7 @@ _AS_OPTIONS = {
     "name it with delimiter=": "name it with --delimiter",
     "header=False and names=(...)": "--no-header and --names",
     "(where)": "(--where)",
+    "(records=)": "(corrdp ledger init --records N)",
     "(missing)": "(--missing)",
     "state='": "--state '",
     "bins=": "--bins ",

@@ -38,7 +38,11 @@ def init(
     ] = "dp",
     model: Annotated[str | None, typer.Option(help=f"For bdp. {MODEL_HELP}")] = None,
     records: Annotated[
-        int | None, typer.Option(help="For dp: how many records there are, if it matters.")
+        int | None,
+        typer.Option(
+            help="For dp: how many records there are. Needed for releases from families, or of "
+            "some of the records."
+        ),
     ] = None,
     confidence: Confidence = None,
     accept_model: AcceptModel = None,
