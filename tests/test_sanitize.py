@@ -244,6 +244,20 @@ def test_times_of_events_are_not_published(tmp_path):
     assert out.read_text().splitlines()[0] == '"t","report"'
 
 
+def test_a_public_column_is_not_lost_to_one_of_the_same_name(tmp_path):
+    rows = [f"{k % 2},{k},{k},{(k // 3) % 2}" for k in range(60)]
+    path, model, out = (tmp_path / name for name in ("beats.csv", "model.json", "out.csv"))
+    path.write_text("\n".join(["record,report,t,state", *rows]) + "\n")
+    fit = ("--order", "t", "--group", "record", "--independent-groups", "a test", "--no-gaps")
+    done("fit", path, "--state", "state", *fit, "-o", model, "--json")
+    level = ("--epsilon", 1, "--confidence", "none", "--accept-model", "a test")
+    for name, kept in (("record", ()), ("report", ("--keep", "report"))):
+        refused = run("sanitize", path, "--model", model, *level, *kept, "-o", out)
+        assert refused.exit_code == 2
+        assert f"a column '{name}' of their own" in refused.stderr
+    assert not out.exists()
+
+
 def test_a_published_series_can_be_used_as_one():
     cal = cdp.calibrate(CHAIN, 2.0, query=cdp.Series(missing="skip"))
     published = cal.release(["rest", None, "walk", "walk"])

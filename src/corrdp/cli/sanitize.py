@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from corrdp.results import Sanitized, SeriesCalibration
     from corrdp.tables.source import Layout
 
-RECORD = "record"
+RECORD, REPORT = "record", "report"
 EXAMPLE = "Example: corrdp sanitize steps.csv --model model.json --target 1 -o sanitized.csv"
 
 
@@ -181,9 +181,12 @@ def sanitize(
 def _report(calibration: SeriesCalibration, path: Path | None) -> None:
     if path is not None:
         from corrdp._files import write_files
+        from corrdp.cli.show import working
         from corrdp.report.series import render_series
 
-        write_files({path: render_series(calibration)})
+        with working("drawing the report"):
+            text = render_series(calibration)
+        write_files({path: text})
 
 
 def _show(calibration: SeriesCalibration) -> None:
@@ -261,6 +264,7 @@ def _sanitized(
         fitted = calibration.model.fitted
         numbered = keep is None and not _has_times(fitted)
         public = words(keep) if keep is not None else _times(fitted)
+        _check_names(public, numbered)
         _check_public(public, state or getattr(fitted, "state", None) or "", source.columns)
         read = (
             source.collect(source.pick(**{f"c{k}": text for k, text in enumerate(public)}))
@@ -285,8 +289,18 @@ def _write(columns: dict[str, Any], done: Sanitized, output: Path) -> None:
     from corrdp._files import write_files
 
     text = io.BytesIO()
-    csv.write_csv(table({**columns, "report": list(done.values)}), text)
+    csv.write_csv(table({**columns, REPORT: list(done.values)}), text)
     write_files({output: text.getvalue()})
+
+
+def _check_names(kept: list[str], numbered: bool) -> None:
+    """What is written beside the public columns must not take the place of one."""
+    for name in kept:
+        if name == REPORT or (numbered and name == RECORD):
+            raise InputError(
+                f"the reports come with a column {name!r} of their own, and the file has one of "
+                "that name: rename it there, or name other columns with --keep"
+            )
 
 
 def _check_public(kept: list[str], state: str, columns: tuple[str, ...]) -> None:
