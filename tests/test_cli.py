@@ -119,6 +119,17 @@ def test_leakage_shows_every_bound(folder):
         assert part in result.stdout
 
 
+@pytest.mark.parametrize(("query", "width"), [("count:1", 8), ("sum:0:5", 40), ("mean:0:5", 5)])
+def test_noise_that_drowns_every_answer_is_told(tmp_path, query, width):
+    MarkovChain([[0.9, 0.1], [0.2, 0.8]], 8, states=(0, 1)).save(tmp_path / "m.json")
+    for epsilon, drowned in ((3, False), (0.1, True)):
+        said = done("calibrate", tmp_path / "m.json", "--query", query, "--epsilon", epsilon).stdout
+        line = (
+            f"the noise is larger than the answer can be: all possible answers lie within {width} "
+        )
+        assert (line in " ".join(said.split()) + " ") is drowned
+
+
 def test_leakage_json_round_trips(folder):
     result = done("leakage", folder / "model.json", "--epsilon", 1, "--json")
     data = json.loads(result.stdout)

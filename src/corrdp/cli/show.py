@@ -150,9 +150,27 @@ def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
         ),
         ("noise", f"discrete Laplace of scale {calibration.scale:.6g}"),
         ("expected error", f"{what} below {calibration.error(0.05):.6g} in 95 % of releases"),
+        *_drowned(calibration),
         ("scope", calibration.leakage.scope),
         ("model", calibration.leakage.model),
     ]
+
+
+def _drowned(calibration: Calibration) -> list[tuple[str, str | Text]]:
+    """Whether the noise tells nothing because every possible answer is nearer than its error."""
+    query, model = calibration.query, calibration.model
+    pattern = model.reads(query)
+    records = model.records if pattern is None else int(pattern.sum())
+    if records is None:
+        return []
+    # one record moves a count, or a cell of a histogram, by 1
+    width = records * (query.sensitivity if query.kind in ("sum", "mean") else 1)
+    if calibration.error(0.05) <= width:
+        return []
+    text = (
+        f"the noise is larger than the answer can be: all possible answers lie within {width:.6g}"
+    )
+    return [("warning", Text(text, style="red"))]
 
 
 def _assumptions(texts: Iterable[str]) -> list[tuple[str, str | Text]]:
