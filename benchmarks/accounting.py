@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.maps import Count
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.metric.domains import MultisetDomain
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from _timing import best_of
 
 import corrdp as cdp
-from corrdp.accounting import ledger_file
-from corrdp.accounting.ledger import Ledger
+from corrdp.ledgers import file as ledger_file
+from corrdp.ledgers.ledger import Ledger
 
 CHARGES = 300
 ROUNDS = 3

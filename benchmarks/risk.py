@@ -22,7 +22,7 @@ from corrdp.mechanisms.local.scalar import LaplaceAnswer
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
 from corrdp.reconstruction.exact import rad
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from corrdp.reconstruction.truncated import gridded_channel, gridded_rad, laplace_risk
 
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from corrdp.mechanisms.planar import PlanarLaplace
-from corrdp.trajectories.cells import Grid, discretise
-from corrdp.trajectories.planar_release import settled_cells
-from corrdp.trajectories.prefix import PrefixTree, nodes
-from corrdp.trajectories.survivors import ZeroTail, zero_survivors
-from corrdp.trajectories.synthetic import synthesize
+from corrdp.trajectories.data.cells import Grid, discretise
+from corrdp.trajectories.mechanisms.planar import settled_cells
+from corrdp.trajectories.mechanisms.prefix import PrefixTree, nodes
+from corrdp.trajectories.mechanisms.survivors import ZeroTail, zero_survivors
+from corrdp.trajectories.mechanisms.synthetic import synthesize
 
 
 def shortest(call: Callable[[], object], repeats: int = 5) -> float:
@@ -47,7 +47,7 @@ def planar(points: int) -> None:
 
 def zeros(few: int) -> None:
     """Survivors drawn directly, against drawing every zero."""
-    from corrdp.mechanisms.drawing import integer_mechanism, with_noise
+    from corrdp.mechanisms.sample import integer_mechanism, with_noise
 
     measurement, scale = integer_mechanism(2, 1, 0.25, 4.0)
     tail = ZeroTail(scale, 29)
@@ -67,7 +67,7 @@ def trees(people: int) -> None:
     tree = deep.release(data)
     large = shortest(lambda: deep.release(data), 3)
     little = shortest(lambda: shallow.release(small), 3)
-    from corrdp.mechanisms.drawing import integer_mechanism, with_noise
+    from corrdp.mechanisms.sample import integer_mechanism, with_noise
 
     measurement, _ = integer_mechanism(2, 1, 0.25, 4.0)
     every = shortest(lambda: with_noise(measurement, [0] * nodes(10, 4)), 1)
@@ -85,7 +85,7 @@ def geolife() -> None:
     import shutil
     import tempfile
 
-    from corrdp.trajectories.reading import read_trajectories
+    from corrdp.trajectories.data.reading import read_trajectories
 
     with tempfile.TemporaryDirectory() as folder:
         path = shutil.copy(Path(where) / "geolife_sample.txt.gz", Path(folder) / "points.csv.gz")

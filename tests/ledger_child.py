@@ -13,8 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-from corrdp.accounting.ledger import Ledger
 from corrdp.errors import CorrdpError, RefusedError
+from corrdp.ledgers.ledger import Ledger
 
 
 def charge(path: str, count: str, epsilon: str) -> None:
@@ -67,7 +67,7 @@ def killed(path: str, answers: str, times: str, seed: str) -> None:
 def release(path: str, answers: str) -> None:
     """Make real releases until killed; says when it is ready."""
     import corrdp as cdp
-    from corrdp.accounting.ledger_release import release_with_ledger
+    from corrdp.release.charged import release_with_ledger
 
     ledger = Ledger.open(path)
     calibration = cdp.calibrate(ledger.model, epsilon=0.001, query=cdp.Count(1))

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.published import Published, load_releases, read_release, total_releases
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.errors import InputError, RefusedError
 from corrdp.metric.domains import StreamDomain
 from tests.test_cli import done, run

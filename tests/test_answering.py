@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corrdp.answering import _check_room, exact_answer
 from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.mechanisms.laplace import in_units
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
+from corrdp.models.reads import check_reads
 from corrdp.models.table import JointTable
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
-from corrdp.reading import check_reads
+from corrdp.release.answer import _check_room, exact_answer
 from corrdp.tables.source import open_table
 
 KERNEL = [[0.9, 0.1], [0.2, 0.8]]

@@ -11,10 +11,10 @@ import textwrap
 import numpy as np
 import pytest
 
-from corrdp.auditing.commands import Command
-from corrdp.auditing.dispatch import audit
+from corrdp.auditing.audit import audit
 from corrdp.auditing.recorded import read_outputs
 from corrdp.auditing.results import Audit
+from corrdp.auditing.run.commands import Command
 from corrdp.auditing.samples import Samples
 from corrdp.errors import DataError, InputError
 from corrdp.guarantees import Approximate, Pure

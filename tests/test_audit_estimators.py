@@ -30,7 +30,7 @@ from corrdp.mechanisms.local.histogram import SHE
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
 from corrdp.reconstruction.exact import rad
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from tests.conftest import laws
 
 

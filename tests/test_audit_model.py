@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import corrdp as cdp
-from corrdp.auditing.correlated import audit_model
+from corrdp.auditing.dependent import audit_model
 from corrdp.auditing.drawing import draw_states
 from corrdp.auditing.results import Audit
 from corrdp.errors import InputError, NotApplicableError, RefusedError

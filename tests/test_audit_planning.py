@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from corrdp.auditing import planning
-from corrdp.auditing.correlated import audit_model
-from corrdp.auditing.dispatch import audit
-from corrdp.auditing.running import collect
+from corrdp.auditing.audit import audit
+from corrdp.auditing.dependent import audit_model
+from corrdp.auditing.run.running import collect
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate
 from corrdp.mechanisms.local.direct import GRR
@@ -211,7 +211,7 @@ def test_a_violated_verdict_says_nothing_of_what_was_not_seen():
 
 
 def test_progress_is_shown_on_a_terminal_alone(tmp_path):
-    code = "from corrdp.auditing.dispatch import audit\n"
+    code = "from corrdp.auditing.audit import audit\n"
     code += "audit(lambda x, rng: x + rng.laplace(), 1.0, inputs=(0, 1), runs=2_000)\n"
     run = functools.partial(subprocess.run, capture_output=True, check=True)
     assert not run([sys.executable, "-c", code]).stderr

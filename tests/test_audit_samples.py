@@ -14,10 +14,10 @@ from corrdp.auditing.estimators import event_epsilon
 from corrdp.auditing.events import Learner
 from corrdp.auditing.evidence import Frequencies
 from corrdp.auditing.intervals import lower_limit, upper_limit
-from corrdp.auditing.judging import audit_samples
 from corrdp.auditing.protocols import as_reports, audit_protocol
 from corrdp.auditing.results import Audit
 from corrdp.auditing.samples import Samples
+from corrdp.auditing.verdict import audit_samples
 from corrdp.errors import CorrdpError, InputError
 from corrdp.guarantees import GDP, Approximate, Pure
 from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol

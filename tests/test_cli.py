@@ -209,12 +209,12 @@ def test_release_skips_missing_rows_only_when_told(folder, tmp_path):
 
 
 def test_dry_run_reads_and_draws_nothing(folder, tmp_path, monkeypatch):
-    import corrdp.releasing
+    import corrdp.release.number
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("a dry run drew noise")
 
-    monkeypatch.setattr(corrdp.releasing, "draw", never)
+    monkeypatch.setattr(corrdp.release.number, "draw", never)
     arguments = (
         "release", tmp_path / "not there.csv", "--model", folder / "model.json", "--target", 1,
         "--query", "count:True", "--dry-run",
@@ -429,7 +429,7 @@ def test_an_unexpected_error_is_one_line_without_private_values(folder, monkeypa
     result = run(*command)
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
-    assert "RuntimeError in corrdp.cli.fitting" in result.stderr
+    assert "RuntimeError in corrdp.cli.fit_kinds" in result.stderr
     assert "secretname" not in result.output + result.stderr
     shown = run(*command, "--debug")
     assert isinstance(shown.exception, RuntimeError)

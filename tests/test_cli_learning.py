@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from corrdp import MarkovChain, MarkovField, WindowChain, load_model
-from corrdp.reading import open_for
-from corrdp.tables.counting import count_where
+from corrdp.models.reads import open_for
+from corrdp.tables.count import count_where
 from tests.tabular import write_csv
 from tests.test_cli import FIT, done, run, write_series
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.graphs import (
     clique_change,
     clique_counts,
@@ -29,7 +29,7 @@ from corrdp.accounting.maps import (
 )
 from corrdp.accounting.partition import check_partition
 from corrdp.accounting.plan import Claim, Plan, plan_from_dict
-from corrdp.accounting.steps import DistanceTable, Step
+from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import CompositionError, InputError
 from corrdp.guarantees import GDP, L1
 from corrdp.metric.domains import (

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corrdp.accounting.checker import check_proof
-from corrdp.accounting.composition import account, losses_of
+from corrdp.accounting.account import account, losses_of
+from corrdp.accounting.checker.check import check_proof
 from corrdp.accounting.listed import distances, listed_losses
 from corrdp.accounting.maps import (
     Cliques,
@@ -25,7 +25,7 @@ from corrdp.accounting.maps import (
     Table,
 )
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import DistanceTable, Step
+from corrdp.accounting.step import DistanceTable, Step
 from corrdp.guarantees import L1
 from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import (

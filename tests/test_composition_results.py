@@ -8,7 +8,7 @@ import math
 import pytest
 
 import corrdp as cdp
-from corrdp.accounting.composition import Composition, account
+from corrdp.accounting.account import Composition, account
 from corrdp.accounting.maps import (
     Columns,
     Count,
@@ -18,7 +18,7 @@ from corrdp.accounting.maps import (
     Sum,
 )
 from corrdp.accounting.plan import Plan, plan_from_dict
-from corrdp.accounting.steps import DistanceTable, Step
+from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import CompositionError, GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Pure, Tradeoff
 from corrdp.metric.domains import (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from corrdp.bounds.chains.correlated import correlated_leakage
 from corrdp.bounds.chains.transfer import transfer
 from corrdp.bounds.chains.uninformed import uninformed_limit
+from corrdp.calibration.response import least_flips
 from corrdp.errors import InputError, ModelError
-from corrdp.flipping import least_flips
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 from tests.oracles import adversaries, chain_joint

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corrdp.errors import DataError
-from corrdp.tables.counting import count_triples
+from corrdp.tables.count import count_triples
 from corrdp.tables.sequences import count_sequences
 from corrdp.tables.source import open_table
 from tests.tabular import oracle, told, write_csv, write_parquet

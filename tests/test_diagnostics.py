@@ -21,7 +21,7 @@ from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.chains.diagnostics import GROUPS, HALVES, Diagnostics, diagnose, order_name
 from corrdp.models.chains.fitting import ChainFit
 from corrdp.models.chains.ratio_tests import RatioTest
-from corrdp.tables.counting import count_triples
+from corrdp.tables.count import count_triples
 from corrdp.tables.grouping import count_by_group
 from corrdp.tables.sequences import count_by_sequence, count_sequences
 from corrdp.tables.source import open_table

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from corrdp._json import encode
 from corrdp.attacks.forward_backward import ForwardBackward
 from corrdp.attacks.limits import success_bound
 from corrdp.bounds.chains.uninformed import uninformed_limit
-from corrdp.encoding import encode
+from corrdp.calibration.response import least_flips, zhao_flip
 from corrdp.errors import InputError
 from corrdp.experiments import (
     response_attackers,
@@ -26,7 +27,6 @@ from corrdp.experiments import (
 from corrdp.experiments.base import Experiment, Finding, Result, Table, judge
 from corrdp.experiments.catalogue import MODULES, load
 from corrdp.experiments.recordings import NoDataError, data_file, heart_rate
-from corrdp.flipping import least_flips, zhao_flip
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.errors import DataError, InputError
 from corrdp.experiments.base import Experiment, Result, Table
 from corrdp.experiments.errata import lange, lange_bounds

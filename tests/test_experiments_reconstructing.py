@@ -35,7 +35,7 @@ from corrdp.experiments.reconstructing.training import RULES, Lesson, Watched, a
 from corrdp.experiments.recordings import NoDataError
 from corrdp.mechanisms.local.scalar import GaussianAnswer
 from corrdp.reconstruction.exact import rad_of_attack
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 DATA = os.environ.get("CORRDP_DATA")
 ITEMS = {

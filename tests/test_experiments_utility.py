@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.errors import InputError
 from corrdp.experiments.base import Experiment, Result
 from corrdp.experiments.catalogue import MODULES

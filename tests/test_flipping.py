@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corrdp import flipping
 from corrdp.bounds.chains.transfer import step_matrices, transfer
 from corrdp.bounds.chains.uninformed import free_transfer, uninformed_limit
+from corrdp.calibration import response as flipping
+from corrdp.calibration.response import GRID, least_flips, least_grr, published_flip, zhao_flip
 from corrdp.errors import InfeasibleError, InputError
-from corrdp.flipping import GRID, least_flips, least_grr, published_flip, zhao_flip
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 from tests.test_uninformed import THREE, binary, blind, every_adversary

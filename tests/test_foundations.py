@@ -123,7 +123,7 @@ from corrdp.queries import Count, Histogram
 from corrdp.reconstruction.advantages import advantage
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.exact import rad
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from tests.conftest import laws
 
 

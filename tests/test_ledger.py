@@ -23,14 +23,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corrdp as cdp
-from corrdp import releasing, sanitizing
-from corrdp.accounting import ledger_file
-from corrdp.accounting.ledger import Ledger
-from corrdp.accounting.ledger_budget import release_level
-from corrdp.accounting.ledger_release import release_with_ledger, sanitize_with_ledger
-from corrdp.accounting.ledger_units import UNIT, Runs, level, units_down, units_up, written
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError, RefusedError
 from corrdp.guarantees import GDP, L1, Approximate, Pure
+from corrdp.ledgers import file as ledger_file
+from corrdp.ledgers.budget import release_level
+from corrdp.ledgers.ledger import Ledger
+from corrdp.ledgers.units import UNIT, Runs, level, units_down, units_up, written
+from corrdp.release import number as releasing
+from corrdp.release import series as sanitizing
+from corrdp.release.charged import release_with_ledger, sanitize_with_ledger
 
 CHILD = Path(__file__).with_name("ledger_child.py")
 KERNEL = [[0.883, 0.117], [0.305, 0.695]]

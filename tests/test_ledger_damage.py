@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import corrdp as cdp
-from corrdp.accounting import ledger_file
-from corrdp.accounting.ledger import Ledger
 from corrdp.errors import CorrdpError
+from corrdp.ledgers import file as ledger_file
+from corrdp.ledgers.ledger import Ledger
 
 FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
 MODEL = cdp.Independent(6)

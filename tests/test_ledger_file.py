@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import corrdp as cdp
-from corrdp.accounting import ledger_file
-from corrdp.accounting.ledger import Ledger
-from corrdp.accounting.ledger_release import release_with_ledger
-from corrdp.accounting.ledger_units import UNIT
 from corrdp.errors import InputError, RefusedError
+from corrdp.ledgers import file as ledger_file
+from corrdp.ledgers.ledger import Ledger
+from corrdp.ledgers.units import UNIT
+from corrdp.release.charged import release_with_ledger
 
 FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
 OLD = sorted(FROZEN.glob("*.ledger"))

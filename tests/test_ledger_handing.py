@@ -20,10 +20,10 @@ import pytest
 import corrdp as cdp
 from corrdp import _files
 from corrdp._files import write_files
-from corrdp.accounting.ledger import Ledger
-from corrdp.accounting.ledger_release import charged, release_with_ledger
+from corrdp.calibration.coarse import check_told_levels
 from corrdp.cli.handing import handed_over
-from corrdp.levels import check_told_levels
+from corrdp.ledgers.ledger import Ledger
+from corrdp.release.charged import charged, release_with_ledger
 from tests.test_cli import FIT, done, run, write_series
 
 
@@ -151,7 +151,7 @@ def test_a_public_release_is_checked_before_it_is_paid(
     def told(*levels: float) -> None:
         raise cdp.errors.InputError("digits that tell")
 
-    monkeypatch.setattr("corrdp.levels.check_told_levels", told)
+    monkeypatch.setattr("corrdp.calibration.coarse.check_told_levels", told)
     result = run(*asked(home, "release", "--public", "-o", home / "out"))
     assert (result.exit_code, "digits that tell" in result.stderr) == (2, True)
     assert not Ledger.open(home / "steps.ledger").history()

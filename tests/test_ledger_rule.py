@@ -10,9 +10,9 @@ import pytest
 
 import corrdp as cdp
 from corrdp import Ledger, release_with_ledger
-from corrdp.accounting.ledger_file import create_file
-from corrdp.accounting.ledger_history import Header
 from corrdp.errors import InputError, RefusedError
+from corrdp.ledgers.file import create_file
+from corrdp.ledgers.history import Header
 from corrdp.models.chains.alternatives import alternatives
 from tests.test_adequacy import COUNT, second_order
 

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corrdp as cdp
-from corrdp.accounting import ledger_book, ledger_file
-from corrdp.accounting.ledger import Ledger
-from corrdp.accounting.ledger_budget import BDPBudget
-from corrdp.accounting.ledger_units import UNIT, Runs, units_up
 from corrdp.errors import InputError, RefusedError
+from corrdp.ledgers import book as ledger_book
+from corrdp.ledgers import file as ledger_file
+from corrdp.ledgers.budget import BDPBudget
+from corrdp.ledgers.ledger import Ledger
+from corrdp.ledgers.units import UNIT, Runs, units_up
 from tests.test_cli import done
 
 KERNEL = [[0.883, 0.117], [0.305, 0.695]]

@@ -16,7 +16,7 @@ from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.pedigrees.fit import PedigreeFit
 from corrdp.models.pedigrees.linkage import read_linkage
 from corrdp.report.snps import SnpReport, snp_report
-from corrdp.tables.counting import histogram
+from corrdp.tables.count import histogram
 from corrdp.tables.source import open_table
 
 DATA = os.environ.get("CORRDP_DATA")

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from corrdp.accounting.mistakes import RULES as PLAN_RULES
-from corrdp.auditing.linting.engine import RULES, lint
-from corrdp.auditing.linting.reading import SCHEMA, load_description, read_description
 from corrdp.cli.app import app
 from corrdp.errors import InputError
+from corrdp.linting.lint import RULES, lint
+from corrdp.linting.reading import SCHEMA, load_description, read_description
 from corrdp.results.findings import Finding, Findings
 from tests.lint_fixtures import (
     FIXED,

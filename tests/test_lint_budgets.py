@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from corrdp.auditing.linting.engine import lint
+from corrdp.linting.lint import lint
 from tests.lint_fixtures import mechanism, step
 
 

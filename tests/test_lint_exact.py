@@ -10,15 +10,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from corrdp.auditing.linting.engine import lint
-from corrdp.auditing.linting.exact import lint_laws
-from corrdp.auditing.linting.laws import laws_of
-from corrdp.auditing.linting.level import Level
-from corrdp.auditing.linting.movement import unreachable
-from corrdp.auditing.linting.queries import Counted
-from corrdp.auditing.linting.sampled import lint_sampler, zero_bound
-from corrdp.auditing.linting.support import laplace_tail, release_threshold
 from corrdp.guarantees import GDP, Approximate
+from corrdp.linting.laws import laws_of
+from corrdp.linting.level import Level
+from corrdp.linting.lint import lint
+from corrdp.linting.queries import Counted
+from corrdp.linting.rules.exact import lint_laws
+from corrdp.linting.rules.movement import unreachable
+from corrdp.linting.rules.sampled import lint_sampler, zero_bound
+from corrdp.linting.rules.support import laplace_tail, release_threshold
 from tests.lint_fixtures import (
     COUNT,
     EVENT,

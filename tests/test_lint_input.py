@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from corrdp.auditing.linting.engine import lint
-from corrdp.auditing.linting.laws import laws_of
-from corrdp.auditing.linting.level import Level, as_level
-from corrdp.auditing.linting.movement import unreachable
-from corrdp.auditing.linting.sampled import lint_sampler, zero_bound
-from corrdp.auditing.linting.support import release_threshold
 from corrdp.cli.app import app
 from corrdp.errors import InputError
+from corrdp.linting.laws import laws_of
+from corrdp.linting.level import Level, as_level
+from corrdp.linting.lint import lint
+from corrdp.linting.rules.movement import unreachable
+from corrdp.linting.rules.sampled import lint_sampler, zero_bound
+from corrdp.linting.rules.support import release_threshold
 from corrdp.results.findings import Findings
 from tests.lint_fixtures import (
     FIXED,

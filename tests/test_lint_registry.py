@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from corrdp.auditing.linting.engine import RULES, lint
-from corrdp.auditing.registry.survey import NOT_DP, survey, surveyed
 from corrdp.errors import InputError
+from corrdp.linting.lint import RULES, lint
+from corrdp.linting.registry.survey import NOT_DP, survey, surveyed
 
 # reference: verdict and rules of the published table
 TABLE = {
@@ -69,7 +69,7 @@ def raw(key):
     """The JSON of an entry."""
     from importlib import resources
 
-    file = resources.files("corrdp.auditing.registry").joinpath(f"{key}.json")
+    file = resources.files("corrdp.linting.registry").joinpath(f"{key}.json")
     return json.loads(file.read_text())
 
 

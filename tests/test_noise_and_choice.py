@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import DistanceTable, Step
+from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.accuracy import any_cell, each_cell, observed_accuracy
@@ -30,7 +30,7 @@ from corrdp.metric.neighbours import neighbour_pairs
 from corrdp.metric.sensitivity import sensitivity
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.reconstruction.exact import rad
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from tests.test_mechanisms import CHANCE, UNSEEDED
 
 QUERIES = [Count(1), Sum(-1, 3), Mean(0, 10, n=7), Histogram(["a", "b", "c"])]

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from corrdp.accounting.checker import check_proof
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
+from corrdp.accounting.checker.check import check_proof
 from corrdp.accounting.plan import plan_from_dict
 from corrdp.errors import CorrdpError
 from tests.test_cli import done, run
@@ -296,7 +296,7 @@ def test_a_metric_without_a_size_ends():
 
 
 def test_a_witness_alone_proves_nothing(monkeypatch):
-    monkeypatch.setattr("corrdp.accounting.checker._WORK", 3)
+    monkeypatch.setattr("corrdp.accounting.checker.check._WORK", 3)
     found = check_proof(proof_of(PLAN))
     assert not found.holds
     assert "NOT CHECKED" in repr(found)

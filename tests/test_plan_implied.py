@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corrdp.accounting.account import account
 from corrdp.accounting.choices import Choice
-from corrdp.accounting.composition import account
 from corrdp.accounting.implied import mu_of
 from corrdp.accounting.maps import Count
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.errors import CompositionError
 from corrdp.guarantees import GDP, Approximate
 from corrdp.metric.curves import ApproximateCurve, GaussianCurve

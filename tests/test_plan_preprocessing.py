@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from corrdp.accounting.checker import check_proof
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
+from corrdp.accounting.checker.check import check_proof
 from corrdp.accounting.maps import Count, Select, Table
 from corrdp.accounting.mistakes import lint_plan
 from corrdp.accounting.plan import Plan, plan_from_dict
-from corrdp.accounting.steps import DistanceTable, Preprocessing, Step
+from corrdp.accounting.step import DistanceTable, Preprocessing, Step
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, L1, Approximate
 from corrdp.metric.domains import ExplicitDomain, MultisetDomain

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corrdp.accounting.checker import check_proof
+from corrdp.accounting.account import account
+from corrdp.accounting.checker.check import check_proof
 from corrdp.accounting.choices import Choice
-from corrdp.accounting.composition import account
 from corrdp.accounting.maps import Columns, Count, Records, Select, Sum, Table
 from corrdp.accounting.plan import Plan, plan_from_dict
-from corrdp.accounting.steps import DistanceTable, Step
+from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, L1, Approximate, Pure, Tradeoff
 from corrdp.metric.domains import (

@@ -25,16 +25,16 @@ from corrdp.attacks.scoring import counted_interval
 from corrdp.attacks.singling import known_points, unicity
 from corrdp.cli.app import app
 from corrdp.errors import DataError, InputError
-from corrdp.trajectories.cells import Grid, discretise
-from corrdp.trajectories.ngrams import NgramTree
-from corrdp.trajectories.planar_release import PlanarCells
-from corrdp.trajectories.points import Trajectories
-from corrdp.trajectories.prefix import PrefixTree
-from corrdp.trajectories.probed import Probes
-from corrdp.trajectories.probing import probe
-from corrdp.trajectories.publishing import publish, rows_of
-from corrdp.trajectories.sampling import BernoulliSample
-from corrdp.trajectories.seen import SeenRelease, original_points, read_release
+from corrdp.trajectories.data.cells import Grid, discretise
+from corrdp.trajectories.data.points import Trajectories
+from corrdp.trajectories.mechanisms.ngrams import NgramTree
+from corrdp.trajectories.mechanisms.planar import PlanarCells
+from corrdp.trajectories.mechanisms.prefix import PrefixTree
+from corrdp.trajectories.mechanisms.publishing import publish, rows_of
+from corrdp.trajectories.mechanisms.sampling import BernoulliSample
+from corrdp.trajectories.probes.probe import probe
+from corrdp.trajectories.probes.results import Probes
+from corrdp.trajectories.probes.seen import SeenRelease, original_points, read_release
 
 FOUR = [["A1", "B2", "C3"], ["A1", "B2", "D3"], ["A1", "E2", "C3"], ["F1", "B2", "C3"]]
 walk_sets = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=5), min_size=1, max_size=6)

@@ -18,7 +18,7 @@ from corrdp.queries import Count
 from corrdp.reconstruction.advantages import advantage
 from corrdp.reconstruction.exact import rad, rad_of_attack
 from corrdp.reconstruction.results import Advantage, Attack, Rad
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from corrdp.results import Candidate
 
 UNEVEN = [0.4, 0.3, 0.15, 0.1, 0.05]

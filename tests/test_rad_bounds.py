@@ -23,7 +23,7 @@ from corrdp.reconstruction.bounds import BOUNDS, Question, knapsack, rad_bound
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.linear import largest_rad
 from corrdp.reconstruction.results import RadBound
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 
 def uniform(m: int, **other) -> Threat:

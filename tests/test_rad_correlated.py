@@ -17,9 +17,9 @@ from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.reconstruction.bounds import rad_bound
-from corrdp.reconstruction.correlated import leakage_about, prior_of
+from corrdp.reconstruction.dependent import leakage_about, prior_of
 from corrdp.reconstruction.exact import rad
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from tests.conftest import chains
 
 FRIENDS = cdp.JointTable({(0, 0): 0.45, (1, 1): 0.45, (0, 1): 0.05, (1, 0): 0.05})

@@ -19,7 +19,7 @@ from corrdp.cli.app import app
 from corrdp.errors import DataError, QueryError
 from corrdp.models.files import model_from_dict
 from corrdp.queries import Mean, Sum
-from corrdp.tables.counting import count_where
+from corrdp.tables.count import count_where
 from corrdp.tables.source import Layout, Table, is_table, open_table
 
 ROWS = {"t": list(range(60)), "s": ["ab"[(k * k) % 7 % 2] for k in range(60)]}

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from corrdp import releasing
-from corrdp.answering import exact_answer
-from corrdp.bounds.scopes import EVERY_MECHANISM
+from corrdp.bounds.scope import EVERY_MECHANISM
 from corrdp.errors import CorrdpError, DataError, InputError, QueryError, RefusedError
 from corrdp.mechanisms.laplace import DiscreteLaplace
 from corrdp.models.base import Model
@@ -22,10 +20,12 @@ from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.files import model_from_dict
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
+from corrdp.models.reads import check_reads
 from corrdp.models.table import JointTable
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
-from corrdp.reading import check_reads
-from corrdp.releasing import draw
+from corrdp.release import number as releasing
+from corrdp.release.answer import exact_answer
+from corrdp.release.number import draw
 from corrdp.results import Calibration, Certificate, Leakage, Release
 from tests.test_mechanisms import UNSEEDED
 

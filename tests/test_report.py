@@ -12,10 +12,10 @@ import pytest
 
 import corrdp as cdp
 from corrdp._files import write_files
+from corrdp.calibration.coarse import step_down, step_up
 from corrdp.errors import InputError
-from corrdp.levels import step_down, step_up
-from corrdp.report.diagrams import draw_blocks, draw_chain
-from corrdp.report.figures import draw_candidates, draw_noise, draw_per_record
+from corrdp.plots.models import draw_blocks, draw_chain
+from corrdp.plots.results import draw_candidates, draw_noise, draw_per_record
 from corrdp.report.page import render_report, write_report
 from corrdp.report.svg import inline_svg
 from corrdp.report.words import in_words, number, public_release

@@ -13,7 +13,7 @@ from corrdp.metric.tradeoff import ApproximateCurve, channel_curve, mu_for
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.results import Rero, ReroBound
 from corrdp.reconstruction.robustness import rero, rero_bound
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 TEN = Threat([0.1] * 10)
 

@@ -18,7 +18,7 @@ from corrdp.mechanisms.local.hashing import OLH
 from corrdp.mechanisms.local.histogram import SHE
 from corrdp.mechanisms.local.scalar import LaplaceAnswer
 from corrdp.mechanisms.local.unary import OUE
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 EIGHT = [1 / 8] * 8
 GEOMETRIES = {

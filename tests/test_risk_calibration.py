@@ -17,7 +17,7 @@ from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
 from corrdp.metric.tradeoff import LaplaceCurve
 from corrdp.reconstruction.bounds import rad_bound
-from corrdp.reconstruction.calibrating import (
+from corrdp.reconstruction.calibrate import (
     calibrate_risk,
     epsilon_for_risk,
     gaussian_sigma,
@@ -27,7 +27,7 @@ from corrdp.reconstruction.calibrating import (
 )
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.results import RiskCalibration
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 
 def uniform(m: int) -> Threat:

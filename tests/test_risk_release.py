@@ -10,7 +10,7 @@ import pytest
 
 import corrdp as cdp
 from corrdp.bounds import exact
-from corrdp.levels import in_digits, percent
+from corrdp.calibration.coarse import in_digits, percent
 from corrdp.reconstruction.effective import records_of
 from corrdp.report.words import public_release
 from corrdp.results.laws import RecordLaw, record_law

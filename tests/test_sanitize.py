@@ -11,7 +11,7 @@ import pytest
 
 import corrdp as cdp
 from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
-from corrdp.sanitizing import Reporter
+from corrdp.release.series import Reporter
 from tests.test_cli import FIT, done, run, write_series
 
 CHAIN = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=("rest", "walk"))

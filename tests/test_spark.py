@@ -19,12 +19,12 @@ import pytest
 from typer.testing import CliRunner
 
 from corrdp import Count, MarkovChain
-from corrdp.answering import exact_answer
 from corrdp.cli.app import app
 from corrdp.errors import DataError
 from corrdp.models.chains.fitting import fit_chain
+from corrdp.release.answer import exact_answer
 from corrdp.tables.clock import Reading
-from corrdp.tables.counting import count_triples, count_where, grid_sum, histogram
+from corrdp.tables.count import count_triples, count_where, grid_sum, histogram
 from corrdp.tables.grouping import count_by_group
 from corrdp.tables.source import Layout, Table, open_table
 from corrdp.tables.tallies import bin_expression

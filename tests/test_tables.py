@@ -17,7 +17,7 @@ import pytest
 
 from corrdp.errors import DataError, DataWarning
 from corrdp.queries import Count, Histogram, Mean, Sum
-from corrdp.tables.counting import count_where, grid_sum, histogram
+from corrdp.tables.count import count_where, grid_sum, histogram
 from corrdp.tables.missing import warn_unfound
 from corrdp.tables.source import Table, open_table
 
@@ -213,7 +213,7 @@ def test_column_names_with_spaces_quotes_and_case(tmp_path):
 
 def test_importing_loads_no_engine():
     script = (
-        "import sys, corrdp, corrdp.models.chains.fitting, corrdp.tables.counting, "
+        "import sys, corrdp, corrdp.models.chains.fitting, corrdp.tables.count, "
         "corrdp.tables.sequences\n"
         "print(sorted({'ibis', 'duckdb', 'pyarrow', 'pandas'} & set(sys.modules)))"
     )

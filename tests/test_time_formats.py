@@ -12,7 +12,7 @@ import pytest
 
 from corrdp import MarkovChain
 from corrdp.errors import DataError
-from corrdp.tables.counting import count_where
+from corrdp.tables.count import count_where
 from corrdp.tables.source import open_table
 
 HALF_DAY = timedelta(hours=12)

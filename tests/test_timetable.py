@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 import corrdp as cdp
-from corrdp.accounting.ledger_release import release_with_ledger, sanitize_with_ledger
-from corrdp.answering import exact_answer
 from corrdp.cli.app import app
 from corrdp.errors import DataError, InputError, RefusedError
 from corrdp.models.chains.fitting import ChainFit
+from corrdp.release.answer import exact_answer
+from corrdp.release.charged import release_with_ledger, sanitize_with_ledger
 from corrdp.tables.clock import Clock
 from tests.oracles import binary_response, chain_joint, laplace_leakage, response_leakage
 
@@ -244,7 +244,7 @@ def test_an_exact_value_is_about_rows_without_gaps(tmp_path):
 
 
 def test_reports_one_at_a_time_end_where_the_model_ends():
-    from corrdp.sanitizing import Reporter
+    from corrdp.release.series import Reporter
 
     chain = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 5)
     reporter = Reporter(cdp.calibrate(chain, epsilon=1.0, query=cdp.Series()))

@@ -12,33 +12,33 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.plan import Plan
 from corrdp.errors import CorrdpError, InputError, RefusedError
 from corrdp.guarantees import Approximate
 from corrdp.metric.domains import MultisetDomain, StreamDomain
 from corrdp.reconstruction.advantages import advantage
-from corrdp.trajectories.cells import Grid, discretise, metres_between
-from corrdp.trajectories.contributions import check_sequences, contributions, first_of_each
-from corrdp.trajectories.local import LocalNgrams, nearest_path
-from corrdp.trajectories.ngrams import NgramTree
-from corrdp.trajectories.noisytree import Level, NoisyTree
-from corrdp.trajectories.planar_release import PlanarCells, _refined, _turned, settled_cells
-from corrdp.trajectories.points import Trajectories
-from corrdp.trajectories.prefix import PrefixTree, nodes
-from corrdp.trajectories.publishing import publish
-from corrdp.trajectories.reachability import Moves, Reachability
-from corrdp.trajectories.released import ReleasedSequences
-from corrdp.trajectories.sampling import BernoulliSample
-from corrdp.trajectories.survivors import (
+from corrdp.trajectories.data.cells import Grid, discretise, metres_between
+from corrdp.trajectories.data.contributions import check_sequences, contributions, first_of_each
+from corrdp.trajectories.data.points import Trajectories
+from corrdp.trajectories.data.reachability import Moves, Reachability
+from corrdp.trajectories.mechanisms.local import LocalNgrams, nearest_path
+from corrdp.trajectories.mechanisms.ngrams import NgramTree
+from corrdp.trajectories.mechanisms.noisytree import Level, NoisyTree
+from corrdp.trajectories.mechanisms.planar import PlanarCells, _refined, _turned, settled_cells
+from corrdp.trajectories.mechanisms.prefix import PrefixTree, nodes
+from corrdp.trajectories.mechanisms.publishing import publish
+from corrdp.trajectories.mechanisms.released import ReleasedSequences
+from corrdp.trajectories.mechanisms.sampling import BernoulliSample
+from corrdp.trajectories.mechanisms.survivors import (
     ZeroTail,
     geometric,
     settle,
     simulated,
     zero_survivors,
 )
-from corrdp.trajectories.synthetic import synthesize
-from corrdp.trajectories.trees import default_threshold, grow, split_budget
+from corrdp.trajectories.mechanisms.synthetic import synthesize
+from corrdp.trajectories.mechanisms.trees import default_threshold, grow, split_budget
 from tests.trees import alive, law, loss, ngrams, prefixes, too_far, twin, words
 
 A, B = 0, 1
@@ -324,8 +324,8 @@ def test_samples_refute_the_twins_and_not_the_tree(scale, observed, least, most)
 )
 def test_audit_of_the_tree_and_its_twins(scale, observed, verdict):
     """The audit that knows nothing of trees, on the noisy counts of all 14 nodes."""
-    from corrdp.auditing.judging import audit_samples
     from corrdp.auditing.samples import Samples
+    from corrdp.auditing.verdict import audit_samples
 
     rng, runs = np.random.default_rng(21), 60_000
     inputs = (((A, A, A),), ())
@@ -540,7 +540,7 @@ def test_weights_never_differ_by_more_than_their_share():
 def test_windows_are_drawn_with_their_law(moves):
     import secrets
 
-    from corrdp.trajectories.local import _draw
+    from corrdp.trajectories.mechanisms.local import _draw
 
     local = LocalNgrams(LINE, 5, 9.0, n=3, moves=moves)
     x, runs = (0, 2, 1), 8000
@@ -553,7 +553,7 @@ def test_windows_are_drawn_with_their_law(moves):
 
 
 def test_large_weights_are_summed_exactly():
-    from corrdp.trajectories.local import _sums
+    from corrdp.trajectories.mechanisms.local import _sums
 
     values = np.array([2**61, 2**61, 3], dtype=object)
     assert _sums(np.array([[1, 1, 1], [0, 1, 1], [1, 0, 0]], bool), values).tolist() == [

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from corrdp.accounting.ledger import Ledger
 from corrdp.cli.app import app
-from corrdp.trajectories.ngrams import NgramTree
-from corrdp.trajectories.noisytree import NoisyTree, must_walk
-from corrdp.trajectories.prefix import PrefixTree
+from corrdp.ledgers.ledger import Ledger
+from corrdp.trajectories.mechanisms.ngrams import NgramTree
+from corrdp.trajectories.mechanisms.noisytree import NoisyTree, must_walk
+from corrdp.trajectories.mechanisms.prefix import PrefixTree
 
 BOX = ["--box", "39.90,116.30,39.94,116.35"]
 TREE = ["--mechanism", "prefix", "--epsilon", "40", "--levels", "2", *BOX]

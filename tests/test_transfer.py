@@ -14,7 +14,7 @@ from corrdp.bounds.chains import transfer as module
 from corrdp.bounds.chains.sweep import Side, prepare
 from corrdp.bounds.chains.transfer import step_matrices, transfer
 from corrdp.bounds.contraction import contraction, contraction_limit
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.markov import MarkovChain

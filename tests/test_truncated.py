@@ -18,7 +18,7 @@ from corrdp.errors import InputError
 from corrdp.mechanisms.base import Mechanism
 from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
 from corrdp.mechanisms.local.unary import OUE
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from corrdp.reconstruction.truncated import gridded_channel, gridded_rad, laplace_risk
 
 DATA = os.environ.get("CORRDP_DATA")

@@ -20,8 +20,8 @@ from corrdp.bounds.chains.uninformed import (
     uninformed_directions,
     uninformed_limit,
 )
+from corrdp.calibration.response import least_flips
 from corrdp.errors import DataError, GuaranteeError, InputError, NotApplicableError
-from corrdp.flipping import least_flips
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain

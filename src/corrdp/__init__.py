@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "leakage": "corrdp.bounds.dispatch",
+    "leakage": "corrdp.bounds.leakage",
     "calibrate": "corrdp.calibration",
     "minimum_error": "corrdp.bounds.impossibility",
     "Independent": "corrdp.models.independent",
@@ -27,7 +27,7 @@ _HOME = {
     "HardyWeinberg": "corrdp.models.pedigrees.mendel",
     "read_linkage": "corrdp.models.pedigrees.linkage",
     "snp_report": "corrdp.report.snps",
-    "Adversary": "corrdp.bounds.scopes",
+    "Adversary": "corrdp.bounds.scope",
     "load_model": "corrdp.models.files",
     "write_report": "corrdp.report.page",
     "Count": "corrdp.queries",
@@ -60,52 +60,52 @@ _HOME = {
     "LSTM": "corrdp.attacks.lstm",
     "posterior": "corrdp.attacks.forward_backward",
     "success_bound": "corrdp.attacks.limits",
-    "risk": "corrdp.reconstruction.telling",
-    "Risk": "corrdp.reconstruction.telling",
-    "Threat": "corrdp.reconstruction.threats",
+    "risk": "corrdp.reconstruction.risk",
+    "Risk": "corrdp.reconstruction.risk",
+    "Threat": "corrdp.reconstruction.threat",
     "rad": "corrdp.reconstruction.exact",
     "rad_bound": "corrdp.reconstruction.bounds",
     "rero": "corrdp.reconstruction.robustness",
     "rero_bound": "corrdp.reconstruction.robustness",
     "advantage": "corrdp.reconstruction.advantages",
-    "epsilon_for_risk": "corrdp.reconstruction.calibrating",
-    "mu_for_risk": "corrdp.reconstruction.calibrating",
-    "sigma_for_risk": "corrdp.reconstruction.calibrating",
-    "calibrate_risk": "corrdp.reconstruction.calibrating",
-    "Ledger": "corrdp.accounting.ledger",
-    "release_with_ledger": "corrdp.accounting.ledger_release",
-    "account": "corrdp.accounting.composition",
-    "Composition": "corrdp.accounting.composition",
+    "epsilon_for_risk": "corrdp.reconstruction.calibrate",
+    "mu_for_risk": "corrdp.reconstruction.calibrate",
+    "sigma_for_risk": "corrdp.reconstruction.calibrate",
+    "calibrate_risk": "corrdp.reconstruction.calibrate",
+    "Ledger": "corrdp.ledgers.ledger",
+    "release_with_ledger": "corrdp.release.charged",
+    "account": "corrdp.accounting.account",
+    "Composition": "corrdp.accounting.account",
     "Plan": "corrdp.accounting.plan",
-    "Step": "corrdp.accounting.steps",
+    "Step": "corrdp.accounting.step",
     "load_plan": "corrdp.accounting.plan",
-    "check_proof": "corrdp.accounting.checker",
-    "lint": "corrdp.auditing.linting.engine",
+    "check_proof": "corrdp.accounting.checker.check",
+    "lint": "corrdp.linting.lint",
     "Findings": "corrdp.results.findings",
     "reproduce": "corrdp.experiments.running",
     "Gaussian": "corrdp.mechanisms.gaussian",
     "Exponential": "corrdp.mechanisms.exponential",
     "DistanceExponential": "corrdp.mechanisms.exponential",
     "PlanarLaplace": "corrdp.mechanisms.planar",
-    "audit": "corrdp.auditing.dispatch",
+    "audit": "corrdp.auditing.audit",
     "Audit": "corrdp.auditing.results",
-    "Command": "corrdp.auditing.commands",
+    "Command": "corrdp.auditing.run.commands",
     "Samples": "corrdp.auditing.samples",
     "read_outputs": "corrdp.auditing.recorded",
-    "sanitize_with_ledger": "corrdp.accounting.ledger_release",
-    "PrefixTree": "corrdp.trajectories.prefix",
-    "NgramTree": "corrdp.trajectories.ngrams",
-    "LocalNgrams": "corrdp.trajectories.local",
-    "PlanarCells": "corrdp.trajectories.planar_release",
-    "BernoulliSample": "corrdp.trajectories.sampling",
-    "synthesize": "corrdp.trajectories.synthetic",
-    "Moves": "corrdp.trajectories.reachability",
-    "Trajectories": "corrdp.trajectories.points",
-    "read_trajectories": "corrdp.trajectories.reading",
-    "Grid": "corrdp.trajectories.cells",
-    "discretise": "corrdp.trajectories.cells",
-    "by_time_step": "corrdp.trajectories.streams",
-    "inspect_movements": "corrdp.trajectories.meaning",
+    "sanitize_with_ledger": "corrdp.release.charged",
+    "PrefixTree": "corrdp.trajectories.mechanisms.prefix",
+    "NgramTree": "corrdp.trajectories.mechanisms.ngrams",
+    "LocalNgrams": "corrdp.trajectories.mechanisms.local",
+    "PlanarCells": "corrdp.trajectories.mechanisms.planar",
+    "BernoulliSample": "corrdp.trajectories.mechanisms.sampling",
+    "synthesize": "corrdp.trajectories.mechanisms.synthetic",
+    "Moves": "corrdp.trajectories.data.reachability",
+    "Trajectories": "corrdp.trajectories.data.points",
+    "read_trajectories": "corrdp.trajectories.data.reading",
+    "Grid": "corrdp.trajectories.data.cells",
+    "discretise": "corrdp.trajectories.data.cells",
+    "by_time_step": "corrdp.trajectories.data.streams",
+    "inspect_movements": "corrdp.trajectories.units.inspect",
     "Knowledge": "corrdp.partial.knowledge",
     "Noise": "corrdp.partial.knowledge",
     "partial_delta": "corrdp.partial.deltas",
@@ -125,8 +125,8 @@ _HOME = {
     "BLH": "corrdp.mechanisms.local.hashing",
     "OLH": "corrdp.mechanisms.local.hashing",
     "NoisyCount": "corrdp.partial.estimating",
-    "probe": "corrdp.trajectories.probing",
-    "Probes": "corrdp.trajectories.probed",
+    "probe": "corrdp.trajectories.probes.probe",
+    "Probes": "corrdp.trajectories.probes.results",
     "unicity": "corrdp.attacks.singling",
     "centroid_candidates": "corrdp.attacks.centroids",
     "CorrdpError": "corrdp.errors",
@@ -135,15 +135,12 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
-    from corrdp.accounting.checker import check_proof as check_proof
-    from corrdp.accounting.composition import Composition as Composition
-    from corrdp.accounting.composition import account as account
-    from corrdp.accounting.ledger import Ledger as Ledger
-    from corrdp.accounting.ledger_release import release_with_ledger as release_with_ledger
-    from corrdp.accounting.ledger_release import sanitize_with_ledger as sanitize_with_ledger
+    from corrdp.accounting.account import Composition as Composition
+    from corrdp.accounting.account import account as account
+    from corrdp.accounting.checker.check import check_proof as check_proof
     from corrdp.accounting.plan import Plan as Plan
     from corrdp.accounting.plan import load_plan as load_plan
-    from corrdp.accounting.steps import Step as Step
+    from corrdp.accounting.step import Step as Step
     from corrdp.attacks.centroids import centroid_candidates as centroid_candidates
     from corrdp.attacks.forward_backward import ForwardBackward as ForwardBackward
     from corrdp.attacks.forward_backward import posterior as posterior
@@ -152,16 +149,15 @@ if TYPE_CHECKING:
     from corrdp.attacks.single import SingleBit as SingleBit
     from corrdp.attacks.singling import unicity as unicity
     from corrdp.attacks.viterbi import Viterbi as Viterbi
-    from corrdp.auditing.commands import Command as Command
-    from corrdp.auditing.dispatch import audit as audit
-    from corrdp.auditing.linting.engine import lint as lint
+    from corrdp.auditing.audit import audit as audit
     from corrdp.auditing.recorded import read_outputs as read_outputs
     from corrdp.auditing.results import Audit as Audit
+    from corrdp.auditing.run.commands import Command as Command
     from corrdp.auditing.samples import Samples as Samples
     from corrdp.bounds.chains.outputs import output_leakage as output_leakage
-    from corrdp.bounds.dispatch import leakage as leakage
     from corrdp.bounds.impossibility import minimum_error as minimum_error
-    from corrdp.bounds.scopes import Adversary as Adversary
+    from corrdp.bounds.leakage import leakage as leakage
+    from corrdp.bounds.scope import Adversary as Adversary
     from corrdp.calibration import calibrate as calibrate
     from corrdp.errors import CorrdpError as CorrdpError
     from corrdp.experiments.running import reproduce as reproduce
@@ -170,6 +166,8 @@ if TYPE_CHECKING:
     from corrdp.guarantees import Approximate as Approximate
     from corrdp.guarantees import Pure as Pure
     from corrdp.guarantees import Tradeoff as Tradeoff
+    from corrdp.ledgers.ledger import Ledger as Ledger
+    from corrdp.linting.lint import lint as lint
     from corrdp.mechanisms.correlated import CorrelatedResponse as CorrelatedResponse
     from corrdp.mechanisms.estimating import estimate_count as estimate_count
     from corrdp.mechanisms.estimating import estimate_counts as estimate_counts
@@ -219,16 +217,18 @@ if TYPE_CHECKING:
     from corrdp.queries import Sum as Sum
     from corrdp.reconstruction.advantages import advantage as advantage
     from corrdp.reconstruction.bounds import rad_bound as rad_bound
-    from corrdp.reconstruction.calibrating import calibrate_risk as calibrate_risk
-    from corrdp.reconstruction.calibrating import epsilon_for_risk as epsilon_for_risk
-    from corrdp.reconstruction.calibrating import mu_for_risk as mu_for_risk
-    from corrdp.reconstruction.calibrating import sigma_for_risk as sigma_for_risk
+    from corrdp.reconstruction.calibrate import calibrate_risk as calibrate_risk
+    from corrdp.reconstruction.calibrate import epsilon_for_risk as epsilon_for_risk
+    from corrdp.reconstruction.calibrate import mu_for_risk as mu_for_risk
+    from corrdp.reconstruction.calibrate import sigma_for_risk as sigma_for_risk
     from corrdp.reconstruction.exact import rad as rad
+    from corrdp.reconstruction.risk import Risk as Risk
+    from corrdp.reconstruction.risk import risk as risk
     from corrdp.reconstruction.robustness import rero as rero
     from corrdp.reconstruction.robustness import rero_bound as rero_bound
-    from corrdp.reconstruction.telling import Risk as Risk
-    from corrdp.reconstruction.telling import risk as risk
-    from corrdp.reconstruction.threats import Threat as Threat
+    from corrdp.reconstruction.threat import Threat as Threat
+    from corrdp.release.charged import release_with_ledger as release_with_ledger
+    from corrdp.release.charged import sanitize_with_ledger as sanitize_with_ledger
     from corrdp.report.page import write_report as write_report
     from corrdp.report.snps import snp_report as snp_report
     from corrdp.results import Calibration as Calibration
@@ -238,21 +238,21 @@ if TYPE_CHECKING:
     from corrdp.results import Sanitized as Sanitized
     from corrdp.results import SeriesCalibration as SeriesCalibration
     from corrdp.results.findings import Findings as Findings
-    from corrdp.trajectories.cells import Grid as Grid
-    from corrdp.trajectories.cells import discretise as discretise
-    from corrdp.trajectories.local import LocalNgrams as LocalNgrams
-    from corrdp.trajectories.meaning import inspect_movements as inspect_movements
-    from corrdp.trajectories.ngrams import NgramTree as NgramTree
-    from corrdp.trajectories.planar_release import PlanarCells as PlanarCells
-    from corrdp.trajectories.points import Trajectories as Trajectories
-    from corrdp.trajectories.prefix import PrefixTree as PrefixTree
-    from corrdp.trajectories.probed import Probes as Probes
-    from corrdp.trajectories.probing import probe as probe
-    from corrdp.trajectories.reachability import Moves as Moves
-    from corrdp.trajectories.reading import read_trajectories as read_trajectories
-    from corrdp.trajectories.sampling import BernoulliSample as BernoulliSample
-    from corrdp.trajectories.streams import by_time_step as by_time_step
-    from corrdp.trajectories.synthetic import synthesize as synthesize
+    from corrdp.trajectories.data.cells import Grid as Grid
+    from corrdp.trajectories.data.cells import discretise as discretise
+    from corrdp.trajectories.data.points import Trajectories as Trajectories
+    from corrdp.trajectories.data.reachability import Moves as Moves
+    from corrdp.trajectories.data.reading import read_trajectories as read_trajectories
+    from corrdp.trajectories.data.streams import by_time_step as by_time_step
+    from corrdp.trajectories.mechanisms.local import LocalNgrams as LocalNgrams
+    from corrdp.trajectories.mechanisms.ngrams import NgramTree as NgramTree
+    from corrdp.trajectories.mechanisms.planar import PlanarCells as PlanarCells
+    from corrdp.trajectories.mechanisms.prefix import PrefixTree as PrefixTree
+    from corrdp.trajectories.mechanisms.sampling import BernoulliSample as BernoulliSample
+    from corrdp.trajectories.mechanisms.synthetic import synthesize as synthesize
+    from corrdp.trajectories.probes.probe import probe as probe
+    from corrdp.trajectories.probes.results import Probes as Probes
+    from corrdp.trajectories.units.inspect import inspect_movements as inspect_movements
 
 
 def _place_for_compiled_code() -> None:

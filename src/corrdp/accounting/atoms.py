@@ -22,7 +22,7 @@ import numpy as np
 
 from corrdp.accounting.losses import ListedLosses, Losses, times
 from corrdp.accounting.maps import AtomMap, Identity, Records, Sum
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.errors import InputError
 from corrdp.metric.domains import Domain, MultisetDomain, TupleDomain
 from corrdp.metric.granularities import Bounded, FreeLunch, Granularity, Unbounded

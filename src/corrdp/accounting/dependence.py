@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from corrdp.accounting.account import losses_of
 from corrdp.accounting.atoms import RecordLosses
 from corrdp.accounting.choices import worst_choice
-from corrdp.accounting.composition import losses_of
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.errors import CompositionError, GuaranteeError, InputError
 from corrdp.guarantees import Pure
 from corrdp.metric.domains import StreamDomain, TupleDomain

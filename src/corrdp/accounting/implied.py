@@ -57,13 +57,13 @@ def level_at(plan: Plan, claim: Claim) -> float:
 
     Examples
     --------
-    >>> from corrdp.accounting.steps import Step
+    >>> from corrdp.accounting.step import Step
     >>> from corrdp.metric.domains import MultisetDomain
     >>> plan = Plan(MultisetDomain(("a", "b")), [Step("x", .5)], ["bounded"])
     >>> round(level_at(plan, Claim("bounded", 1.0, "gaussian")), 6)
     0.623893
     """
-    from corrdp.accounting.composition import account
+    from corrdp.accounting.account import account
 
     totals = account(plan).totals
     others = [t for t in totals if t.notion != claim.notion and t.value > 0]
@@ -88,7 +88,7 @@ def implied_mu(plan: Plan, totals: Sequence[Total]) -> float:
     totals : sequence of Total
         Those of the plan at its target.
     """
-    from corrdp.accounting.composition import losses_of
+    from corrdp.accounting.account import losses_of
 
     notions = np.array([step.notion for step in plan.steps])
     if "tradeoff" in notions:

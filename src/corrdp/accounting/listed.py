@@ -10,7 +10,7 @@ import numpy as np
 
 from corrdp.accounting.losses import ListedLosses, times
 from corrdp.accounting.maps import Cliques, Columns, Degree, Identity, Records, Select
-from corrdp.accounting.steps import DistanceTable, Step
+from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.canonical import canonical_distance, canonical_matrix
 from corrdp.metric.domains import Domain, GraphDomain, MultisetDomain, StreamDomain, TupleDomain

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.accounting.plan import Claim, Plan, plan_from_dict
-from corrdp.accounting.steps import DistanceTable
+from corrdp.accounting.step import DistanceTable
 from corrdp.errors import CorrdpError
 from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import MultisetDomain
@@ -23,7 +23,7 @@ def lint_plan(plan: Plan | dict[str, Any]) -> Findings:
     Parameters
     ----------
     plan : Plan or dict
-        As :func:`corrdp.accounting.composition.account` takes it.
+        As :func:`corrdp.accounting.account.account` takes it.
 
     References
     ----------
@@ -65,7 +65,7 @@ def parallel_claim(plan: Plan, claim: Claim) -> bool:
 
 def _replaced_total(plan: Plan, claim: Claim) -> float | None:
     """The bounded total, where the claim reaches the unbounded one only."""
-    from corrdp.accounting.composition import account
+    from corrdp.accounting.account import account
 
     if not isinstance(plan.domain, MultisetDomain) or not isinstance(claim.target, Bounded):
         return None
@@ -160,7 +160,7 @@ def unpriced(name: str) -> str:
 
 def zero_times_infinity(plan: Plan) -> list[Finding]:
     """L-22: epsilon 0 for a mechanism whose inputs no chain of neighbours joins."""
-    from corrdp.accounting.composition import losses_of
+    from corrdp.accounting.account import losses_of
 
     findings = []
     for k, step in enumerate(plan.steps):
@@ -187,7 +187,7 @@ def zero_times_infinity(plan: Plan) -> list[Finding]:
 
 def claims_below_the_total(plan: Plan) -> list[Finding]:
     """L-23: a claim below what the releases cost together, or one that has no account."""
-    from corrdp.accounting.composition import account
+    from corrdp.accounting.account import account
     from corrdp.accounting.verdicts import apart
 
     findings = []

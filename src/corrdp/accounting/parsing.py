@@ -20,7 +20,7 @@ from corrdp.accounting.maps import (
     Table,
     frozen,
 )
-from corrdp.accounting.steps import DistanceTable, Preprocessing, Step
+from corrdp.accounting.step import DistanceTable, Preprocessing, Step
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, L1, Approximate, Tradeoff
 

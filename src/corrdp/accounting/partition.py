@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from corrdp._json import encode
 from corrdp.accounting.maps import Map
-from corrdp.encoding import encode
 from corrdp.errors import InputError
 from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import Domain

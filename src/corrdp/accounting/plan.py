@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from corrdp._checks import check_items, check_path
+from corrdp._json import encode
 from corrdp.accounting.parsing import step_from_dict
-from corrdp.accounting.steps import Step
-from corrdp.encoding import encode
+from corrdp.accounting.step import Step
 from corrdp.errors import CorrdpError, InputError
 from corrdp.metric.domains import Domain, domain_from_dict
 from corrdp.metric.extended import check_distance
@@ -91,7 +91,7 @@ def claim_from_dict(data: Any) -> Claim:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Releases over one data set, to be composed by :func:`corrdp.accounting.composition.account`.
+    """Releases over one data set, to be composed by :func:`corrdp.accounting.account.account`.
 
     Parameters
     ----------

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from corrdp.encoding import SCHEMA
+from corrdp._json import SCHEMA
 
 if TYPE_CHECKING:
-    from corrdp.accounting.composition import Composition
+    from corrdp.accounting.account import Composition
 
 
 def proof_of(composition: Composition) -> dict[str, Any]:
     """The plan, and for each total its value, the worst neighbours and what each release adds.
 
-    :func:`corrdp.accounting.checker.check_proof` reads nothing else, and shares no code with the
+    :func:`corrdp.accounting.checker.check.check_proof` reads nothing else, and shares no code with the
     accountant: it builds neighbours one pair after another and adds up.
     """
     targets = tuple(dict.fromkeys(total.target for total in composition.totals))

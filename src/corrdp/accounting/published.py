@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corrdp._json import SCHEMA, encode
 from corrdp.accounting.plan import at, read_json
-from corrdp.encoding import SCHEMA, encode
 from corrdp.errors import InputError
 from corrdp.results import Release, Sanitized
 

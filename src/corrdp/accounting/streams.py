@@ -12,7 +12,7 @@ import numpy as np
 
 from corrdp.accounting.losses import ListedLosses
 from corrdp.accounting.maps import Columns
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.canonical import column_cover, point_cover
 from corrdp.metric.domains import StreamDomain

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corrdp._json import encode
 from corrdp.accounting.losses import Losses
 from corrdp.accounting.maps import Count, Select
-from corrdp.accounting.steps import Notion, Step
+from corrdp.accounting.step import Notion, Step
 from corrdp.accounting.tradeoffs import composed_curves, curve_at
-from corrdp.encoding import encode
 from corrdp.errors import GuaranteeError
 from corrdp.metric.extended import combined
 from corrdp.metric.granularities import Bounded, Granularity

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp.accounting.losses import Losses
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Approximate
 from corrdp.metric.neighbours import Change

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from corrdp._json import encode
 from corrdp.accounting.plan import Claim
-from corrdp.encoding import encode
 
 
 def apart(one: float, two: float, *, differ: bool) -> tuple[str, str]:

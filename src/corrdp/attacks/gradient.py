@@ -11,7 +11,7 @@ from corrdp.attacks.optimal import RecordAttack, likeliest_gain
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.reconstruction.exact import best_guesses
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 RULES = ("likelihood", "hayes_inner_product")
 

@@ -10,7 +10,7 @@ import numpy as np
 from corrdp.attacks.optimal import RecordAttack
 from corrdp.errors import InputError
 from corrdp.reconstruction.exact import best_guesses
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from corrdp.trajectories.cells import Grid
+    from corrdp.trajectories.data.cells import Grid
 
 NOWHERE = -1  # no place, no guess
 
@@ -107,7 +107,7 @@ def blind_next(
 
     Examples
     --------
-    >>> from corrdp.trajectories.cells import Grid
+    >>> from corrdp.trajectories.data.cells import Grid
     >>> made = MovesMade(np.array([3]), np.array([4]), np.array([5]))
     >>> blind_next(made, 9, Grid(0, 0, 3, 3, 3, 3), np.random.default_rng(1)).tolist()
     [5]

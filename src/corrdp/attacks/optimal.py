@@ -19,7 +19,7 @@ from corrdp.attacks.scoring import counted_interval
 from corrdp.errors import InputError
 from corrdp.mechanisms.response import state_numbers
 from corrdp.reconstruction.exact import best_guesses, channel_of, check_channel
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 
 @dataclass(frozen=True)

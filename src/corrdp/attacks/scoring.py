@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from corrdp.binomial import binomial_interval
+from corrdp._binomial import binomial_interval
 from corrdp.models.chains.markov import MarkovChain
 
 LEVEL = 0.95

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.errors import CorrdpError, InputError
 from corrdp.mechanisms.base import FiniteMechanism
 from corrdp.models.base import Model

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from corrdp.auditing.adversaries import WINDOW, Attacked
-from corrdp.auditing.running import collect, with_rng
+from corrdp.auditing.run.running import collect, with_rng
+from corrdp.auditing.run.watching import bar, stop_asked
 from corrdp.auditing.samples import Samples
-from corrdp.auditing.watching import bar, stop_asked
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import FiniteMechanism
 from corrdp.models.base import Model

@@ -13,13 +13,13 @@ import numpy as np
 from corrdp.auditing.events import Learner, design
 from corrdp.auditing.evidence import Guesses
 from corrdp.auditing.families import FamilyLikelihood, FamilySuccess, family_statistic
-from corrdp.auditing.judging import check_confidence, judge, read_claim
 from corrdp.auditing.pairs import best_threshold, nominal_scores, pair_evidence, partners
 from corrdp.auditing.power import Power
 from corrdp.auditing.results import Audit
-from corrdp.auditing.running import check_runs
+from corrdp.auditing.run.running import check_runs
+from corrdp.auditing.run.watching import bar, stop_asked
 from corrdp.auditing.samples import Samples
-from corrdp.auditing.watching import bar, stop_asked
+from corrdp.auditing.verdict import check_confidence, judge, read_claim
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate
 from corrdp.mechanisms.base import check_positive

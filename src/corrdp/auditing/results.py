@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from corrdp.encoding import SCHEMA, check_header, decode_number, encode
+from corrdp._json import SCHEMA, check_header, decode_number, encode
 from corrdp.guarantees import Approximate, Pure
 from corrdp.results.leaks import axes_or_pyplot
 
@@ -199,7 +199,7 @@ class Audit:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the epsilon each test shows with its limits, the claim dashed; returns the axes."""
-        from corrdp.report.style import ACCENT, MUTED, WARM
+        from corrdp.plots.style import ACCENT, MUTED, WARM
 
         axes = axes_or_pyplot(ax)
         ends = [self.epsilon, *(t.high for t in self.tests), *(t.low for t in self.tests)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp.bounds.base import Bound
-from corrdp.bounds.scopes import Scope
+from corrdp.bounds.scope import Scope
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import L1
 from corrdp.models.base import Model

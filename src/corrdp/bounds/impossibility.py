@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_number
+from corrdp._json import SCHEMA, check_header, encode
 from corrdp.bounds.exact import adversaries
-from corrdp.encoding import SCHEMA, check_header, encode
 from corrdp.errors import NotApplicableError
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.groups import Groups
 from corrdp.models.independent import Independent
 from corrdp.models.pedigrees.pedigree import Pedigree
+from corrdp.models.reads import resolved
 from corrdp.models.table import JointTable
 from corrdp.queries import Histogram, Query
-from corrdp.reading import resolved
 from corrdp.results import Certificate
 
 REFERENCE = "Lange (2024), theorem 4.6 and corollary 4.7 (docs/theorems.md#impossibility)"

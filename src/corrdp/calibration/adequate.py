@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Literal
 
 from corrdp._checks import check_choice, check_kind
-from corrdp.bounds.dispatch import leakage
-from corrdp.bounds.scopes import check_confidence
+from corrdp.bounds.leakage import leakage
+from corrdp.bounds.scope import check_confidence
 from corrdp.calibration.searching import SHARP, Search
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError, QueryError, RefusedError
 from corrdp.models.base import Model

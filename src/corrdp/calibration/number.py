@@ -16,12 +16,12 @@ from corrdp.calibration.adequate import (
     level_of,
     promising,
 )
+from corrdp.calibration.coarse import step_down, step_up
 from corrdp.calibration.searching import Search, check_level
 from corrdp.errors import InputError, NotApplicableError
-from corrdp.levels import step_down, step_up
 from corrdp.models.base import Model
+from corrdp.models.reads import resolved
 from corrdp.queries import Query, Series
-from corrdp.reading import resolved
 from corrdp.results import Calibration, SeriesCalibration
 from corrdp.results.adequacy import worst_leakage
 

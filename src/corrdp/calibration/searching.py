@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from corrdp._checks import check_number
-from corrdp.bounds.dispatch import leakage
-from corrdp.bounds.scopes import spread_over
+from corrdp.bounds.leakage import leakage
+from corrdp.bounds.scope import spread_over
 from corrdp.errors import InfeasibleError, NotApplicableError
 from corrdp.guarantees import L1, Pure
 from corrdp.models.base import Model

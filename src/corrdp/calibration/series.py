@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.calibration.adequate import (
     Confidence,
     check_forgetting,
@@ -53,15 +53,15 @@ def calibrate_series(
     robust: bool,
     accept: str | None,
 ) -> SeriesCalibration:
-    """The response that :func:`corrdp.sanitizing.calibrate_series` finds for the fitted numbers.
+    """The response that :func:`corrdp.release.series.calibrate_series` finds for the fitted numbers.
 
     Where it leaks more than the target under the confidence region of the fit or under an
     alternative, it gives way to the plain response at a DP level that keeps the target there: their
     bounds hold for every mechanism of that level. It may then distort more than it had to. With
     more than two states the response is the plain one anyway, and the region is asked at once.
     """
-    from corrdp.sanitizing import bound_for
-    from corrdp.sanitizing import calibrate_series as respond
+    from corrdp.release.series import bound_for
+    from corrdp.release.series import calibrate_series as respond
 
     given: dict[str, Any] = {"query": query, "method": method, "adversary": adversary}
     level = level_of(model, confidence)

@@ -13,20 +13,17 @@ import typer
 from typer.core import TyperGroup
 
 from corrdp import __version__
-from corrdp.cli import (
-    again,
-    books,
-    check,
-    judge,
-    learn,
-    measure,
-    mistakes,
-    moves,
-    partial,
-    publish,
-    sanitize,
-    total,
-)
+from corrdp.cli import account as total
+from corrdp.cli import audit as check
+from corrdp.cli import fit as learn
+from corrdp.cli import leakage as measure
+from corrdp.cli import ledger as books
+from corrdp.cli import lint as mistakes
+from corrdp.cli import partial, sanitize
+from corrdp.cli import release as publish
+from corrdp.cli import reproduce as again
+from corrdp.cli import risk as judge
+from corrdp.cli import trajectories as moves
 from corrdp.errors import CorrdpError, DataWarning, InputError
 
 UNEXPECTED, BAD_INPUT, REFUSED, STOPPED = 1, 2, 3, 130

@@ -27,8 +27,8 @@ from corrdp.errors import InputError
 
 if TYPE_CHECKING:
     from corrdp.tables.source import Layout
-    from corrdp.trajectories.points import Trajectories
-    from corrdp.trajectories.results import Inspection
+    from corrdp.trajectories.data.points import Trajectories
+    from corrdp.trajectories.units.results import Inspection
 
 EXAMPLE = """Example: corrdp trajectories inspect points.csv --grid 1km --step 5min --epsilon 0.1
 
@@ -110,7 +110,7 @@ def inspect(
             points, user, time, lat, lng, label, split, keep_first, missing, layout, order_format,
             timezone,
         )  # fmt: skip
-        from corrdp.trajectories.meaning import inspect_movements
+        from corrdp.trajectories.units.inspect import inspect_movements
 
         found = inspect_movements(
             walks,
@@ -149,7 +149,7 @@ def read_points(
     """The trajectories of a file, by the options that the commands share."""
     from corrdp.queries import MISSING_TEXT
     from corrdp.tables.source import open_table
-    from corrdp.trajectories.reading import read_trajectories
+    from corrdp.trajectories.data.reading import read_trajectories
 
     if places is not None and label is None:
         raise InputError("--places lists labels: add --label COLUMN")

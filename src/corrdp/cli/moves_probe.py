@@ -37,7 +37,7 @@ from corrdp.cli.options import (
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:
-    from corrdp.trajectories.probed import Probes
+    from corrdp.trajectories.probes.results import Probes
 
 EXAMPLE = """Example: corrdp trajectories probe points.csv --release noisy.csv
 --box 39.8,116.2,40.1,116.6 --grid 2km
@@ -108,8 +108,8 @@ def probe(
             points, user, time, lat, lng, label, split, keep_first, missing, layout, order_format,
             timezone, places,
         )  # fmt: skip
-        from corrdp.trajectories.cells import discretise
-        from corrdp.trajectories.seen import read_release
+        from corrdp.trajectories.data.cells import discretise
+        from corrdp.trajectories.probes.seen import read_release
 
         outside = "clip" if clip else "error"
         cells = discretise(walks, public, outside=outside)
@@ -117,7 +117,7 @@ def probe(
         if merge_stays and seen.times is None:
             cells = discretise(walks, public, outside=outside, merge_stays=True)
     with working("attacking the release"):
-        from corrdp.trajectories.probing import probe as attack
+        from corrdp.trajectories.probes.probe import probe as attack
 
         found = attack(
             walks,

@@ -40,9 +40,9 @@ from corrdp.cli.options import (
 from corrdp.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
-    from corrdp.trajectories.cells import CellSequences, Grid
-    from corrdp.trajectories.publishing import PublishedMoves
-    from corrdp.trajectories.reachability import Moves
+    from corrdp.trajectories.data.cells import CellSequences, Grid
+    from corrdp.trajectories.data.reachability import Moves
+    from corrdp.trajectories.mechanisms.publishing import PublishedMoves
 
 EXAMPLE = """Example: corrdp trajectories release points.csv --mechanism prefix --epsilon 1
 --box 39.8,116.2,40.1,116.6 --grid 2km --levels 3 --merge-stays -o synthetic.csv
@@ -173,7 +173,7 @@ def release(
             points, user, time, lat, lng, label, split, keep_first, missing, layout, order_format,
             timezone, places,
         )  # fmt: skip
-        from corrdp.trajectories.cells import discretise
+        from corrdp.trajectories.data.cells import discretise
 
         cells = discretise(walks, public, outside=outside, merge_stays=merge_stays)
         if not cells.public:
@@ -186,7 +186,7 @@ def release(
             mechanism, cells, epsilon, radius, rate, levels, length, per_user, bounded, threshold,
             moves, outside,
         )  # fmt: skip
-        from corrdp.trajectories.publishing import check_publishable, publish, rows_of
+        from corrdp.trajectories.mechanisms.publishing import check_publishable, publish, rows_of
 
         check_publishable(made, cells, moves)
     if dry_run:
@@ -202,8 +202,8 @@ def release(
         if ledger is None:
             done = sample()
         else:
-            from corrdp.accounting.ledger import Ledger
-            from corrdp.trajectories.charging import release_movements
+            from corrdp.ledgers.ledger import Ledger
+            from corrdp.trajectories.mechanisms.charging import release_movements
 
             what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
             books = Ledger.open(ledger)
@@ -259,7 +259,7 @@ def _check_options(
 
 
 def release_grid(box: str | None, side: str | None, label: str | None) -> Grid | None:
-    from corrdp.trajectories.cells import Grid
+    from corrdp.trajectories.data.cells import Grid
 
     if label is not None:
         if box is not None or side is not None:
@@ -284,8 +284,8 @@ def _moves(cells: CellSequences, speed: float | None, step: str | None) -> Moves
         return None
     if cells.grid is None:
         raise InputError("--speed needs coordinates: labels have no distances")
-    from corrdp.trajectories.reachability import Moves
-    from corrdp.trajectories.splitting import seconds
+    from corrdp.trajectories.data.reachability import Moves
+    from corrdp.trajectories.data.splitting import seconds
 
     return Moves.from_speed(
         cells.size, cells.grid.distance, speed=speed, seconds=seconds(step, "--step")
@@ -312,29 +312,29 @@ def _mechanism(
         "thresholds": threshold,
     }
     if name == "prefix":
-        from corrdp.trajectories.prefix import PrefixTree
+        from corrdp.trajectories.mechanisms.prefix import PrefixTree
 
         return PrefixTree(cells.size, levels, epsilon, **unit)  # type: ignore[arg-type]
     if name == "ngrams":
-        from corrdp.trajectories.ngrams import NgramTree
+        from corrdp.trajectories.mechanisms.ngrams import NgramTree
 
         return NgramTree(cells.size, length, epsilon, n_max=levels, **unit)  # type: ignore[arg-type]
     if name == "local":
-        from corrdp.trajectories.local import LocalNgrams
-        from corrdp.trajectories.publishing import distances
+        from corrdp.trajectories.mechanisms.local import LocalNgrams
+        from corrdp.trajectories.mechanisms.publishing import distances
 
         assert length is not None
         assert epsilon is not None
         return LocalNgrams(distances(cells), length, epsilon, levels, per_user or 1, moves)
     if name == "planar":
         from corrdp.mechanisms.base import check_positive
-        from corrdp.trajectories.planar_release import PlanarCells
+        from corrdp.trajectories.mechanisms.planar import PlanarCells
 
         if cells.grid is None:
             raise InputError("planar noise needs coordinates: leave out --label")
         reach = check_positive("--radius", radius)
         return PlanarCells(cells.grid, check_positive("--epsilon", epsilon) / reach, outside)
-    from corrdp.trajectories.sampling import BernoulliSample
+    from corrdp.trajectories.mechanisms.sampling import BernoulliSample
 
     return BernoulliSample(cells.size, rate)  # type: ignore[arg-type]
 
@@ -349,7 +349,7 @@ def say_what_shows(made: Any) -> None:
 
 def _show_planned(made: Any, cells: CellSequences, ledger: Path | None, *, json: bool) -> None:
     """What a release would promise; nothing of it was drawn from the data."""
-    from corrdp.cli.publish import say_what_is_left
+    from corrdp.cli.release import say_what_is_left
     from corrdp.cli.show import facts_table, print_parts, print_title
 
     epsilon, delta = made.guarantee.epsilon, getattr(made.guarantee, "delta", 0.0)
@@ -357,7 +357,7 @@ def _show_planned(made: Any, cells: CellSequences, ledger: Path | None, *, json:
     if json:
         from json import dumps
 
-        from corrdp.encoding import SCHEMA, encode
+        from corrdp._json import SCHEMA, encode
 
         told = {
             "epsilon": epsilon,

@@ -133,7 +133,7 @@ def read_query(
     text: str, model: Model, *, skip_missing: bool = False, n: int | None = None
 ) -> Query:
     """A query as written on the command line, with the model's states for labels."""
-    from corrdp.cli.asking import parse_query
+    from corrdp.cli.queries import parse_query
 
     return parse_query(text, model.states, "skip" if skip_missing else "raise", n)
 

@@ -125,7 +125,7 @@ def partial(
         step = found.step
     if picture is not None:
         from corrdp.cli.show import save_picture
-        from corrdp.report.ignorance import draw_ignorance
+        from corrdp.plots.ignorance import draw_ignorance
 
         save_picture(draw_ignorance(found), picture)
     if json:
@@ -154,7 +154,7 @@ def _estimated(
     from corrdp.partial.estimating import estimated_noise_scale, noisy_count
     from corrdp.partial.gaussians import exact_gaussian
     from corrdp.partial.knowledge import check_delta
-    from corrdp.tables.counting import count_where
+    from corrdp.tables.count import count_where
     from corrdp.tables.source import open_table
 
     if where is None:

@@ -33,7 +33,7 @@ from corrdp.cli.options import (
 from corrdp.errors import DataError, InputError
 
 if TYPE_CHECKING:
-    from corrdp.accounting.ledger import Ledger
+    from corrdp.ledgers.ledger import Ledger
     from corrdp.results import Sanitized, SeriesCalibration
     from corrdp.tables.source import Layout
 
@@ -114,8 +114,8 @@ def sanitize(
     from corrdp import calibrate
     from corrdp.cli.show import as_json, print_parts, show_files, working
     from corrdp.models.chains.coupling import refuse_coupled
+    from corrdp.models.reads import layout_for, missing_text
     from corrdp.queries import Series
-    from corrdp.reading import layout_for, missing_text
 
     level = one_of(target, epsilon)
     streaming = file == "-"
@@ -145,7 +145,7 @@ def sanitize(
     if dry_run:
         print(as_json(calibration)) if json else _show(calibration)
         if ledger is not None and not json:
-            from corrdp.cli.publish import say_what_is_left
+            from corrdp.cli.release import say_what_is_left
 
             say_what_is_left(ledger)
         return
@@ -211,7 +211,7 @@ def _show(calibration: SeriesCalibration) -> None:
 
 
 def _open_ledger(path: Path, streaming: bool) -> Ledger:
-    from corrdp.accounting.ledger import Ledger
+    from corrdp.ledgers.ledger import Ledger
 
     opened = Ledger.open(path)
     if streaming and opened.kind == "bdp" and opened.records is not None:
@@ -224,12 +224,12 @@ def _open_ledger(path: Path, streaming: bool) -> Ledger:
 
 def _stream(calibration: SeriesCalibration, missing: list[str], ledger: Ledger | None) -> None:
     """One report a line, written at once: what was written stays valid if the stream breaks."""
-    from corrdp.cli.asking import literal
-    from corrdp.sanitizing import Reporter
+    from corrdp.cli.queries import literal
+    from corrdp.release.series import Reporter
 
     reporter = Reporter(calibration)
     if ledger is not None:
-        from corrdp.accounting.ledger_release import charge_stream
+        from corrdp.release.charged import charge_stream
 
         charge = charge_stream(ledger, calibration)
         print(f"ledger: charge {charge.number}, {charge.hash}", file=sys.stderr)
@@ -257,7 +257,7 @@ def _sanitized(
     """Reports in the order of the file, and the public columns that go beside them."""
     from corrdp.cli.options import words
     from corrdp.cli.show import working
-    from corrdp.reading import open_for
+    from corrdp.models.reads import open_for
 
     with working(f"reporting {file}"):
         source = open_for(calibration.model, file, missing, layout)
@@ -274,7 +274,7 @@ def _sanitized(
         if ledger is None:
             done = calibration.release(source, state=state)
         else:
-            from corrdp.accounting.ledger_release import sanitize_with_ledger
+            from corrdp.release.charged import sanitize_with_ledger
 
             done = sanitize_with_ledger(ledger, calibration, source, state=state)
     columns = {} if read is None else {name: read[f"c{k}"] for k, name in enumerate(public)}
@@ -305,7 +305,7 @@ def _check_names(kept: list[str], numbered: bool) -> None:
 
 def _check_public(kept: list[str], state: str, columns: tuple[str, ...]) -> None:
     """A column that the state is made of is what the reports hide."""
-    from corrdp.reading import tokens
+    from corrdp.models.reads import tokens
 
     read = {word.strip('"').lower() for word in tokens(state)}
     private = read & {name.lower() for name in columns}

@@ -181,7 +181,7 @@ def _show_numbers(model: Any) -> None:
 
 def show_families(model: GaussianRecords) -> None:
     """Standard deviations and correlations, the check of normality, the regression factor."""
-    from corrdp.bounds.dispatch import leakage
+    from corrdp.bounds.leakage import leakage
 
     _show_numbers(model)
     if model.secret_range is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from corrdp.encoding import SCHEMA, check_header, decode_number, encode
+from corrdp._json import SCHEMA, check_header, decode_number, encode
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:

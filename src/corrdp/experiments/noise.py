@@ -29,8 +29,8 @@ from corrdp.experiments.recordings import NoDataError, heart_rate
 from corrdp.experiments.utility.datasets import activity, electricity, family_iq, heights
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
+from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM, axes_or_new
 from corrdp.queries import Count, Sum
-from corrdp.report.style import ACCENT, INK, MUTED, SOFT, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

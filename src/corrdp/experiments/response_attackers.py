@@ -15,6 +15,7 @@ from corrdp.attacks.forward_backward import ForwardBackward
 from corrdp.attacks.limits import success_bound
 from corrdp.attacks.lstm import LSTM
 from corrdp.attacks.viterbi import Viterbi
+from corrdp.calibration.response import Knowledge, least_flips
 from corrdp.errors import InputError
 from corrdp.experiments.base import (
     Experiment,
@@ -30,10 +31,9 @@ from corrdp.experiments.base import (
     values,
 )
 from corrdp.experiments.recordings import heart_rate
-from corrdp.flipping import Knowledge, least_flips
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

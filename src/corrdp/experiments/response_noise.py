@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp.bounds.chains.transfer import transfer
+from corrdp.calibration.response import least_flips, published_flip, zhao_flip
 from corrdp.experiments.base import (
     Experiment,
     Progress,
@@ -20,10 +21,9 @@ from corrdp.experiments.base import (
     silent,
     values,
 )
-from corrdp.flipping import least_flips, published_flip, zhao_flip
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,6 +11,7 @@ import numpy as np
 
 from corrdp.bounds.chains.transfer import transfer
 from corrdp.bounds.chains.uninformed import free_transfer
+from corrdp.calibration.response import Knowledge, least_flips
 from corrdp.experiments.base import (
     Experiment,
     Progress,
@@ -23,10 +24,9 @@ from corrdp.experiments.base import (
     silent,
     values,
 )
-from corrdp.flipping import Knowledge, least_flips
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

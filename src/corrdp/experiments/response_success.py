@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp.attacks.limits import success_bound
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.errors import InputError
 from corrdp.experiments.base import (
     Experiment,
@@ -26,7 +26,7 @@ from corrdp.experiments.base import (
 )
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 
 
@@ -140,7 +140,7 @@ def observed_accuracy(errors: Any, alpha: float, confidence: float = 0.95) -> Ac
         raise InputError("errors must be one number >= 0 for each run, at least one")
     if not 0 < confidence < 1:
         raise InputError(f"confidence lies strictly between 0 and 1, got {confidence!r}")
-    from corrdp.binomial import binomial_interval
+    from corrdp._binomial import binomial_interval
 
     level = check_alpha(alpha)
     failures, runs = int((off >= level).sum()), off.size

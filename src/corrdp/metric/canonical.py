@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.encoding import encode
+from corrdp._json import encode
 from corrdp.errors import NotApplicableError
 from corrdp.metric.domains import Domain, ExplicitDomain
 from corrdp.metric.granularities import (

@@ -93,7 +93,7 @@ class Curve(ABC):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw type II against type I error, with the line of no information dashed."""
-        from corrdp.report.style import ACCENT, MUTED
+        from corrdp.plots.style import ACCENT, MUTED
         from corrdp.results.leaks import axes_or_pyplot
 
         ax = axes_or_pyplot(ax)

@@ -14,7 +14,7 @@ import numpy as np
 
 from corrdp._checks import check_items, check_path, check_whole, count_distinct
 from corrdp._files import write_files
-from corrdp.encoding import SCHEMA, encode
+from corrdp._json import SCHEMA, encode
 from corrdp.errors import InputError, ModelError
 from corrdp.tables.source import Layout
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_path
-from corrdp.encoding import SCHEMA
+from corrdp._json import SCHEMA
 from corrdp.errors import ModelError
 from corrdp.models.base import Model
 from corrdp.models.groups import Groups

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InfeasibleError
 from corrdp.partial.deltas import (
     GAUSSIAN,
@@ -127,7 +127,7 @@ class NoiseScale:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the noise against the number of unknown records; returns the axes."""
-        from corrdp.report.ignorance import draw_ignorance
+        from corrdp.plots.ignorance import draw_ignorance
 
         return draw_ignorance(self, ax)
 

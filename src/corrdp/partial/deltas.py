@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InputError, RefusedError
 from corrdp.metric.gdp import delta_for
 from corrdp.partial.knowledge import (

@@ -89,7 +89,7 @@ def dp_promise(guarantee: float | Pure | Approximate, model: Model) -> PartialPr
             "(1, .0068)-DP has delta .0157 on average and .0599 at worst when 10 of 20 records "
             "are known; see partial_delta with a Mixture. Use a mechanism with delta = 0"
         )
-    from corrdp.bounds.dispatch import leakage
+    from corrdp.bounds.leakage import leakage
 
     leak = leakage(model, guarantee)
     return PartialPromise(leak.value, 0.0, leak.certificate)

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.discrete import smallest_step, tail
@@ -97,7 +97,7 @@ def noisy_count(count: int, n: int, epsilon: float) -> NoisyCount:
     >>> noisy_count(400, 1000, .25).epsilon
     0.25
     """
-    from corrdp.mechanisms.drawing import integer_mechanism, with_noise
+    from corrdp.mechanisms.sample import integer_mechanism, with_noise
 
     level, records = check_positive("epsilon", epsilon), check_whole("n", n, 1)
     ones = check_whole("count", count, 0)
@@ -198,7 +198,7 @@ class EstimatedScale:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the noise against the number of unknown records; returns the axes."""
-        from corrdp.report.ignorance import draw_ignorance
+        from corrdp.plots.ignorance import draw_ignorance
 
         return draw_ignorance(self, ax)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.encoding import encode
+from corrdp._json import encode
 from corrdp.errors import InputError
 from corrdp.metric.curves import check_level
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp.encoding import SCHEMA, encode
+from corrdp._json import SCHEMA, encode
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.partial.calibrating import least_noise

@@ -11,7 +11,7 @@ from corrdp.metric.tradeoff import curve_of
 from corrdp.reconstruction.exact import INDEPENDENT, channel_of, check_channel
 from corrdp.reconstruction.promises import promise_of, raised
 from corrdp.reconstruction.results import Advantage
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from corrdp.results import Certificate, Kind
 
 _REFERENCE = "Guerra-Balboa, dissertation, theorem 5.2 (docs/theorems.md#risk-bounds)"

@@ -6,7 +6,7 @@ from typing import Any
 
 from corrdp.mechanisms.local.scalar import LaplaceAnswer
 from corrdp.reconstruction.results import Rad
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from corrdp.results import Certificate
 
 _REFERENCE = (

@@ -15,7 +15,7 @@ from corrdp.metric.tradeoff import Curve, curve_of
 from corrdp.reconstruction.exact import INDEPENDENT
 from corrdp.reconstruction.promises import epsilon_delta, promise_of, raised
 from corrdp.reconstruction.results import RadBound
-from corrdp.reconstruction.threats import Threat, check_threat
+from corrdp.reconstruction.threat import Threat, check_threat
 from corrdp.results import Candidate, Certificate
 
 _SOURCE = "Guerra-Balboa, dissertation"
@@ -119,7 +119,7 @@ def rad_bound(
     """
     check_threat(threat)
     if model is not None:
-        from corrdp.reconstruction.correlated import bound_on_model
+        from corrdp.reconstruction.dependent import bound_on_model
 
         return bound_on_model(guarantee, threat, model, target, known)
     if target is not None or known is not None:

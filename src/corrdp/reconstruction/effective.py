@@ -12,7 +12,7 @@ from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.laplace import DiscreteLaplace, Laplace
 from corrdp.models.base import Model
 from corrdp.queries import Query
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 _CELLS = 2**22  # outcomes times outputs
 _EDGES = 2**20  # pairs of guesses times pieces of the line

@@ -16,7 +16,7 @@ import numpy as np
 from corrdp._checks import check_array
 from corrdp.errors import InputError
 from corrdp.reconstruction.results import Attack, Rad
-from corrdp.reconstruction.threats import Threat, check_threat
+from corrdp.reconstruction.threat import Threat, check_threat
 from corrdp.results import Certificate
 
 REFERENCE = (
@@ -99,7 +99,7 @@ def rad(
     """
     check_threat(threat)
     if model is not None:
-        from corrdp.reconstruction.correlated import rad_on_model
+        from corrdp.reconstruction.dependent import rad_on_model
 
         return rad_on_model(mechanism, threat, model, target, known)
     if target is not None or known is not None:

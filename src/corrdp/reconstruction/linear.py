@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import InputError, NotApplicableError
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 _CONSTRAINTS = 8_000  # a second or so
 _GAP = 1e-7  # between the two sides of the program

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from corrdp.encoding import SCHEMA, check_header, decode_number, encode
+from corrdp._json import SCHEMA, check_header, decode_number, encode
 from corrdp.results import Candidate, Certificate, Kind
 from corrdp.results.leaks import axes_or_pyplot
 
@@ -370,7 +370,7 @@ def _listed(candidates: tuple[Candidate, ...]) -> list[str]:
 
 
 def _bars(candidates: tuple[Candidate, ...], best: float, mark: float, name: str, ax: Axes) -> Axes:
-    from corrdp.report.style import ACCENT, MUTED, SOFT, WARM
+    from corrdp.plots.style import ACCENT, MUTED, SOFT, WARM
 
     shown = [c for c in candidates if c.value is not None]
     for row, candidate in enumerate(shown):

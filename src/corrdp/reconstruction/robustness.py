@@ -18,7 +18,7 @@ from corrdp.reconstruction.exact import (
 )
 from corrdp.reconstruction.promises import promise_of, raised
 from corrdp.reconstruction.results import Attack, Rero, ReroBound
-from corrdp.reconstruction.threats import Threat, check_threat
+from corrdp.reconstruction.threat import Threat, check_threat
 from corrdp.results import Candidate, Certificate
 
 _REFERENCE = "Balle, Cherubin, Hayes (2022) (docs/theorems.md#reconstruction)"

@@ -10,7 +10,7 @@ import numpy as np
 from corrdp.errors import InputError
 from corrdp.reconstruction.exact import INDEPENDENT, REFERENCE, best_guesses, right
 from corrdp.reconstruction.results import Rad
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from corrdp.results import Certificate
 
 _BATCH = 2**20  # densities held at once

@@ -10,7 +10,7 @@ import numpy as np
 
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.scalar import LaplaceAnswer
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 _BLOCK = 2048  # outputs worked on at once
 

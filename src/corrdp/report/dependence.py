@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.report.diagrams import draw_blocks, draw_chain
-from corrdp.report.kinds import draw_correlations, draw_family, draw_network
+from corrdp.plots.kinds import draw_correlations, draw_family, draw_network
+from corrdp.plots.models import draw_blocks, draw_chain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from corrdp.report.html import figure, listing, paragraph, table
 from corrdp.report.sheet import page
 
 if TYPE_CHECKING:
-    from corrdp.trajectories.cells import CellSequences
-    from corrdp.trajectories.publishing import PublishedMoves
+    from corrdp.trajectories.data.cells import CellSequences
+    from corrdp.trajectories.mechanisms.publishing import PublishedMoves
 
 
 def render_moved(done: PublishedMoves, cells: CellSequences) -> str:
@@ -20,10 +20,10 @@ def render_moved(done: PublishedMoves, cells: CellSequences) -> str:
 
     Examples
     --------
-    >>> from corrdp.trajectories.cells import discretise
-    >>> from corrdp.trajectories.points import Trajectories
-    >>> from corrdp.trajectories.prefix import PrefixTree
-    >>> from corrdp.trajectories.publishing import publish
+    >>> from corrdp.trajectories.data.cells import discretise
+    >>> from corrdp.trajectories.data.points import Trajectories
+    >>> from corrdp.trajectories.mechanisms.prefix import PrefixTree
+    >>> from corrdp.trajectories.mechanisms.publishing import publish
     >>> walks = Trajectories.from_points([1, 2], [0, 0], labels=["x", "y"], places=["x", "y"])
     >>> cells = discretise(walks)
     >>> render_moved(publish(PrefixTree(2, 1, 1.0), walks, cells), cells).count("<h2>")
@@ -59,7 +59,7 @@ def render_moved(done: PublishedMoves, cells: CellSequences) -> str:
 def _maps(done: PublishedMoves, cells: CellSequences) -> list[str]:
     before, after = np.bincount(cells.codes, minlength=cells.size), done.visits(cells.size)
     if cells.grid is not None:
-        from corrdp.report.maps import draw_maps
+        from corrdp.plots.maps import draw_maps
 
         first, *_ = draw_maps(cells.grid, before, after)
         return [figure(first, "maps", "points by cell: original, release and difference")]

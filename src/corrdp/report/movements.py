@@ -13,8 +13,8 @@ from corrdp.report.html import figure, listing, paragraph, table
 from corrdp.report.sheet import page
 
 if TYPE_CHECKING:
-    from corrdp.trajectories.results import Inspection, MovementFacts
-    from corrdp.trajectories.visits import PlaceCover
+    from corrdp.trajectories.units.results import Inspection, MovementFacts
+    from corrdp.trajectories.units.visits import PlaceCover
 
 PRIVATE = (
     "This page describes the private data, maps included, and nothing on it is noisy: keep it as "
@@ -132,8 +132,8 @@ def render_inspection(found: Inspection) -> str:
 
     Examples
     --------
-    >>> from corrdp.trajectories.meaning import inspect_movements
-    >>> from corrdp.trajectories.points import Trajectories
+    >>> from corrdp.trajectories.units.inspect import inspect_movements
+    >>> from corrdp.trajectories.data.points import Trajectories
     >>> walks = Trajectories.from_points([1] * 8, np.arange(8) * 300, labels=list("aabbaaba"))
     >>> render_inspection(inspect_movements(walks)).count("<h2>")
     6
@@ -177,7 +177,7 @@ def _maps(found: Inspection) -> list[str]:
     streams = found.streams
     if streams is None or streams.grid is None:
         return []
-    from corrdp.report.maps import draw_maps, draw_values
+    from corrdp.plots.maps import draw_maps, draw_values
 
     counts = np.bincount(streams.cells, minlength=streams.grid.size)
     [where] = draw_maps(streams.grid, counts)
@@ -194,6 +194,6 @@ def _maps(found: Inspection) -> list[str]:
 def _path(found: Inspection) -> str:
     if found.streams is None:
         return ""
-    from corrdp.report.paths import draw_path
+    from corrdp.plots.paths import draw_path
 
     return figure(draw_path(found), "path", "leakage of each step along one user's path")

@@ -14,10 +14,10 @@ from typing import Any
 from corrdp._checks import check_flag, check_kind, check_path
 from corrdp._files import write_files
 from corrdp.calibration.adequate import NOT_CONSIDERED
+from corrdp.calibration.coarse import check_told_levels
 from corrdp.errors import InputError
-from corrdp.levels import check_told_levels
 from corrdp.models.base import Model
-from corrdp.report.figures import draw_noise
+from corrdp.plots.results import draw_noise
 from corrdp.report.html import figure, listing, paragraph, table
 from corrdp.report.sections import (
     adequacy_section,
@@ -139,8 +139,8 @@ def _compare(
     model: Any, query: Any, epsilon: float, scope: str, confidence: float | None
 ) -> Leakage:
     """Every bound within the scope of a promise."""
-    from corrdp.bounds.dispatch import leakage
-    from corrdp.bounds.scopes import FOR_ALL
+    from corrdp.bounds.leakage import leakage
+    from corrdp.bounds.scope import FOR_ALL
     from corrdp.calibration import guarantee_of
 
     if scope in FOR_ALL:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from corrdp import __version__
 from corrdp.attacks.scoring import LEVEL
+from corrdp.plots.style import ACCENT, MUTED, RULE, WARM, axes_or_new, legend_above
 from corrdp.report.html import figure, listing, paragraph, table
 from corrdp.report.sheet import page
-from corrdp.report.style import ACCENT, MUTED, RULE, WARM, axes_or_new, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.trajectories.probed import Probes
+    from corrdp.trajectories.probes.results import Probes
 
 HEAD = ("probe", "release", f"{LEVEL:.0%} interval", "without it", "original", "cases")
 
@@ -29,7 +29,7 @@ def draw_probes(found: Probes, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from corrdp.trajectories.probed import Probe, Probes
+    >>> from corrdp.trajectories.probes.results import Probe, Probes
     >>> one = Probe("home", .5, (.1, .9), .01, 1.0, 2, "told of 1 of 2 users")
     >>> draw_probes(Probes("a release", (one,), (), None, ())).get_xlabel()
     'share of right guesses'
@@ -67,7 +67,7 @@ def render_probes(found: Probes) -> str:
 
     Examples
     --------
-    >>> from corrdp.trajectories.probed import Probe, Probes
+    >>> from corrdp.trajectories.probes.results import Probe, Probes
     >>> one = Probe("home", .5, (.1, .9), .01, 1.0, 2, "told of 1 of 2 users")
     >>> render_probes(Probes("a release", (one,), (), None, ("times are public",))).count("<h2>")
     3

@@ -10,7 +10,7 @@ from typing import Any
 
 from corrdp import __version__
 from corrdp._files import write_files
-from corrdp.encoding import SCHEMA
+from corrdp._json import SCHEMA
 from corrdp.experiments.base import Result
 from corrdp.experiments.catalogue import load
 from corrdp.report.html import figure, listing, paragraph, table

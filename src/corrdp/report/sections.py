@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from corrdp.models.chains.alternatives import MIN_SEEN
+from corrdp.plots.results import draw_candidates, draw_per_record
 from corrdp.report.dependence import shown
-from corrdp.report.figures import draw_candidates, draw_per_record
 from corrdp.report.html import figure, paragraph, table
 from corrdp.report.words import FIT_NOTE
 from corrdp.results import Leakage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from corrdp.report.style import DARK, VARIABLE
+from corrdp.plots.style import DARK, VARIABLE
 
 _RULES = """
 *{box-sizing:border-box}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import DataError, InputError, NotApplicableError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class SnpReport:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Leakage of the count against the allele frequency, a dot per SNP and family shape."""
-        from corrdp.report.style import ACCENT, MUTED, SOFT, WARM, axes_or_new
+        from corrdp.plots.style import ACCENT, MUTED, SOFT, WARM, axes_or_new
 
         ax = axes_or_new(ax, 3.0)
         colours = (ACCENT, WARM, SOFT, MUTED)
@@ -211,7 +211,7 @@ def snp_report(
 def _row(
     linkage: Linkage, known: tuple[str, Any, Any], numbers: tuple[int, int], target: float
 ) -> SnpRow:
-    from corrdp.bounds.dispatch import leakage
+    from corrdp.bounds.leakage import leakage
     from corrdp.calibration import calibrate
     from corrdp.queries import Count
 

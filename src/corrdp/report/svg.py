@@ -7,7 +7,7 @@ import io
 import re
 from typing import TYPE_CHECKING
 
-from corrdp.report.style import VARIABLE
+from corrdp.plots.style import VARIABLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

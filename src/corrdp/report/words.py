@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from corrdp.levels import check_told_levels
+from corrdp.calibration.coarse import check_told_levels
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.results import Release
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from corrdp.encoding import encode
+from corrdp._json import encode
 
 _ROUNDED = 1e-12  # relative, of a level that is a decimal in few digits
 CLOSE = 0.05  # an alternative that leaks at most this share more is no news

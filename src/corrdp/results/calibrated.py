@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from corrdp.encoding import SCHEMA, check_header, encode, strict
+from corrdp._json import SCHEMA, check_header, encode, strict
 from corrdp.results.adequacy import (
     Adequacy,
     judged_from_dict,
@@ -87,8 +87,8 @@ class Calibration:
         return self.mechanism.error(beta, norm)
 
     def release(self, data: Any, *, nonnegative: bool = False, state: str | None = None) -> Release:
-        """Answer the query on ``data`` with OpenDP's noise. See :func:`corrdp.releasing.draw`."""
-        from corrdp.releasing import draw
+        """Answer the query on ``data`` with OpenDP's noise. See :func:`corrdp.release.number.draw`."""
+        from corrdp.release.number import draw
 
         return draw(self, data, nonnegative=nonnegative, state=state)
 
@@ -151,6 +151,6 @@ class Calibration:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the law of the noise; returns the matplotlib axes."""
-        from corrdp.report.figures import draw_noise
+        from corrdp.plots.results import draw_noise
 
         return draw_noise(self, axes_or_pyplot(ax))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.encoding import encode
+from corrdp._json import encode
 from corrdp.errors import InputError
 
 _SAME = 1e-12  # laws of records that differ by less are one law

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.encoding import SCHEMA, check_header, encode, runs, strict, unruns
+from corrdp._json import SCHEMA, check_header, encode, runs, strict, unruns
 from corrdp.errors import CompositionError, NotApplicableError
 from corrdp.results.proofs import Candidate, Certificate, Kind, Metric, Witness
 
@@ -149,6 +149,6 @@ class Leakage:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every bound side by side; returns the matplotlib axes."""
-        from corrdp.report.figures import draw_candidates
+        from corrdp.plots.results import draw_candidates
 
         return draw_candidates(self, axes_or_pyplot(ax))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from corrdp._checks import check_number
-from corrdp.encoding import decode_number, encode
+from corrdp._json import decode_number, encode
 
 Kind = Literal["exact", "upper bound", "lower bound", "estimate"]
 

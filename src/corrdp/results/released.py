@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from corrdp.encoding import SCHEMA, check_header, encode, strict
+from corrdp._json import SCHEMA, check_header, encode, strict
 from corrdp.results.adequacy import (
     Adequacy,
     judged_from_dict,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corrdp.encoding import SCHEMA, check_header, encode, strict
+from corrdp._json import SCHEMA, check_header, encode, strict
 from corrdp.results.adequacy import (
     Adequacy,
     judged_from_dict,
@@ -75,8 +75,8 @@ class SeriesCalibration:
         return said + model_notes(self.adequacy)
 
     def release(self, data: Any, *, state: str | None = None) -> Sanitized:
-        """Sanitize a series. See :func:`corrdp.sanitizing.sanitize`."""
-        from corrdp.sanitizing import sanitize
+        """Sanitize a series. See :func:`corrdp.release.series.sanitize`."""
+        from corrdp.release.series import sanitize
 
         return sanitize(self, data, state=state)
 

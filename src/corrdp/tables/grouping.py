@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from corrdp.tables.clock import PLAIN, Reading
-from corrdp.tables.counting import rows_in_order, state_codes
-from corrdp.tables.ordering import Pace
+from corrdp.tables.count import rows_in_order, state_codes
+from corrdp.tables.order import Pace
 from corrdp.tables.source import Table
 from corrdp.tables.tallies import MAX_RUNS, GroupCounts, PairCounts, check_number_of_runs
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from corrdp.errors import DataError
 from corrdp.tables.clock import Reading, step_in_words
-from corrdp.tables.counting import rows_in_order
-from corrdp.tables.ordering import TOLERANCE, Pace
+from corrdp.tables.count import rows_in_order
+from corrdp.tables.order import TOLERANCE, Pace
 from corrdp.tables.source import Table
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.tables.clock import PLAIN, Reading
-from corrdp.tables.counting import ends_of, later_half, middle_of, rows_in_order, state_codes
+from corrdp.tables.count import ends_of, later_half, middle_of, rows_in_order, state_codes
 from corrdp.tables.sequences import numbered_steps
 from corrdp.tables.source import Table
 from corrdp.tables.tallies import MAX_RUNS, check_number_of_runs
@@ -26,7 +26,7 @@ def count_runs(
 ) -> tuple[tuple[Any, ...], np.ndarray]:
     """How often each run of ``length`` consecutive states occurs in a table.
 
-    Breaks are those of :func:`corrdp.tables.counting.count_triples`; a run across one, or with a
+    Breaks are those of :func:`corrdp.tables.count.count_triples`; a run across one, or with a
     missing state, is not counted. One window pass.
 
     Returns
@@ -52,7 +52,7 @@ def count_runs_by_half(
 ) -> tuple[tuple[Any, ...], np.ndarray]:
     """As :func:`count_runs`, with one more column: how many of them end in the later half.
 
-    The halves are those of :func:`corrdp.tables.counting.count_triples`.
+    The halves are those of :func:`corrdp.tables.count.count_triples`.
     """
     kept, names = _whole_runs(table, state, order_by, group, length, reading, halves=True)
     cells = kept.group_by(names).aggregate(

@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 
 from corrdp._checks import check_items, check_kind
+from corrdp._json import SCHEMA, check_header, decode_number, encode, runs, unruns
 from corrdp.bounds.chains.sweep import first_weights
-from corrdp.encoding import SCHEMA, check_header, decode_number, encode, runs, unruns
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import FiniteMechanism
 from corrdp.models.chains.markov import MarkovChain

@@ -7,11 +7,11 @@ from collections import Counter
 
 import numpy as np
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.graphs import clique_change, degree_loss, edge_clique_loss
 from corrdp.accounting.maps import Count, Records
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.experiments.errata.base import Counterexample, Erratum
 from corrdp.experiments.foundations.example_4_4 import (
     SHARED,

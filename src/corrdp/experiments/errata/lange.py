@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.exact import adversaries
+from corrdp.bounds.leakage import leakage
 from corrdp.experiments.errata.base import Counterexample, Erratum
 from corrdp.experiments.lange.estimator import estimated_leakage
 from corrdp.experiments.lange.figure_7 import nuclear_family

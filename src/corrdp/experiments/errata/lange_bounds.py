@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.exact import table_of
 from corrdp.bounds.gaussian.clipped import clipped_estimate
 from corrdp.bounds.gaussian.factors import lange_factor
+from corrdp.bounds.leakage import leakage
 from corrdp.calibration import calibrate
 from corrdp.experiments.errata.base import Counterexample, Erratum
 from corrdp.experiments.lange.thesis import figure_14

@@ -14,7 +14,7 @@ from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
 from corrdp.reconstruction.bounds import knapsack, rad_bound
 from corrdp.reconstruction.exact import rad, rad_of_attack
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 _SAME = 1e-9
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from corrdp.attacks.limits import success_bound
 from corrdp.bounds.chains.correlated import correlated_leakage
 from corrdp.bounds.chains.transfer import transfer
+from corrdp.calibration.response import least_flips, published_flip, zhao_flip
 from corrdp.experiments.errata.base import Counterexample, Erratum
-from corrdp.flipping import least_flips, published_flip, zhao_flip
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 

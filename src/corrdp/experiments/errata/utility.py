@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from corrdp.bounds.chains.uninformed import uninformed_limit
-from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.gaussian.clipped import clipped_estimate
 from corrdp.bounds.gaussian.factors import lange_factor
+from corrdp.bounds.leakage import leakage
 from corrdp.calibration import calibrate
+from corrdp.calibration.response import least_flips
 from corrdp.experiments.errata.base import Counterexample, Erratum
 from corrdp.experiments.utility.counting import Setting, laplace_error, response_error
 from corrdp.experiments.utility.datasets import ELECTRICITY, GAMMAS, GROUPS, PRINTED, electricity
-from corrdp.flipping import least_flips
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.queries import Count, Sum

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.experiments.base import (
     Experiment,
     Progress,
@@ -28,7 +28,7 @@ from corrdp.experiments.foundations.dissertation import ABCD, DISSERTATION, HALV
 from corrdp.metric.fibres import exact_loss
 from corrdp.metric.granularities import Bounded, Unbounded
 from corrdp.metric.neighbours import neighbour_pairs
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

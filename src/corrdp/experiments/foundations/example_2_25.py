@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.experiments.base import (
     Experiment,
     Progress,
@@ -24,11 +24,11 @@ from corrdp.experiments.base import (
 from corrdp.experiments.foundations.dissertation import DISSERTATION
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.table import JointTable
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 from corrdp.queries import Count
 from corrdp.reconstruction.advantages import advantage
 from corrdp.reconstruction.exact import rad
-from corrdp.reconstruction.threats import Threat
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.reconstruction.threat import Threat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

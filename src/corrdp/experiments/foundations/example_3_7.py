@@ -21,7 +21,7 @@ from corrdp.experiments.base import (
     values,
 )
 from corrdp.experiments.foundations.dissertation import DISSERTATION
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.graphs import degree_loss
 from corrdp.accounting.maps import Degree
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.experiments.base import (
     Experiment,
     Progress,
@@ -29,7 +29,7 @@ from corrdp.experiments.base import (
 from corrdp.experiments.foundations.dissertation import DISSERTATION
 from corrdp.guarantees import L1
 from corrdp.metric.domains import GraphDomain
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

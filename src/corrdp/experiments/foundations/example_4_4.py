@@ -22,7 +22,7 @@ from corrdp.experiments.base import (
     values,
 )
 from corrdp.experiments.foundations.dissertation import DISSERTATION
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

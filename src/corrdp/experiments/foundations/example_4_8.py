@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.maps import Count
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.experiments.base import (
     Experiment,
     Progress,
@@ -24,7 +24,7 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.foundations.dissertation import ABCD, DISSERTATION, counts, l1
 from corrdp.metric.sensitivity import sensitivity
-from corrdp.report.style import ACCENT, MUTED, SOFT, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, SOFT, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,8 +24,8 @@ from corrdp.mechanisms.gaussian import Gaussian
 from corrdp.metric.curves import ApproximateCurve, Curve, GaussianCurve, LaplaceCurve
 from corrdp.metric.fibres import exact_delta
 from corrdp.metric.finite import pair_curve
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 from corrdp.queries import Count
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.maps import Select
 from corrdp.accounting.partition import check_partition
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.experiments.base import (
     Experiment,
     Finding,
@@ -38,9 +38,9 @@ from corrdp.metric.finite import pair_curve, product
 from corrdp.metric.granularities import Relation, Unbounded
 from corrdp.metric.sensitivity import metric_sensitivity
 from corrdp.metric.tradeoff import tensor
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 from corrdp.queries import Count
-from corrdp.reconstruction.threats import Threat
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.reconstruction.threat import Threat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

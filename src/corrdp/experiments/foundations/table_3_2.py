@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.auditing.registry.survey import Surveyed, survey
 from corrdp.experiments.base import (
     Experiment,
     Progress,
@@ -24,7 +23,8 @@ from corrdp.experiments.base import (
     values,
 )
 from corrdp.experiments.foundations.dissertation import DISSERTATION
-from corrdp.report.style import ACCENT, WARM, axes_or_new
+from corrdp.linting.registry.survey import Surveyed, survey
+from corrdp.plots.style import ACCENT, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,7 @@ from corrdp.experiments.knowledge.comparison import BIAS, DELTA, KAPPA, compared
 from corrdp.experiments.knowledge.practice import practice
 from corrdp.experiments.knowledge.theory import theory
 from corrdp.experiments.knowledge.thesis import THESIS
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,7 +25,7 @@ from corrdp.experiments.base import (
 from corrdp.experiments.knowledge.thesis import THESIS
 from corrdp.metric.gdp import delta_for
 from corrdp.partial.gaussians import classic_gaussian, exact_gaussian, tail_gaussian
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

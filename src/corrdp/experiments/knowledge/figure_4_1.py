@@ -25,7 +25,7 @@ from corrdp.experiments.knowledge.thesis import THESIS
 from corrdp.partial.knowledge import Knowledge
 from corrdp.partial.printed import class_losses
 from corrdp.partial.weights import log_binomial
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,7 +25,7 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.knowledge.thesis import THESIS
 from corrdp.partial.printed import class_masses
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

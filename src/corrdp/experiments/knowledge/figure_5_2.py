@@ -25,7 +25,7 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.knowledge.thesis import THESIS, seldom, widths
 from corrdp.partial.printed import truncation_error
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

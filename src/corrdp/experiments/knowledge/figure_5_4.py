@@ -27,7 +27,7 @@ from corrdp.experiments.knowledge.thesis import THESIS
 from corrdp.partial.deltas import partial_delta
 from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.printed import class_losses, class_masses
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

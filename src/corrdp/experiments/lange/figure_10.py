@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.gaussian.factors import lange_factor, sharp_factor
+from corrdp.bounds.leakage import leakage
 from corrdp.experiments.base import (
     Experiment,
     Finding,
@@ -25,7 +25,7 @@ from corrdp.experiments.lange.figure_9 import RECORDS, attained
 from corrdp.experiments.lange.thesis import THESIS
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp.bounds.chains.ratios import lange, ratio, zhao
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.experiments.base import (
     Experiment,
     Finding,
@@ -26,7 +26,7 @@ from corrdp.experiments.base import (
 from corrdp.experiments.lange.thesis import THESIS, figure_14
 from corrdp.guarantees import Pure
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.report.style import MUTED, WARM, axes_or_new
+from corrdp.plots.style import MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.experiments.base import (
     Experiment,
     Progress,
@@ -22,7 +22,7 @@ from corrdp.experiments.base import (
     values,
 )
 from corrdp.experiments.lange.thesis import THESIS, figure_14
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.experiments.base import (
     Experiment,
     Finding,
@@ -25,8 +25,8 @@ from corrdp.experiments.base import (
 from corrdp.experiments.lange.estimator import estimated_leakage
 from corrdp.experiments.lange.thesis import THESIS, figure_14
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 from corrdp.queries import Count
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

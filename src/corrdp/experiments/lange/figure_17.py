@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.calibration import calibrate
 from corrdp.experiments.base import (
     Experiment,
@@ -25,8 +25,8 @@ from corrdp.experiments.base import (
 from corrdp.experiments.lange.thesis import THESIS, mean_squared_error, spread
 from corrdp.experiments.recordings import data_file
 from corrdp.models.pedigrees.linkage import Linkage, read_linkage
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 from corrdp.queries import Count
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,8 +28,8 @@ from corrdp.experiments.base import (
 from corrdp.experiments.lange.thesis import THESIS, mean_squared_error, spread
 from corrdp.experiments.recordings import data_file
 from corrdp.models.gaussian.records import GaussianRecords
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 from corrdp.queries import Sum
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

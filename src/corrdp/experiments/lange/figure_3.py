@@ -24,7 +24,7 @@ from corrdp.experiments.base import (
 from corrdp.experiments.lange.thesis import COUNT, THESIS
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import Groups
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.bounds.pedigrees import least_error, lower_bound
 from corrdp.calibration import calibrate
 from corrdp.experiments.base import (
@@ -28,8 +28,8 @@ from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import Groups
 from corrdp.models.pedigrees.mendel import FounderLaw, HardyWeinberg
 from corrdp.models.pedigrees.pedigree import Pedigree
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 from corrdp.queries import Count
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

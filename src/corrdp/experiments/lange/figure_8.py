@@ -26,7 +26,7 @@ from corrdp.experiments.base import (
     silent,
 )
 from corrdp.experiments.lange.thesis import THESIS
-from corrdp.report.style import ACCENT, MUTED, RULE, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, RULE, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,8 +24,8 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.lange.thesis import THESIS
 from corrdp.models.gaussian.records import GaussianRecords
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 from corrdp.queries import Sum
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
 from corrdp.bounds.gaussian.factors import lange_factor, largest_rho
+from corrdp.bounds.leakage import leakage
 from corrdp.experiments.base import (
     Experiment,
     Finding,
@@ -27,8 +27,8 @@ from corrdp.experiments.lange.thesis import COUNT, THESIS
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.pedigrees.mendel import GENOTYPES, child_law
 from corrdp.models.table import JointTable
+from corrdp.plots.style import ACCENT, MUTED, axes_or_new
 from corrdp.queries import Count
-from corrdp.report.style import ACCENT, MUTED, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ import math
 from importlib import import_module
 from typing import Any
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.experiments.neighbours.base import Row, Section, ask
 from corrdp.experiments.neighbours.calls import (
     dp_accounting,
@@ -25,8 +25,8 @@ from corrdp.metric.gdp import delta_for, epsilon_for
 from corrdp.metric.tradeoff import curve_of
 from corrdp.queries import Count
 from corrdp.reconstruction.advantages import advantage
-from corrdp.reconstruction.calibrating import sigma_for_risk
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.calibrate import sigma_for_risk
+from corrdp.reconstruction.threat import Threat
 
 DELTA = 1e-5
 CLOSED = 1e-12  # a closed form in double precision

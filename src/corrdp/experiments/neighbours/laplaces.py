@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
+from corrdp.accounting.step import Step
 from corrdp.experiments.neighbours.base import Row, Section, ask
 from corrdp.experiments.neighbours.calls import (
     laplace_losses,
@@ -31,7 +31,7 @@ from corrdp.metric.tradeoff import curve_of, tensor
 from corrdp.queries import Count
 from corrdp.reconstruction.advantages import advantage
 from corrdp.reconstruction.robustness import rero
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 PLANS = ((4, 2.0), (10, 2.0))  # releases and their scale
 

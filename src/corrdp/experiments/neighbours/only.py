@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from corrdp.accounting.composition import account
+from corrdp.accounting.account import account
 from corrdp.accounting.maps import Count as CountMap
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.steps import Step
-from corrdp.auditing.registry.survey import survey
-from corrdp.bounds.dispatch import leakage
+from corrdp.accounting.step import Step
+from corrdp.bounds.leakage import leakage
 from corrdp.calibration import calibrate
 from corrdp.experiments.neighbours.base import Row, Section, ask
 from corrdp.experiments.neighbours.calls import (
@@ -23,11 +22,12 @@ from corrdp.experiments.neighbours.calls import (
     opendp_laplace,
     riskcal,
 )
+from corrdp.linting.registry.survey import survey
 from corrdp.metric.domains import MultisetDomain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Count
 from corrdp.reconstruction.bounds import rad_bound
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 DELTA = 1e-5
 ATOMS = ("yh", "ys", "mh", "ms", "oh", "os")  # young, middle, old; healthy, sick

@@ -9,8 +9,8 @@ import numpy as np
 
 from corrdp.experiments.base import Table
 from corrdp.metric.curves import GaussianCurve
-from corrdp.reconstruction.threats import Threat
-from corrdp.report.style import MUTED, axes_or_new
+from corrdp.plots.style import MUTED, axes_or_new
+from corrdp.reconstruction.threat import Threat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,8 +28,8 @@ from corrdp.experiments.reconstructing.dissertation import (
 )
 from corrdp.guarantees import GDP
 from corrdp.metric.curves import GaussianCurve
+from corrdp.plots.style import ACCENT, INK, WARM
 from corrdp.reconstruction.bounds import rad_bound
-from corrdp.report.style import ACCENT, INK, WARM
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

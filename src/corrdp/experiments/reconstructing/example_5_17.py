@@ -28,9 +28,9 @@ from corrdp.experiments.reconstructing.dissertation import (
     simplex_rad,
     uniform,
 )
-from corrdp.reconstruction.calibrating import sigma_for_risk
-from corrdp.reconstruction.threats import Threat
-from corrdp.report.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.reconstruction.calibrate import sigma_for_risk
+from corrdp.reconstruction.threat import Threat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,9 +26,9 @@ from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
 from corrdp.metric.gdp import mu_for
+from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.exact import rad
-from corrdp.report.style import ACCENT, INK, MUTED, SOFT, WARM
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,8 +25,8 @@ from corrdp.experiments.base import (
 from corrdp.experiments.reconstructing.dissertation import CHAPTER, lines, uniform
 from corrdp.guarantees import Pure, Tradeoff
 from corrdp.metric.curves import LaplaceCurve
-from corrdp.reconstruction.calibrating import calibrate_risk, laplace_epsilon
-from corrdp.report.style import ACCENT, INK, WARM
+from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp.reconstruction.calibrate import calibrate_risk, laplace_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,9 +24,9 @@ from corrdp.experiments.reconstructing.dissertation import CHAPTER, PRECISE, lin
 from corrdp.guarantees import Approximate
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.unary import OUE
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
 from corrdp.reconstruction.bounds import knapsack, rad_bound
 from corrdp.reconstruction.linear import largest_rad
-from corrdp.report.style import ACCENT, INK, MUTED, WARM
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,10 +28,10 @@ from corrdp.experiments.recordings import data_file
 from corrdp.guarantees import Pure, Tradeoff
 from corrdp.mechanisms.local.scalar import LaplaceAnswer
 from corrdp.metric.curves import LaplaceCurve
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
 from corrdp.reconstruction.robustness import rero_bound
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 from corrdp.reconstruction.truncated import laplace_risk
-from corrdp.report.style import ACCENT, INK, MUTED, WARM
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,8 +23,8 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.reconstructing.dissertation import CHAPTER, lines, uniform
 from corrdp.experiments.reconstructing.protocols import EPSILONS, PLACES, PROTOCOLS
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 from corrdp.reconstruction.bounds import rad_bound
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,10 +26,10 @@ from corrdp.experiments.reconstructing.dissertation import CHAPTER, centred_rad,
 from corrdp.experiments.reconstructing.training import RATE, RULES, Lesson, attacked, mean_of
 from corrdp.guarantees import GDP
 from corrdp.metric.gdp import mu_for
+from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.robustness import rero_bound
-from corrdp.reconstruction.threats import Threat
-from corrdp.report.style import ACCENT, INK, MUTED, SOFT, WARM
+from corrdp.reconstruction.threat import Threat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,11 +28,11 @@ from corrdp.mechanisms.local.catalogue import PROTOCOLS
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
 from corrdp.mechanisms.local.unary import OUE
+from corrdp.plots.style import ACCENT, WARM, axes_or_new
 from corrdp.reconstruction.advantages import advantage
-from corrdp.reconstruction.calibrating import calibrate_risk
+from corrdp.reconstruction.calibrate import calibrate_risk
 from corrdp.reconstruction.exact import rad, rad_of_attack
-from corrdp.reconstruction.threats import Threat
-from corrdp.report.style import ACCENT, WARM, axes_or_new
+from corrdp.reconstruction.threat import Threat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

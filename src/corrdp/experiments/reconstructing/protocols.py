@@ -29,7 +29,7 @@ from corrdp.mechanisms.local.base import LocalProtocol
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,11 +24,11 @@ from corrdp.experiments.reconstructing.dissertation import CHAPTER, PRECISE, uni
 from corrdp.guarantees import GDP, Approximate, Pure
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.metric.tradeoff import composed_total_variation
+from corrdp.plots.style import ACCENT, WARM, axes_or_new
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.robustness import rero, rero_bound
-from corrdp.reconstruction.threats import Threat
-from corrdp.report.style import ACCENT, WARM, axes_or_new
+from corrdp.reconstruction.threat import Threat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,9 +26,9 @@ from corrdp.experiments.reconstructing.dissertation import CHAPTER
 from corrdp.experiments.reconstructing.pictures import INSTALL
 from corrdp.experiments.recordings import NoDataError
 from corrdp.mechanisms.local.direct import GRR
+from corrdp.plots.style import ACCENT, WARM, axes_or_new
 from corrdp.reconstruction.exact import rad, rad_of_attack
-from corrdp.reconstruction.threats import Threat
-from corrdp.report.style import ACCENT, WARM, axes_or_new
+from corrdp.reconstruction.threat import Threat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp.attacks.optimal import Measured, likeliest_gain
 from corrdp.reconstruction.exact import best_guesses
-from corrdp.reconstruction.threats import Threat
+from corrdp.reconstruction.threat import Threat
 
 _BATCH = 32  # trainings at once: their probabilities stay in the cache
 RATE = 1.0  # learning rate; the source names none

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from corrdp.bounds.chains.transfer import transfer
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
+from corrdp.calibration.response import least_flips, published_flip
 from corrdp.experiments.utility.datasets import tight_epsilon
-from corrdp.flipping import least_flips, published_flip
 from corrdp.mechanisms.estimating import CountEstimate
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain

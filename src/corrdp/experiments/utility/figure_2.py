@@ -22,7 +22,7 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.utility.counting import Setting, laplace_error, response_error
 from corrdp.experiments.utility.sources import PAPER
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

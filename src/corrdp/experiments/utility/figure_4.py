@@ -31,8 +31,8 @@ from corrdp.experiments.utility.errors import (
     gaussian_task,
 )
 from corrdp.experiments.utility.sources import PAPER
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 from corrdp.queries import Sum
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -37,7 +37,7 @@ from corrdp.experiments.utility.errors import (
     markov_task,
 )
 from corrdp.experiments.utility.sources import PAPER
-from corrdp.report.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.bounds.dispatch import leakage
+from corrdp.bounds.leakage import leakage
 from corrdp.experiments.base import (
     Experiment,
     Progress,
@@ -23,7 +23,7 @@ from corrdp.experiments.base import (
 from corrdp.experiments.utility.figure_3 import symmetric
 from corrdp.experiments.utility.sources import DISSERTATION
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.report.style import ACCENT, MUTED, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.utility.counting import Setting, laplace_failure, response_failure
 from corrdp.experiments.utility.sources import DISSERTATION
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

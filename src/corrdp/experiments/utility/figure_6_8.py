@@ -23,7 +23,7 @@ from corrdp.experiments.utility.datasets import Families, gaussian_sets
 from corrdp.experiments.utility.errors import EPSILONS, RUNS, beats, error_table, gaussian_task
 from corrdp.experiments.utility.figure_4 import COLOURS, SAID
 from corrdp.experiments.utility.sources import DISSERTATION
-from corrdp.report.style import MUTED, axes_or_new
+from corrdp.plots.style import MUTED, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,7 +23,7 @@ from corrdp.experiments.utility.datasets import ELECTRICITY, markov_sets
 from corrdp.experiments.utility.errors import EPSILONS, RUNS, error_table, markov_task
 from corrdp.experiments.utility.figure_5 import COLOURS, SAID
 from corrdp.experiments.utility.sources import DISSERTATION
-from corrdp.report.style import MUTED, axes_or_new
+from corrdp.plots.style import MUTED, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

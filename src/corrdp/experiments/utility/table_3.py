@@ -33,7 +33,7 @@ from corrdp.experiments.utility.datasets import (
     tight_factor_at,
 )
 from corrdp.experiments.utility.sources import PAPER
-from corrdp.report.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.encoding import SCHEMA, check_header, encode
+from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitting import ChainFit
@@ -240,7 +240,7 @@ class Diagnostics:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what comes next by the record before; returns the matplotlib axes."""
-        from corrdp.report.orders import draw_orders
+        from corrdp.plots.orders import draw_orders
 
         return draw_orders(self, ax)
 

@@ -413,7 +413,7 @@ def fit_chain(
     """Estimate a homogeneous chain by transition counts.
 
     A missing value breaks the chain, and so does a time step longer than the usual one (see
-    :func:`corrdp.tables.counting.count_triples`). Many sequences are independent chains with
+    :func:`corrdp.tables.count.count_triples`). Many sequences are independent chains with
     one kernel; the chain's length is that of the longest in time: missing steps and gaps included.
 
     Parameters
@@ -479,7 +479,7 @@ def fit_chain(
     >>> chain.states, chain.transition.round(3).tolist(), chain.length
     (('dry', 'wet'), [[0.5, 0.5], [1.0, 0.0]], 6)
     """
-    from corrdp.tables.counting import count_triples
+    from corrdp.tables.count import count_triples
     from corrdp.tables.grouping import pair_counter
 
     order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)

@@ -107,7 +107,7 @@ def with_states(found: TripleCounts, states: Sequence[Any] | None) -> TripleCoun
 def noisy_counts(found: TripleCounts, epsilon: float) -> np.ndarray:
     """Transition counts with discrete Laplace noise from OpenDP; negative ones become 0."""
     from corrdp.mechanisms.base import check_positive
-    from corrdp.mechanisms.drawing import integer_mechanism, with_noise
+    from corrdp.mechanisms.sample import integer_mechanism, with_noise
 
     level = check_positive("private_epsilon", epsilon)
     measurement, _ = integer_mechanism(

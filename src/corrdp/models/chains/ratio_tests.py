@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.encoding import encode
+from corrdp._json import encode
 
 LEVEL = 0.01  # tests made together reject below this after correction: one false alarm in 100
 MIN_EXPECTED = 5  # rows and columns are pooled until this many counts are expected in each cell

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.binomial import clopper_pearson
+from corrdp._binomial import clopper_pearson
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ class SwitchingChain(Chain):
 
     Examples
     --------
-    >>> from corrdp.bounds.dispatch import leakage
+    >>> from corrdp.bounds.leakage import leakage
     >>> from corrdp.models.chains.markov import MarkovChain
     >>> parts = MarkovChain([[.56, .44], [.34, .66]]), MarkovChain([[.01, .99], [.14, .86]])
     >>> chain = SwitchingChain(parts, 25, (0, 1))

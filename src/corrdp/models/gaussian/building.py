@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_number, check_whole
-from corrdp.encoding import runs, unruns
+from corrdp._json import runs, unruns
 from corrdp.errors import ModelError
 from corrdp.models.base import LONGEST, check_length
 from corrdp.models.gaussian.shapes import (

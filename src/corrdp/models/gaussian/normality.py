@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.encoding import encode
+from corrdp._json import encode
 from corrdp.errors import InputError
 from corrdp.models.chains.ratio_tests import LEVEL, log_chi_square_tail, p_in_words
 

@@ -1,0 +1,424 @@
+"""account: what all the releases of a plan cost together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corrdp._checks import check_kind
+from corrdp._json import SCHEMA, check_header
+from corrdp.accounting.atoms import atom_losses
+from corrdp.accounting.choices import worst_choice
+from corrdp.accounting.listed import composite, graph_losses, listed_losses
+from corrdp.accounting.losses import Losses
+from corrdp.accounting.plan import Claim, Plan, at, check_target, claim_from_dict, plan_from_dict
+from corrdp.accounting.step import Notion, Step
+from corrdp.accounting.streams import stream_losses
+from corrdp.accounting.totals import Total, total_of
+from corrdp.accounting.verdicts import Verdict
+from corrdp.errors import CompositionError, InputError
+from corrdp.metric.domains import Domain, GraphDomain, StreamDomain
+from corrdp.metric.granularities import Edge, Granularity, as_granularity
+
+if TYPE_CHECKING:
+    from corrdp.calibration.adequate import Confidence
+    from corrdp.models.base import Model
+    from corrdp.results import Leakage
+
+_SLACK = 1e-12  # a claim is kept when the loss exceeds it by rounding only
+
+
+def losses_of(domain: Domain, target: Granularity, steps: Sequence[Step]) -> Losses:
+    """The losses of every release for every neighbour type, by the shortest way there is."""
+    every = [candidate for step in steps for candidate in step.candidates]
+    found: Losses | None = atom_losses(domain, target, every)
+    if found is None and isinstance(domain, StreamDomain):
+        found = stream_losses(domain, target, every)
+    if found is None and isinstance(domain, GraphDomain) and target == Edge():
+        found = graph_losses(domain, every)
+    if found is None:
+        found = listed_losses(domain, target, every)
+    fixed = len(every) == len(steps)
+    return found if fixed else worst_choice(found, [len(step.candidates) for step in steps])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Composition:
+    """What the releases of a plan cost together; returned by :func:`account`.
+
+    Parameters
+    ----------
+    plan : Plan
+    totals : tuple of Total
+        One per target, and per notion where pure and Gaussian releases are mixed.
+    """
+
+    plan: Plan
+    totals: tuple[Total, ...]
+
+    def __getitem__(self, target: Granularity | str) -> Total:
+        """The total at a target; where notions are mixed, look into ``totals``."""
+        wanted = as_granularity(target)
+        found = [total for total in self.totals if total.target == wanted]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise InputError(f"{wanted} was not asked for; there are {self._names()}")
+        raise CompositionError(
+            "pure and Gaussian releases have no common number: read the two totals in .totals"
+        )
+
+    def _names(self) -> str:
+        names = dict.fromkeys(str(total.target) for total in self.totals)
+        return ", ".join(names) or "no totals"
+
+    @property
+    def only(self) -> Total:
+        """The one total; refused when there are several."""
+        if len(self.totals) == 1:
+            return self.totals[0]
+        if len({total.target for total in self.totals}) == 1:
+            both = " and ".join(f"{t.notion} {t.value:.6g}" for t in self.totals)
+            raise CompositionError(
+                f"this account has 2 totals at {self._names()} ({both}): pure and Gaussian "
+                "releases have no number in common. Put them into two plans, or claim a mu: a pure "
+                "total implies one"
+            )
+        raise CompositionError(
+            f"this account has {len(self.totals)} totals ({self._names()}); choose one, "
+            "account(plan, target)"
+        )
+
+    def __float__(self) -> float:
+        return self.only.value
+
+    @property
+    def loss(self) -> float:
+        """Epsilon (or mu) of the one total."""
+        return self.only.value
+
+    @property
+    def witness(self) -> Any:
+        """The neighbours that are told apart best."""
+        return self.only.witness
+
+    @property
+    def rule(self) -> str:
+        """The rule that gave the one total."""
+        return self.only.certificate.name
+
+    @property
+    def ratio(self) -> float:
+        """The one total over that of simple addition."""
+        return self.only.ratio
+
+    @property
+    def metric(self) -> str:
+        """The metric of the joint release, as a formula over its releases."""
+        terms = [_term(step) for step in self.plan.steps]
+        if all(step.notion == "gaussian" for step in self.plan.steps) and terms:
+            return "d(D, D')^2 = " + " + ".join(f"({term})^2" for term in terms)
+        return "d(D, D') = " + (" + ".join(terms) or "0")
+
+    def distances(self) -> np.ndarray:
+        """The metric of the joint release between every two data sets, where they can be listed.
+
+        Examples
+        --------
+        >>> from corrdp.metric.domains import TupleDomain
+        >>> plan = Plan(TupleDomain(2, (0, 1)), [Step("one", .5), Step("two", .25)])
+        >>> account(plan, "bounded").distances()[0].tolist()
+        [0.0, 0.75, 0.75, 1.5]
+        """
+        notions = {step.notion for step in self.plan.steps}
+        if len(notions) != 1 or "tradeoff" in notions:
+            raise CompositionError("several notions, or curves, have no metric in common")
+        gaussian = notions == {"gaussian"}
+        return composite(self.plan.domain, self.plan.steps, self.only.target, gaussian=gaussian)
+
+    def check(self, claims: Sequence[Claim | dict[str, Any]] | None = None) -> tuple[Verdict, ...]:
+        """Compare claimed totals with those found; the plan's own claims if left out.
+
+        Examples
+        --------
+        >>> from corrdp.accounting.plan import plan_from_dict
+        >>> plan = plan_from_dict({"domain": {"type": "multiset", "atoms": ["y", "m", "o"]},
+        ...     "releases": [{"id": a, "eps": e, "map": {"count": [a]}}
+        ...                  for a, e in (("y", .2), ("m", .5), ("o", 1.0))]})
+        >>> account(plan, "bounded").check([{"target": "bounded", "eps": 1.0}])
+        (claim epsilon 1 at bounded: REJECTED, found 1.5 (L-10),)
+        """
+        if claims is None:
+            return self.verdicts
+        return self._verdicts([claim_from_dict(claim) for claim in claims])
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What came of the plan's own claims."""
+        return self._verdicts(self.plan.claims)
+
+    def _verdicts(self, claims: Sequence[Claim]) -> tuple[Verdict, ...]:
+        from corrdp.accounting.implied import level_at
+        from corrdp.accounting.mistakes import parallel_claim
+
+        verdicts = []
+        for k, claim in enumerate(claims):
+            with at(f"claims[{k}]"):
+                check_target(self.plan.domain, claim.target)
+            part = replace(self.plan, targets=(claim.target,), claims=())
+            found = level_at(part, claim)
+            holds = found <= claim.level * (1 + _SLACK)
+            finding = "" if holds or not parallel_claim(self.plan, claim) else "L-10"
+            verdicts.append(Verdict(claim, found, holds, finding))
+        return tuple(verdicts)
+
+    def scale_to(self, total: float) -> Plan:
+        r"""The same plan with every epsilon (mu) scaled so that the total is kept.
+
+        .. math:: \varepsilon_i' = \varepsilon_i \cdot E / t
+
+        where t is the total now and E the one wanted; rounded down.
+
+        Examples
+        --------
+        >>> from corrdp.metric.domains import MultisetDomain
+        >>> plan = Plan(MultisetDomain(("a", "b")), [Step("x", .2), Step("y", .6)], ["bounded"])
+        >>> [round(float(step.level), 6) for step in account(plan).scale_to(.4).steps]
+        [0.1, 0.3]
+        """
+        now = self.only
+        if not (math.isfinite(total) and total > 0):
+            raise InputError(f"total must be a finite number > 0, got {total!r}")
+        if now.notion == "tradeoff" or not 0 < now.value < math.inf:
+            raise CompositionError(
+                f"a {now.notion} total of {now.value:g} cannot be scaled to {total:g}"
+            )
+        factor = total / now.value
+        while True:
+            scaled = tuple(step.scaled_by(factor) for step in self.plan.steps)
+            plan = replace(self.plan, steps=scaled, claims=())
+            if account(plan, now.target).loss <= total:
+                return plan
+            factor = math.nextafter(factor, 0.0)
+
+    @property
+    def per_record(self) -> np.ndarray:
+        """Epsilon of each record (time step of a stream) over all releases: one vector."""
+        from corrdp.accounting.dependence import per_record
+
+        return per_record(self.plan)
+
+    def leakage(
+        self, model: Model, *, confidence: Confidence = "default", accept: str | None = None
+    ) -> Leakage:
+        """What the releases give away together when records depend on each other.
+
+        Epsilons are added record by record into one vector, which is converted once, by the rule of
+        :func:`corrdp.calibrate`: the largest leakage over the confidence region of a fitted model
+        and over the richer models beside it. Leakages of single releases are never added: two
+        releases can leak more together than the sum of what each leaks alone.
+
+        Parameters
+        ----------
+        model : Model
+            With as many records as the domain.
+        confidence, accept
+            As in :func:`corrdp.calibrate`: .95 for a fitted model by default, None for its fitted
+            numbers.
+
+        Notes
+        -----
+        On a stream of several users the model is that of each user's series; users are taken to be
+        independent of each other, and the result says so.
+
+        Examples
+        --------
+        One release per day is parallel for DP: every day costs .1, and so does the whole. It is
+        not for dependent days:
+
+        >>> import corrdp as cdp
+        >>> from corrdp.accounting.maps import Columns
+        >>> from corrdp.metric.domains import StreamDomain
+        >>> days = [Step(f"day {t}", .1, Columns((t,)), metric="event") for t in range(8)]
+        >>> weeks = account(Plan(StreamDomain(1, 8), days), "event")
+        >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]], length=8)
+        >>> weeks.loss, weeks.rule, round(weeks.leakage(chain).value, 3)
+        (0.1, 'parallel', 0.436)
+        """
+        from corrdp.accounting.dependence import plan_leakage
+
+        return plan_leakage(self.plan, model, confidence, accept)
+
+    def proof(self) -> dict[str, Any]:
+        """A certificate as JSON that :func:`corrdp.accounting.checker.check.check_proof` re-checks."""
+        from corrdp.accounting.proof import proof_of
+
+        return proof_of(self)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What looks like an oversight in the plan, though the total is right."""
+        if not self.plan.steps:
+            return ("the plan has no releases, and costs nothing",)
+        return tuple(
+            f"releases[{k}] ({step.id!r}) reads nothing and costs nothing: {step.map} names "
+            "nothing to read"
+            for k, step in enumerate(self.plan.steps)
+            if step.map.reads_nothing
+        )
+
+    def __repr__(self) -> str:
+        head = f"Composition of {len(self.plan.steps)} releases on a {self.plan.domain.type} domain"
+        said = dict.fromkeys(a for total in self.totals for a in total.certificate.assumptions)
+        return "\n".join(
+            [
+                head,
+                *(repr(total) for total in self.totals),
+                *(f"  assumes      {a}" for a in said),
+                *(f"  note         {note}" for note in self.notes),
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON: the plan, its totals, what came of its claims, and notes."""
+        return {
+            "corrdp": SCHEMA,
+            "result": "composition",
+            "plan": self.plan.to_dict(),
+            "totals": [total.to_dict() for total in self.totals],
+            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Composition:
+        """Inverse of :meth:`to_dict`: the plan is accounted for again and must give the same."""
+        check_header(data, "composition")
+        plan = plan_from_dict(data["plan"])
+        targets = list(dict.fromkeys(as_granularity(t["target"]) for t in data["totals"]))
+        again = account(replace(plan, targets=tuple(targets)))
+        mine = cls(plan, again.totals)
+        for key in ("totals", "verdicts"):
+            if mine.to_dict()[key] != data[key]:
+                raise InputError(f"the {key} in this file are not those of its plan")
+        return mine
+
+
+def _term(step: Step) -> str:
+    unit = "d" if step.metric is None else f"d[{step.metric}]"
+    level = "eps_r" if step.is_vector else f"{step.level:g}"
+    if step.mode == "pre":
+        return f"{level} {unit}(f(D), f(D')) with f = {step.map}"
+    return f"{level} {unit}(D, D') through {step.map}"
+
+
+def account(plan: Plan | dict[str, Any], target: Granularity | str | None = None) -> Composition:
+    r"""What all the releases of a plan cost together.
+
+    .. math:: \varepsilon = \max_{D \sim D'} \sum_i \varepsilon_i\, d_i(f_i(D), f_i(D')), \qquad
+              \mu = \max_{D \sim D'} \sqrt{\sum_i \mu_i^2\, d_i(f_i(D), f_i(D'))^2}
+
+    where
+
+    - neighbours D ~ D' are those of the target granularity,
+    - release i reads f_i(D), with a guarantee of epsilon_i (mu_i) per unit of d_i,
+    - in mode common, where the guarantee is about the whole release, d_i is the least distance of
+      data sets that the release cannot tell from D and D',
+    - releases with trade-off curves are composed by the tensor product of the curves.
+
+    Parameters
+    ----------
+    plan : Plan or dict
+    target : Granularity or str, optional
+        Who is protected; the plan's targets if left out.
+
+    Returns
+    -------
+    Composition
+
+    Raises
+    ------
+    CompositionError
+        When a guarantee of 0 is claimed for a release that depends on the data, or preprocessing
+        has no price.
+    NotApplicableError
+        When there is no closed form and the domain is too large to list.
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, chapter 4; docs/theorems.md#accounting.
+
+    Examples
+    --------
+    >>> from corrdp.accounting.maps import Count
+    >>> from corrdp.metric.domains import MultisetDomain
+    >>> people = MultisetDomain(("young", "middle", "old"))
+    >>> plan = Plan(people, [Step(a, e, Count((a,))) for a, e in
+    ...                      zip(people.atoms, (.2, .5, 1.0))])
+    >>> account(plan, "unbounded").loss, account(plan, "bounded").loss
+    (1.0, 1.5)
+    >>> account(plan, "bounded").rule
+    'pairs'
+    """
+    if isinstance(plan, dict):
+        plan = plan_from_dict(plan)
+    check_kind("plan", plan, Plan, "a Plan, or one as JSON")
+    targets = plan.targets if target is None else (as_granularity(target),)
+    if not targets:
+        raise InputError(
+            "say who is to be protected: a target such as bounded or unbounded, in the plan or "
+            "beside it"
+        )
+    totals = []
+    for wanted in targets:
+        with at(f"target {wanted}"):
+            check_target(plan.domain, wanted)
+        totals += _totals(plan, wanted)
+    return Composition(plan, tuple(totals))
+
+
+def _totals(plan: Plan, target: Granularity) -> list[Total]:
+    if not plan.steps:
+        from corrdp.results import Certificate
+
+        nothing = Certificate("sequential", "no release was made")
+        return [Total(target, "pure", 0.0, None, (), 0.0, nothing)]
+    for k, step in enumerate(plan.steps):
+        with at(f"releases[{k}] ({step.id!r})"):
+            step.check_promise(plan.domain)
+            _refuse_false_zero(plan.domain, target, step)
+    losses = losses_of(plan.domain, target, plan.steps)
+    notions: list[Notion] = [step.notion for step in plan.steps]
+    if "tradeoff" in notions:
+        for k, step in enumerate(plan.steps):
+            if step.flags.map_depends_on_outputs:
+                raise CompositionError(
+                    f"releases[{k}] ({step.id!r}): what is read is chosen from earlier outputs, "
+                    "which this account covers for pure releases only, not beside trade-off curves"
+                )
+        return [total_of(target, "tradeoff", plan.steps, range(len(notions)), losses)]
+    return [
+        total_of(
+            target, notion, plan.steps, [k for k, n in enumerate(notions) if n == notion], losses
+        )
+        for notion in dict.fromkeys(notions)
+    ]
+
+
+def _refuse_false_zero(domain: Domain, target: Granularity, step: Step) -> None:
+    """A whole release that is 0-DP and depends on the data does not exist."""
+    if step.mode != "common" or step.notion != "pure" or np.any(step.level):
+        return
+    moved = losses_of(domain, target, [replace(step, guarantee=1.0)]).each[0]
+    if moved > 0:
+        raise CompositionError(
+            f"epsilon 0 in mode common says that the release on the whole data set tells no "
+            f"neighbours apart, but {target} neighbours change what it reads ({step.map}). If the "
+            "mechanism alone is 0-DP on what it is given, say mode pre; if it reads nothing, "
+            "leave it out"
+        )

@@ -1,0 +1,1 @@
+"""Running what is audited: workers, programs, progress."""

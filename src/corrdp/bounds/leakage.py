@@ -1,0 +1,245 @@
+"""leakage: what a guarantee really means on a model. Tries every bound and keeps the smallest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from corrdp._checks import check_kind
+from corrdp.bounds.applicable import APPLICABLE, BY_NAME_ONLY, METHODS, Method
+from corrdp.bounds.base import VISIBLE, Bound
+from corrdp.bounds.scope import EACH_RECORD, EVERY_MECHANISM, Adversary, Scope, scope_of
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.guarantees import L1, Guarantee
+from corrdp.mechanisms.base import Mechanism
+from corrdp.models.base import Model
+from corrdp.queries import Query, Sum
+from corrdp.results import Candidate, Certificate, Leakage, Metric
+
+_WHOLE_DOMAIN = (
+    "the mechanism keeps its epsilon for one changed record on every combination of values, "
+    "impossible ones included"
+)
+
+
+def leakage(
+    model: Model,
+    epsilon: Guarantee | float | Sequence[float] | np.ndarray | None = None,
+    *,
+    query: Query | None = None,
+    mechanism: Mechanism | None = None,
+    method: str = "best",
+    confidence: float | None = None,
+    adversary: Adversary | Literal["all", "none"] = "all",
+) -> Leakage:
+    """What a privacy parameter really means on dependent records.
+
+    ``leakage = sup ln Pr[Y in S | x_K, X_i = a] / Pr[Y in S | x_K, X_i = b]``
+
+    where
+
+    * Y is the output of the mechanism and S any set of outputs,
+    * i is any target record, K any set of other records that the adversary knows, x_K their values,
+    * a, b are any two values of the target that are possible given x_K.
+
+    Parameters
+    ----------
+    model : Model
+        How the records depend on each other.
+    epsilon : float, sequence of float, or guarantee
+        DP level before correlation; one number, or one per record. Left out with ``mechanism``.
+        On Gaussian records a number is the level of an l1-private mechanism over its width (that
+        of the query, else of the secret range); write ``Pure(epsilon)`` for any DP mechanism.
+    query : Query, optional
+        Narrow the scope to this query with Laplace noise, which may leak less.
+    mechanism : Mechanism, optional
+        Narrow the scope to this mechanism.
+    method : str
+        "best" for the smallest applicable bound, or one of them by name: general, lange, zhao,
+        ratio, blocks, contraction, transfer, exact (chains, trees, networks, pedigrees, tables),
+        uninformed (chains, with ``adversary="none"``), walks (networks), sharp, positive,
+        comparison, regression (Gaussian records). By name only: signed (Gaussian sums that are not
+        clipped) and estimate (a numerical value, no bound).
+    confidence : float, optional
+        For fitted models: a joint level such as .95. The value then holds for every law that the
+        data still allow, not only for the estimate.
+    adversary : {"all", "none"} or Adversary
+        "all" is the promise to keep. On a chain, "none" is the adversary who knows no other
+        record; on a tree, an Adversary is this one alone.
+
+    Returns
+    -------
+    Leakage
+
+    Raises
+    ------
+    GuaranteeError
+        For Gaussian or approximate guarantees: no theorem covers them on dependent records.
+    NotApplicableError
+        When the named method does not apply; the message says what would.
+
+    References
+    ----------
+    Bayesian differential privacy is the notion of Yang, Sato and Nakagawa (2015). The bounds are
+    listed in docs/theorems.md.
+
+    Examples
+    --------
+    >>> import corrdp as cdp
+    >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]], length=20)
+    >>> leak = cdp.leakage(chain, 1.0)
+    >>> round(leak.value, 6), leak.kind, leak.certificate.name
+    (4.322353, 'exact', 'transfer')
+    """
+    check_kind("model", model, Model, "a dependence model such as MarkovChain")
+    check_kind("method", method, str, "best or the name of a bound")
+    scope = scope_of(model, epsilon, query, mechanism, confidence, adversary)
+    applicable = APPLICABLE[model.kind]
+    if method == "best":
+        return _best(model, scope, applicable)
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; use best or one of {', '.join(METHODS)}")
+    if method not in applicable:
+        raise NotApplicableError(
+            f"{method} does not apply to {model.describe()}; use {' or '.join(applicable)}"
+        )
+    bound = applicable[method](model, scope)
+    return _result(model, scope, method, bound, (Candidate(method, bound.value),))
+
+
+def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
+    bounds: dict[str, Bound] = {}
+    candidates = []
+    for name, method in applicable.items():
+        settled = "transfer" in bounds and bounds["transfer"].kind == "exact"
+        if name == "exact" and scope.is_wide and settled:
+            continue  # the same number again
+        if name in BY_NAME_ONLY or (name == "uninformed" and scope.adversary != "none"):
+            continue
+        try:
+            bounds[name] = method(model, scope)
+            candidates.append(Candidate(name, bounds[name].value))
+        except NotApplicableError as error:
+            candidates.append(Candidate(name, None, str(error)))
+    if not bounds:
+        reasons = "; ".join(f"{c.method}: {c.reason}" for c in candidates)
+        raise NotApplicableError(f"no bound applies: {reasons}")
+    attained = _attained(scope, bounds)
+    for name in [name for name, bound in bounds.items() if bound.value < attained * (1 - VISIBLE)]:
+        del bounds[name]
+        k = next(k for k, candidate in enumerate(candidates) if candidate.method == name)
+        reason = (
+            f"below {attained:.9g}, which another method shows to be attained: please report it"
+        )
+        candidates[k] = Candidate(name, None, reason)
+        # which of the two is wrong is not known: the larger value is safe, and not called exact
+        bounds = {key: replace(bound, kind="upper bound") for key, bound in bounds.items()}
+    least = min(bound.value for bound in bounds.values())
+    # among equals (to rounding) one that is attained says more, and one about the scope asked for
+    ties = {k: v for k, v in bounds.items() if v.value <= least * (1.0 + 1e-9)}
+    name = min(ties, key=lambda k: (ties[k].kind != "exact", k != "exact", ties[k].value))
+    return _result(model, scope, name, bounds[name], tuple(candidates), bounds)
+
+
+def _attained(scope: Scope, bounds: dict[str, Bound]) -> float:
+    """The largest value that some mechanism of the scope attains, by what was found.
+
+    Values called exact are attained: in the scope asked for where the method is about it, else by
+    some other mechanism. About a single adversary they say nothing.
+    """
+    if scope.adversary is not None:
+        return 0.0
+    sharp = {name: bound.value for name, bound in bounds.items() if bound.kind == "exact"}
+    return max((v for name, v in sharp.items() if scope.is_wide or name == "exact"), default=0.0)
+
+
+def _result(
+    model: Model,
+    scope: Scope,
+    method: str,
+    bound: Bound,
+    candidates: tuple[Candidate, ...],
+    others: dict[str, Bound] | None = None,
+) -> Leakage:
+    per_record = bound.per_record
+    known = [b.per_record for b in (others or {}).values() if b.per_record is not None]
+    if per_record is None and known:
+        # the value holds for every record; another bound may say less for some
+        per_record = np.minimum(np.minimum.reduce(known), bound.value)
+    text, narrow = _holds_for(scope, method)
+    who = "" if scope.adversary is None else f", and {_who(scope)}"
+    assumptions = (*model.assumptions, *bound.certificate.assumptions)
+    if model.fitted is not None and scope.confidence is None:
+        asked = "" if model.kind == "pedigree" else " (no confidence was asked for)"
+        assumptions += (f"the fitted numbers are taken as exact{asked}",)
+    assumptions += _narrower(model, scope)
+    if narrow:
+        assumptions += (f"one release by {text}; nothing else about these records is public",)
+    else:
+        assumptions += (_WHOLE_DOMAIN,)
+    certificate = Certificate(bound.certificate.name, bound.certificate.reference, assumptions)
+    return Leakage(
+        value=float(bound.value),
+        kind=bound.kind,
+        certificate=certificate,
+        scope=text + who,
+        epsilon=_level(model, scope),
+        witness=bound.witness,
+        candidates=candidates,
+        per_record=per_record,
+        model=model.describe(),
+        digest=model.digest,
+        metric=_metric(bound, others),
+    )
+
+
+def _narrower(model: Model, scope: Scope) -> tuple[str, ...]:
+    """Said aloud where the promise is about a part of what the query tells apart."""
+    secret = getattr(model, "secret_range", None)
+    if secret is None or not isinstance(scope.query, Sum):
+        return ()
+    if secret[1] - secret[0] >= scope.query.width:
+        return ()
+    return (
+        f"the query is wider than the secret range: values outside [{secret[0]:g}, {secret[1]:g}] "
+        "are told apart by more than is promised here",
+    )
+
+
+def _who(scope: Scope) -> str:
+    if scope.adversary == "none":
+        return "the adversary who knows no other record"
+    return str(scope.adversary)
+
+
+def _level(model: Model, scope: Scope) -> float:
+    """The plain DP level; for an l1 rate alone, what it says between the ends of the range."""
+    guarantee = scope.guarantee
+    if isinstance(guarantee, L1) and guarantee.epsilon is None:
+        low, high = model.secret_range  # type: ignore[attr-defined]
+        return float(np.max(guarantee.rate)) * (high - low)
+    return guarantee.largest
+
+
+def _holds_for(scope: Scope, method: str) -> tuple[str, bool]:
+    """What a value by this method holds for, and whether that is one release only."""
+    if method == "signed":
+        return "Laplace noise on the sum, not clipped", True
+    if method == "estimate":
+        return f"Laplace noise on the {scope.query}", True
+    if method == "exact" or (method in ("transfer", "uninformed") and scope.local is not None):
+        text, narrow = scope.text, not scope.is_wide
+    elif isinstance(scope.guarantee, L1) and method != "general":
+        text, narrow = scope.text, False
+    else:
+        text, narrow = EACH_RECORD if scope.guarantee.is_vector else EVERY_MECHANISM, False
+    return text, narrow
+
+
+def _metric(bound: Bound, others: dict[str, Bound] | None) -> Metric | None:
+    """How leakage falls with distance: by the bound itself, or the one that says least of all."""
+    found = [b.metric for b in (others or {"": bound}).values() if b.metric is not None]
+    return min(found, key=lambda metric: max(slope for slope, _ in metric.pieces), default=None)

@@ -1,0 +1,280 @@
+"""What a leakage is asked for: which guarantee, which query or mechanism, how sure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from corrdp._checks import check_number
+from corrdp.errors import GuaranteeError, InputError, NotApplicableError
+from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
+from corrdp.mechanisms.base import FiniteMechanism, Mechanism
+from corrdp.models.base import Model
+from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.region import Region
+from corrdp.models.reads import resolved
+from corrdp.queries import Query, Sum
+
+_MOST = 1e6  # a larger epsilon would leave the range where rounding is harmless
+EVERY_MECHANISM = "every mechanism with this guarantee"
+EACH_RECORD = "every mechanism with these epsilons, one per record (the largest is shown)"
+FOR_ALL = (EVERY_MECHANISM, EACH_RECORD)
+
+
+def l1_text(guarantee: L1) -> str:
+    """What bounds by distance hold for."""
+    rate = float(np.max(guarantee.rate))
+    level = "" if guarantee.epsilon is None else " with this epsilon"
+    return (
+        f"every mechanism{level} that is l1-private at rate {rate:.6g} per unit of a record, such "
+        "as Laplace noise on sums clipped to a width of epsilon / rate"
+    )
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """One adversary: the record attacked, and the records whose values are known.
+
+    Parameters
+    ----------
+    target : int
+        Number of the record attacked, from 0.
+    known : mapping of int to state
+        Records known, with their values.
+
+    Examples
+    --------
+    >>> print(Adversary(0, {2: "ill"}))
+    the adversary who attacks record 0 and knows record 2 is 'ill'
+    """
+
+    target: int
+    known: Mapping[int, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        facts = ", ".join(f"record {record} is {value!r}" for record, value in self.known.items())
+        return f"the adversary who attacks record {self.target} and knows {facts or 'no other'}"
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """What a leakage is asked for: a guarantee, and where given the query or mechanism.
+
+    With a confidence, it must hold for every law that the data of a fit still allow; the region
+    is that of a fitted chain.
+    """
+
+    text: str
+    guarantee: Pure | L1
+    query: Query | None = None
+    local: FiniteMechanism | None = None
+    confidence: float | None = None
+    region: Region | None = None
+    adversary: Adversary | Literal["none"] | None = None
+    spent: float = 0.0  # by a private fit of the same records, beside a local mechanism
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the result must hold for every mechanism."""
+        return self.query is None and self.local is None
+
+    @property
+    def dp(self) -> Pure:
+        """The plain DP level."""
+        if isinstance(self.guarantee, Pure):
+            return self.guarantee
+        if self.guarantee.epsilon is None:
+            raise NotApplicableError(
+                "an l1 rate alone is no DP level; give one, L1(rate, epsilon=...), or a query "
+                "that clips"
+            )
+        return Pure(self.guarantee.epsilon)
+
+
+def scope_of(
+    model: Model,
+    epsilon: Guarantee | float | Sequence[float] | np.ndarray | None,
+    query: Query | None,
+    mechanism: Mechanism | None,
+    confidence: float | None,
+    adversary: Adversary | Literal["all", "none"] = "all",
+) -> Scope:
+    """Read the arguments of :func:`corrdp.leakage`."""
+    scope = _with_fit(model, _asked(model, epsilon, query, mechanism))
+    if not (isinstance(adversary, str) and adversary == "all"):
+        scope = replace(scope, adversary=_check_adversary(model, adversary))
+    if confidence is None:
+        return scope
+    level = check_confidence(confidence)
+    return replace(scope, confidence=level, region=_region(model, level))
+
+
+def check_confidence(confidence: Any) -> float:
+    """A level strictly between 0 and 1, such as .95."""
+    return check_number("confidence", confidence, above=0, below=1)
+
+
+def _asked(
+    model: Model,
+    epsilon: Guarantee | float | Sequence[float] | np.ndarray | None,
+    query: Query | None,
+    mechanism: Mechanism | None,
+) -> Scope:
+    if mechanism is not None:
+        if epsilon is not None or query is not None:
+            raise InputError("a mechanism brings its own epsilon and query; give it alone")
+        own = getattr(mechanism, "query", None)
+        if isinstance(own, Query):
+            level = pure(mechanism.guarantee)
+            return _query_scope(model, level, own, f"{type(mechanism).__name__} noise on the {own}")
+        if isinstance(mechanism, FiniteMechanism):
+            return _local_scope(model, mechanism)
+        raise InputError(
+            f"cannot use {mechanism!r}: expected Laplace, DiscreteLaplace, BinaryResponse or GRR"
+        )
+    if epsilon is None:
+        raise InputError("give epsilon (a number, one per record, or a guarantee) or mechanism=")
+    if model.real_valued:
+        return _real_scope(model, epsilon, query)
+    level = pure(as_guarantee(epsilon))
+    if query is None:
+        return Scope(EACH_RECORD if level.is_vector else EVERY_MECHANISM, level)
+    return _query_scope(model, level, query, f"Laplace noise on the {query}")
+
+
+def _local_scope(model: Model, mechanism: FiniteMechanism) -> Scope:
+    inputs, states = len(mechanism.channel()), model.states
+    if model.real_valued:
+        raise InputError("the mechanism takes finitely many values and the records are real")
+    if states is not None and inputs != len(states):
+        raise InputError(
+            f"the mechanism takes {inputs} values and the model has {len(states)} states"
+        )
+    return Scope(f"{mechanism} on each record", pure(mechanism.guarantee), local=mechanism)
+
+
+def _real_scope(model: Model, epsilon: Any, query: Query | None) -> Scope:
+    """On real records a bare epsilon is that of an l1-private mechanism over its width."""
+    guarantee = as_guarantee(epsilon)
+    if query is not None:
+        query = resolved(model, query)
+        if isinstance(guarantee, L1) and not guarantee.is_vector and isinstance(query, Sum):
+            guarantee = Pure(guarantee.rate * query.width)
+        level = pure(guarantee)
+        if level.is_vector:
+            raise InputError("with a query, epsilon is the query's DP level: give one number")
+        spread = spread_over(model, query, level.largest)
+        return Scope(l1_text(spread) if isinstance(spread, L1) else EVERY_MECHANISM, spread, query)
+    if isinstance(guarantee, L1):
+        return Scope(l1_text(guarantee), guarantee)
+    level = pure(guarantee)
+    if isinstance(epsilon, Pure) or model.secret_range is None:  # type: ignore[attr-defined]
+        return Scope(EACH_RECORD if level.is_vector else EVERY_MECHANISM, level)
+    low, high = model.secret_range  # type: ignore[attr-defined]
+    rated = L1(level.epsilon / (high - low), level.epsilon)
+    return Scope(l1_text(rated), rated)
+
+
+def _check_adversary(
+    model: Model, adversary: Adversary | Literal["none"]
+) -> Adversary | Literal["none"]:
+    if isinstance(adversary, str):
+        if adversary != "none":
+            raise InputError(f'adversary must be "all", "none" or an Adversary, got {adversary!r}')
+        if model.kind != "markov":
+            raise InputError('adversary="none" is for Markov chains; leave it out')
+        return adversary
+    if not isinstance(adversary, Adversary):
+        raise InputError(f'adversary must be "all", "none" or an Adversary, got {adversary!r}')
+    if model.kind != "tree":
+        raise InputError("one adversary can be singled out on a MarkovTree only; leave it out")
+    if not isinstance(adversary.known, Mapping):
+        raise InputError("known must map records to values, such as {5: 1}")
+    for record, value in adversary.known.items():
+        if model.states is not None and value not in model.states:
+            raise InputError(f"record {record} is known to be {value!r}, which is not a state")
+    n = model.length or 0
+    for record in (adversary.target, *adversary.known):
+        if not 0 <= record < n:
+            raise InputError(f"record {record} does not exist: the model has records 0 to {n - 1}")
+    if adversary.target in adversary.known:
+        raise InputError(f"record {adversary.target} is both attacked and known")
+    return adversary
+
+
+def _with_fit(model: Model, scope: Scope) -> Scope:
+    """The scope with the epsilon of a private fit of the same records added."""
+    spent = getattr(model.fitted, "private_epsilon", None)
+    if spent is None:
+        return scope
+    total = Pure(scope.dp.epsilon + spent)
+    if scope.local is not None:
+        return replace(scope, guarantee=total, spent=spent)
+    # two releases of the same records: no longer one query alone
+    return Scope(EVERY_MECHANISM, total)
+
+
+def _region(model: Model, confidence: float) -> Region | None:
+    if isinstance(model, Chain):
+        return model.region(confidence)
+    if model.fitted is None or model.kind not in ("gaussian", "field"):
+        raise InputError(
+            "confidence needs a model that was fitted to data and has a region: "
+            "MarkovChain.fit(...), GaussianRecords.fit(...) or MarkovField.fit(...)"
+        )
+    return None
+
+
+def _query_scope(model: Model, level: Pure, query: Query, text: str) -> Scope:
+    if model.real_valued:
+        return _real_scope(model, level.epsilon, query)
+    query = resolved(model, query)
+    if level.is_vector:
+        raise InputError("with a query, epsilon is the query's DP level: give one number")
+    return Scope(text, spread_over(model, query, level.largest), query)
+
+
+def spread_over(model: Model, query: Query, epsilon: float) -> Pure | L1:
+    """The guarantee of one query: epsilon for the records that it reads, 0 for the others.
+
+    On real records a clipped sum or mean is l1-private as well, at epsilon over its width.
+    """
+    pattern = None if model.length is None else model.reads(query)
+    if pattern is None and getattr(query, "records", None) is not None:
+        raise InputError("records= needs a model with a length")
+    level = Pure(epsilon if pattern is None else epsilon * pattern)
+    if model.real_valued and isinstance(query, Sum):
+        return L1(level.epsilon / query.width, level.epsilon)
+    return level
+
+
+def pure(guarantee: Guarantee) -> Pure:
+    """The guarantee as pure DP, or the reason why no theorem turns it into a leakage.
+
+    Examples
+    --------
+    >>> pure(Approximate(1.0, 0.0))
+    Pure(epsilon=1.0)
+    """
+    if isinstance(guarantee, Approximate) and guarantee.delta == 0:
+        guarantee = Pure(guarantee.epsilon)
+    if isinstance(guarantee, Pure):
+        if not guarantee.largest <= _MOST:
+            raise GuaranteeError(
+                f"epsilon = {guarantee.largest:g} promises nothing; it must be at most {_MOST:g}"
+            )
+        return guarantee
+    reasons = {
+        GDP: "Gaussian noise has unbounded likelihood ratios, and no theorem turns mu into a "
+        "leakage on dependent records; use Laplace noise, Pure(epsilon)",
+        Approximate: "with delta > 0 rare outputs may reveal anything, and dependence multiplies "
+        "them in a way no theorem bounds yet; use a mechanism with delta = 0, Pure(epsilon)",
+        L1: "an l1 rate needs real-valued records with a secret range; these models have finite "
+        "states, so give the DP level instead, Pure(rate * width)",
+        Tradeoff: "no theorem turns a trade-off curve into a leakage on dependent records; "
+        "use Pure(epsilon)",
+    }
+    raise GuaranteeError(reasons[type(guarantee)])

@@ -1,0 +1,250 @@
+"""``corrdp ledger``: what was released from a data set, and what is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corrdp.cli.options import (
+    MODEL_HELP,
+    AcceptModel,
+    Confidence,
+    Json,
+    check_outputs,
+    read_confidence,
+    read_model,
+    refuse_overwriting,
+)
+from corrdp.errors import InputError
+
+if TYPE_CHECKING:
+    from corrdp.ledgers.ledger import Ledger
+
+ledger = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
+_SHOWN = 60  # characters of an answer in a table
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger, one file per data set.")]
+
+
+@ledger.command(
+    epilog="Example: corrdp ledger init steps.ledger --budget 2 --kind bdp --model model.json"
+)
+def init(
+    file: File,
+    budget: Annotated[float, typer.Option(help="What all releases together may cost.")],
+    kind: Annotated[
+        str, typer.Option(help="dp: a DP level; bdp: a BDP level on one model of dependence.")
+    ] = "dp",
+    model: Annotated[str | None, typer.Option(help=f"For bdp. {MODEL_HELP}")] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            help="For dp: how many records there are. Needed for releases from families, or of "
+            "some of the records."
+        ),
+    ] = None,
+    confidence: Confidence = None,
+    accept_model: AcceptModel = None,
+) -> None:
+    """Make a ledger with a budget. It is never made anew over an old one.
+
+    A BDP ledger on a fitted model counts as [bold]corrdp calibrate[/bold] does: at confidence 0.95,
+    and under the richer models that the data can fit. What is said here holds for ever.
+    """
+    from corrdp.ledgers.ledger import Ledger
+
+    law = None if model is None else read_model(model)
+    made = Ledger.create(
+        file,
+        budget=budget,
+        kind=kind,  # type: ignore[arg-type]
+        model=law,
+        records=records,
+        confidence=read_confidence(confidence, "default"),
+        accept=accept_model,
+    )
+    _tell(made)
+    if law is not None:
+        from corrdp.cli.show_models import warn_coupled
+
+        warn_coupled(law)
+
+
+@ledger.command(epilog="Example: corrdp ledger show steps.ledger")
+def show(file: File, json: Json = False) -> None:
+    """The budget, every charge, and what is left; checks that nothing was changed."""
+    from corrdp.ledgers.ledger import Ledger
+
+    opened = Ledger.open(file)
+    opened.check()
+    if json:
+        _print_json(opened)
+    else:
+        _tell(opened)
+
+
+@ledger.command(epilog="Example: corrdp ledger check steps.ledger --head 3f9a1c0b7d52")
+def check(
+    file: File,
+    head: Annotated[
+        str | None,
+        typer.Option(
+            help="A hash kept elsewhere, of a release or from [bold]corrdp ledger show[/bold]: "
+            "the history must still hold it. 12 digits are enough."
+        ),
+    ] = None,
+) -> None:
+    """Follow the whole history: was a charge changed, deleted, added or moved?
+
+    Whoever can write the file can bring back an older copy of it, which is whole in itself; only a
+    hash that is kept elsewhere tells.
+    """
+    from corrdp.ledgers.ledger import Ledger
+
+    number = Ledger.open(file).check(head)
+    charges = "1 charge" if number == 1 else f"{number} charges"
+    kept = "" if head is None else f", and the hash {head[:12]} is among them"
+    print(f"{charges}, as written{kept}")
+
+
+@ledger.command(epilog="Example: corrdp ledger answers steps.ledger 3")
+def answers(
+    file: File,
+    number: Annotated[
+        int | None, typer.Argument(help="Of the charge whose answer is wanted, whole, as JSON.")
+    ] = None,
+) -> None:
+    """What was released, as often as you like: showing it again costs nothing.
+
+    Without a number, every charge and the beginning of its answer. Charges of a stream hold its
+    calibration, those of a private fit its model; those made before answers were stored, nothing.
+    """
+    import json
+
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from corrdp.cli.show import print_parts
+    from corrdp.ledgers.ledger import Ledger
+
+    opened = Ledger.open(file)
+    if number is not None:
+        print(json.dumps(opened.answer(number), indent=1))
+        return
+    table = Table(Column("charge", justify="right"), "made", "what", "answer")
+    for charge in opened.history():
+        found = in_short(opened.answer(charge.number))
+        table.add_row(str(charge.number), charge.made, Text(charge.in_short), Text(found))
+    print_parts(table)
+
+
+@ledger.command(epilog="Example: corrdp ledger export steps.ledger -o steps.csv")
+def export(
+    file: File,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="A .csv file is a table for people, one charge a row; a .json file holds "
+            "everything but the model, epsilons in units of 1e-12.",
+        ),
+    ],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+) -> None:
+    """Write the whole history as a table or as JSON; the model is left out."""
+    import json
+
+    from corrdp._files import write_files
+    from corrdp.ledgers.ledger import Ledger
+
+    check_outputs(output, inputs=(file,))
+    if output.suffix.lower() not in (".csv", ".json"):
+        raise InputError(f"-o {output}: the name must end in .csv (a table) or .json")
+    refuse_overwriting(output, force=force)
+    opened = Ledger.open(file)
+    opened.check()
+    if output.suffix.lower() == ".csv":
+        text = _rows(opened)
+    else:
+        text = json.dumps(opened.export(), indent=1) + "\n"
+    write_files({output: text})
+    print(f"written: {output}")
+
+
+def in_short(answer: Any) -> str:
+    """The beginning of an answer."""
+    import json
+
+    if answer is None:
+        return "-"
+    value = answer
+    if isinstance(answer, dict):
+        value = answer.get("value", answer.get("values", answer.get("result", "a model")))
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 4]} ..."
+
+
+def _rows(opened: Ledger) -> str:
+    """The charges as CSV: epsilons in nats, exact."""
+    import csv
+    import io
+
+    from corrdp.ledgers.history import RECORD
+    from corrdp.ledgers.units import written
+
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["charge", "made", "kind", "what", "epsilon", "of", "for", "answer", "hash"])
+    for charge in opened.history():
+        level = written(charge.runs.largest)
+        whom = "every record" if charge.runs.is_scalar else "some records, at most"
+        answer = in_short(opened.answer(charge.number))
+        said = (charge.number, charge.made, charge.kind, charge.what)
+        rows.writerow((*said, level, whom, charge.unit or RECORD, answer, charge.hash))
+    return text.getvalue()
+
+
+def _print_json(opened: Ledger) -> None:
+    import json
+
+    print(json.dumps(opened.export(), indent=1))
+
+
+def _tell(opened: Ledger) -> None:
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from corrdp.cli.show import facts_table, print_parts, print_title, working
+    from corrdp.ledgers.units import rounded, units_down, units_up
+
+    with working("working out what is left"):
+        spent, left = opened.spent, opened.remaining_at_least
+    level = "BDP level on one model" if opened.kind == "bdp" else "DP level"
+    print_title(f"ledger with a budget of {opened.budget:.12g} ({level})")
+    history = opened.history()
+    if history:
+        table = Table(
+            Column("charge", justify="right"), "made", Column("epsilon", justify="right"), "what"
+        )
+        for charge in history:
+            epsilon = rounded(charge.runs.largest, up=True)
+            table.add_row(str(charge.number), charge.made, epsilon, Text(charge.in_short))
+        print_parts(table)
+    at_least = "at least " if opened.kind == "bdp" and not isinstance(opened.epsilon, float) else ""
+    facts = [
+        ("spent", rounded(units_up(spent), up=True)),
+        (
+            "remaining",
+            f"{at_least}epsilon {rounded(units_down(left), up=False)} for a release of every "
+            "record",
+        ),
+    ]
+    if opened.unit is not None:
+        facts.append(("unit", f"every epsilon is for {opened.unit}"))
+    if opened.digest:
+        facts.append(("model", opened.digest))
+    facts.append(("head", f"{opened.head} (keep it elsewhere: corrdp ledger check --head)"))
+    facts += [("assumes", text) for text in opened.assumptions]
+    print_parts(facts_table(facts))

@@ -1,0 +1,188 @@
+"""``corrdp release``: one private number from a file, with the papers to sign for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from corrdp.cli.options import (
+    MODEL_HELP,
+    AcceptModel,
+    Confidence,
+    Decimal,
+    Delimiter,
+    Epsilon,
+    Json,
+    Method,
+    Missing,
+    Names,
+    NoHeader,
+    Number,
+    QueryText,
+    Report,
+    State,
+    Target,
+    check_outputs,
+    missing_texts,
+    one_of,
+    read_confidence,
+    read_layout,
+    read_model,
+    read_query,
+    refuse_overwriting,
+)
+from corrdp.errors import InputError
+
+EXAMPLE = (
+    "Example: corrdp release steps.csv --model model.json --target 1 --query count:True "
+    "--report report.html"
+)
+
+
+def release(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="CSV or Parquet file with the private records.")
+    ],
+    model: Annotated[str, typer.Option(help=MODEL_HELP)],
+    query: QueryText,
+    target: Target = None,
+    epsilon: Epsilon = None,
+    method: Method = "best",
+    confidence: Confidence = None,
+    accept_model: AcceptModel = None,
+    n: Number = None,
+    state: State = None,
+    missing: Missing = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    skip_missing: Annotated[
+        bool,
+        typer.Option("--skip-missing", help="Leave missing rows out; which ones is then public."),
+    ] = False,
+    nonnegative: Annotated[
+        bool, typer.Option("--nonnegative", help="Set a negative answer to 0 (costs nothing).")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show epsilon, noise and error; read and draw nothing."),
+    ] = False,
+    report: Report = None,
+    public: Annotated[
+        bool,
+        typer.Option(
+            "--public",
+            help="Keep fitted numbers and digests out of what is written, and out of --json; "
+            "levels are rounded.",
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the release as JSON.")
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="Charge this ledger and store the answer in it; refused if it does not fit."
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a release or report that exists.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Answer a query once, with noise that keeps the promise.
+
+    Give --target for the BDP level to keep, or --epsilon for a chosen DP level. Every run draws
+    new noise and costs privacy anew: look with --dry-run first.
+    """
+    level = one_of(target, epsilon)
+    if dry_run and output is not None:
+        raise InputError("--dry-run makes no release: leave out --output")
+    if public and dry_run and json:
+        raise InputError("--dry-run makes no release to hand out: leave out --public or --json")
+    if public and report is None and output is None and not json:
+        raise InputError(
+            "--public is about what is handed out: add --report FILE, -o FILE or --json"
+        )
+    check_outputs(report, output, inputs=(file, model, *([ledger] if ledger else [])))
+    refuse_overwriting(report, output, force=force)
+    from corrdp import calibrate
+    from corrdp._files import write_files
+    from corrdp.calibration.coarse import check_told_levels
+    from corrdp.cli.handing import handed_over
+    from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
+    from corrdp.models.chains.coupling import refuse_coupled
+    from corrdp.models.reads import layout_for, missing_text, open_for
+    from corrdp.report.words import public_release
+
+    layout = read_layout(no_header, names, delimiter, decimal)
+    law = read_model(model)
+    refuse_coupled(law)
+    asked = read_query(query, law, skip_missing=skip_missing, n=n)
+    with working("finding the least noise"):
+        calibration = calibrate(
+            law,
+            **level,
+            query=asked,
+            method=method,
+            confidence=read_confidence(confidence, "default"),
+            accept=accept_model,
+            # what is handed out must not spell out what was fitted from the data
+            coarse=public and law.fitted is not None,
+        )
+    if public:  # what cannot be handed out must not be paid for
+        from corrdp.release.charged import charged
+
+        told = calibration if ledger is None else charged(calibration)
+        check_told_levels(law, told.epsilon, told.target, told.worst_leakage)
+    answer = None
+    if not dry_run:
+        with working(f"answering on {file}"):
+            decimal = layout_for(law, layout).decimal
+            texts = missing_texts(missing, missing_text(law), decimal)
+            table = open_for(law, file, texts, layout)
+            if ledger is None:
+                answer = calibration.release(table, nonnegative=nonnegative, state=state)
+            else:
+                from corrdp.ledgers.ledger import Ledger
+                from corrdp.release.charged import release_with_ledger
+
+                books = Ledger.open(ledger)
+                answer = release_with_ledger(
+                    books, calibration, table, nonnegative=nonnegative, state=state
+                )
+    elif ledger is not None and not json:
+        say_what_is_left(ledger)
+    result = calibration if answer is None else answer
+    handed = public_release(answer, law) if public and answer is not None else answer
+    with handed_over(handed, ledger):
+        if output is not None:
+            write_files({output: as_json(handed) + "\n"})
+        if json:
+            print(as_json(result if handed is None else handed))
+        elif answer is None:
+            show_calibration(calibration, dry_run=True)
+        else:
+            show_release(answer, calibration)
+        if report is not None:
+            from corrdp.report.page import render_report
+
+            with working("drawing the report"):
+                text = render_report(result, law, calibration=calibration, public=public)
+            write_files({report: text})
+        if not json:
+            show_files(path for path in (report, output) if path is not None)
+
+
+def say_what_is_left(path: Path) -> None:
+    """A dry run does not charge: it says what the ledger would still take."""
+    from corrdp.cli.show import print_parts, working
+    from corrdp.ledgers.ledger import Ledger
+    from corrdp.ledgers.units import rounded, units_down
+
+    with working("working out what is left"):
+        left = Ledger.open(path).remaining
+    print_parts(f"the ledger has room for epsilon {rounded(units_down(left), up=False)}")

@@ -1,0 +1,1 @@
+"""Ledgers: what was released from a data set, and what is left of its budget."""

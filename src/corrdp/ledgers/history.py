@@ -1,0 +1,383 @@
+"""The history of a ledger: charges in a hash chain, so that an edit shows.
+
+Each charge's hash covers the hash before it, the charge itself, its answer and the sum of all
+charges so far. Charges of older files keep the hashes they were written with.
+Whoever can write the file can also write a whole new chain, or bring back an older one; a hash
+kept elsewhere, as every release keeps its own, tells them apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Literal
+
+from corrdp.errors import InputError, RefusedError
+from corrdp.ledgers.units import Runs, level, written
+
+# of the file. 2: charges name their unit; 3: answers, what is read, room for mu; 4: the rule by
+# which a BDP ledger converts
+VERSION = 3
+_SHOWN = 80  # characters of a charge's words in a table
+_KEPT = 12  # digits of a hash that are enough to tell it from others
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a ledger is about, fixed when it is made.
+
+    Parameters
+    ----------
+    id : str
+        A random name, so that two ledgers are never taken for each other.
+    kind : {"dp", "bdp"}
+    budget : int
+        In units of 1e-12.
+    records : int or None
+        How many records the data set has, where known.
+    digest : str or None
+        Fingerprint of the model of a BDP ledger.
+    model : str or None
+        The model as JSON text.
+    made : str
+        When, as an ISO time in UTC.
+    rule : str or None
+        How a BDP ledger converts epsilons, as JSON: confidence, and why alternatives without a
+        price are accepted. None in files made before version 3, which take the fitted numbers of
+        their model as exact and look at no richer model.
+    """
+
+    id: str
+    kind: str
+    budget: int
+    records: int | None
+    digest: str | None
+    model: str | None
+    made: str
+    rule: str | None = None
+
+    @property
+    def hash(self) -> str:
+        """Where the chain starts."""
+        said = {k: v for k, v in vars(self).items() if k != "rule" or v is not None}
+        return text_digest(canonical(said))
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One line of a ledger.
+
+    Parameters
+    ----------
+    number : int
+        From 1, without gaps.
+    version : int
+        Of the file that it was written to: what its hash covers.
+    made : str
+        When, as an ISO time in UTC.
+    kind : {"release", "fit"}
+        "fit" is the cost of a private fit.
+    what : str
+        What was released, in words.
+    amount : str
+        Epsilon of each record in units of 1e-12, as the text of :class:`Runs`; records that the
+        release does not touch have 0.
+    digest : str or None
+        Fingerprint of the model that the release was calibrated with, where one was named.
+    unit : str or None
+        Whom its epsilon protects, in words; None is one record of the data set.
+    reads : str or None
+        First and last record read, as JSON, where known.
+    answered : str or None
+        SHA-256 of the answer, where one is stored.
+    hash : str
+        SHA-256 of the hash before, this charge, and the sum of all charges up to this one.
+    """
+
+    number: int
+    version: int
+    made: str
+    kind: str
+    what: str
+    amount: str
+    digest: str | None
+    unit: str | None
+    reads: str | None
+    answered: str | None
+    hash: str
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Epsilon of each record, in units of 1e-12."""
+        return read_runs(self.amount, f"charge {self.number}")
+
+    @property
+    def epsilon(self) -> float:
+        """The largest double not above the charge (its largest entry): the most to draw at."""
+        return level(self.runs.largest)
+
+    def __repr__(self) -> str:
+        some = "" if self.runs.is_scalar else " at most, by record"
+        return (
+            f"Charge {self.number}: epsilon {written(self.runs.largest)}{some}, {self.in_short} "
+            f"({self.made}, {self.hash[:12]})"
+        )
+
+    @property
+    def in_short(self) -> str:
+        """What was released, in one short line; expressions over many columns are cut."""
+        line = " ".join(self.what.split())
+        return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 4].rstrip()} ..."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON; ``epsilon`` in units of 1e-12, a vector as [units, length] pairs."""
+        more = {
+            "reads": None if self.reads is None else json.loads(self.reads),
+            "answered": self.answered,
+        }
+        return {**self._body(), **more, "hash": self.hash}
+
+    def _body(self) -> dict[str, Any]:
+        """What files of version 2 say of a charge."""
+        return {
+            "number": self.number,
+            "made": self.made,
+            "kind": self.kind,
+            "what": self.what,
+            "epsilon": self.runs.to_json(),
+            "digest": self.digest,
+            "unit": self.unit,
+        }
+
+    def sealed(self, before: str, total: str) -> str:
+        """The hash that this charge must carry after the hash ``before``; total is its text."""
+        if self.version == 2 and self.reads is None and self.answered is None:
+            summed = read_runs(total, "the total").to_json()
+            return text_digest(canonical([before, self._body(), summed]))
+        body = {name: getattr(self, name) for name in _SEALED}
+        # mu and delta are for guarantees that corrdp does not add up yet
+        body |= {"epsilon": self.amount, "mu": None, "delta": None}
+        return text_digest(canonical([before, body, total]))
+
+
+_SEALED = ("number", "version", "made", "kind", "what", "digest", "unit", "reads", "answered")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A charge that is not written yet, and its answer as JSON text where there is one."""
+
+    kind: Literal["release", "fit"]
+    what: str
+    runs: Runs
+    digest: str | None
+    unit: str | None = None
+    answer: str | None = None
+
+    def after(self, head: Head) -> tuple[Charge, Head]:
+        """The charge as it follows on a head, and the head that it leaves."""
+        total = head.total + self.runs
+        touched = self.runs.touched
+        bare = Charge(
+            number=head.number + 1,
+            version=VERSION,
+            made=now(),
+            kind=self.kind,
+            what=self.what,
+            amount=self.runs.text,
+            digest=self.digest,
+            unit=self.unit,
+            reads=None if touched is None else canonical(touched),
+            answered=None if self.answer is None else text_digest(self.answer),
+            hash="",
+        )
+        charge = replace(bare, hash=bare.sealed(head.hash, total.text))
+        after = Head(charge.number, charge.hash, total.text)
+        vars(charge)["runs"], vars(after)["total"] = self.runs, total  # long vectors: read once
+        return charge, after
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a ledger stands: its last charge and the sum of all, as text."""
+
+    number: int
+    hash: str
+    sum: str
+
+    @cached_property
+    def total(self) -> Runs:
+        """The sum of all charges."""
+        return read_runs(self.sum, "the total")
+
+
+def read_runs(text: str, where: str) -> Runs:
+    """Runs as they stand in a file."""
+    try:
+        return Runs.from_text(text)
+    except ValueError:
+        raise InputError(
+            f"{where} of the ledger is not what was written: {text[:40]!r} is no epsilon; "
+            "restore a copy that checks"
+        ) from None
+
+
+def read_answer(charge: Charge, text: str | None) -> Any:
+    """The stored answer of a charge, which carries its number and hash from now on."""
+    if (None if text is None else text_digest(text)) != charge.answered:
+        raise InputError(
+            f"the answer of charge {charge.number} of the ledger is not what was written; "
+            f"{_RESTORE}"
+        )
+    found = None if text is None else json.loads(text)
+    if isinstance(found, dict) and "charge" in found:
+        found |= {"charge": charge.number, "charge_hash": charge.hash}
+    return found
+
+
+class LastSeen:
+    """The last charge that this process has seen, so that an older copy of the file shows."""
+
+    def __init__(self) -> None:
+        self._mark = (0, "")  # replaced as a whole: threads may share a ledger
+
+    def check(self, hash_of: Callable[[int], str | None]) -> None:
+        """Refuse a ledger that lacks it; ``hash_of`` gives the hash of a charge by its number."""
+        number, seal = self._mark
+        if number and hash_of(number) != seal:
+            raise InputError(
+                f"the ledger no longer holds charge {number} ({seal[:_KEPT]}), which was there "
+                "before: an older or another copy was put in its place. Bring back the newest "
+                "file; if it is lost, count the releases that the copy lacks as made, open the "
+                "ledger again and charge them"
+            )
+
+    def move(self, head: Head) -> None:
+        """Remember how far the ledger has come."""
+        if head.number >= self._mark[0]:
+            self._mark = (head.number, head.hash)
+
+
+def check_kept(header: Header, charges: Sequence[Charge], kept: str) -> None:
+    """Refuse a history that does not hold a hash that was kept elsewhere."""
+    if not isinstance(kept, str) or not re.fullmatch(r"[0-9a-f]{12,64}", kept):
+        raise InputError(
+            f"a kept hash is {_KEPT} to 64 hexadecimal digits, as printed by ledger show or in a "
+            f"release; got {kept!r}"
+        )
+    if not any(seal.startswith(kept) for seal in (header.hash, *(c.hash for c in charges))):
+        raise InputError(
+            f"no charge of the ledger has the hash {kept[:_KEPT]} that was kept: its history was "
+            f"written anew, or an older copy was put in its place; {_RESTORE}"
+        )
+
+
+def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
+    """Find the first charge that was changed, deleted, added or moved; raise and name it.
+
+    Examples
+    --------
+    >>> header = Header("a", "dp", 10, None, None, None, "")
+    >>> charge = Charge(1, 3, "", "release", "count", "3", None, None, None, None, "")
+    >>> check_chain(header, [charge], Head(1, "", "3"))
+    Traceback (most recent call last):
+        ...
+    corrdp.errors.InputError: charge 1 of the ledger, 'count', is not what was written: ...
+    """
+    before, total = header.hash, Runs.scalar(0)
+    for number, charge in enumerate(charges, start=1):
+        if charge.number != number:
+            raise InputError(f"charge {number} of the ledger is missing; {_RESTORE}")
+        total = total + charge.runs
+        if charge.hash != charge.sealed(before, total.text):
+            raise InputError(
+                f"charge {number} of the ledger, {charge.what!r}, is not what was written: it or "
+                f"{'the budget and model' if number == 1 else 'what comes before it'} was changed "
+                f"or moved; {_RESTORE}"
+            )
+        before = charge.hash
+    if head.number > len(charges):
+        raise InputError(
+            f"charge {len(charges) + 1} of the ledger is missing: its head counts {head.number}; "
+            f"{_RESTORE}"
+        )
+    if head.number < len(charges):
+        raise InputError(
+            f"charge {head.number + 1} of the ledger was added behind its head, which counts "
+            f"{head.number}; {_RESTORE}"
+        )
+    if head.hash != before:
+        raise InputError(f"the budget, the model or the head of the ledger was changed; {_RESTORE}")
+    if head.total != total:
+        raise InputError(
+            f"the total of the ledger is {written(head.total.largest)} at most, its charges add "
+            f"up to {written(total.largest)}; {_RESTORE}"
+        )
+
+
+def check_first(header: Header, first: Sequence[Charge]) -> None:
+    """Check the budget, the kind and the model against the first charge, which seals them."""
+    if first and first[0].hash != first[0].sealed(header.hash, first[0].amount):
+        raise InputError(
+            f"the budget, kind, model or first charge of the ledger was changed; {_LOOK}"
+        )
+
+
+def check_head(header: Header, head: Head, last: Sequence[Charge]) -> None:
+    """Check the head against the last two charges: what every new charge builds on."""
+    if [charge.number for charge in last] != list(range(max(1, head.number - 1), head.number + 1)):
+        raise InputError(
+            f"the last charges of the ledger are not the {head.number} of its head; {_LOOK}"
+        )
+    before = last[0].hash if len(last) == 2 else header.hash
+    seal = last[-1].sealed(before, head.sum) if last else before
+    if seal != head.hash or (last and last[-1].hash != seal):
+        raise InputError(f"the last charge or the total of the ledger was changed; {_LOOK}")
+
+
+def check_unit(first: Sequence[Charge], wanted: Sequence[Wanted]) -> None:
+    """Refuse charges of another unit than the first one's: their epsilons do not add up.
+
+    Examples
+    --------
+    >>> charge = Charge(1, 3, "", "release", "count", "3", None, None, None, None, "")
+    >>> check_unit([charge], [Wanted("release", "tree", Runs.scalar(3), None, "one user replaced")])
+    Traceback (most recent call last):
+        ...
+    corrdp.errors.RefusedError: this ledger adds up epsilons for one record, and 'tree' has its ...
+    """
+    lines: list[Charge | Wanted] = [*first, *wanted]
+    kept = lines[0].unit if lines else None
+    for want in wanted:
+        if want.unit != kept:
+            raise RefusedError(
+                f"this ledger adds up epsilons for {kept or RECORD}, and {want.what!r} has its "
+                f"epsilon for {want.unit or RECORD}: these do not add up. Keep a ledger for each "
+                "unit, or convert in a plan (corrdp account) and charge the epsilon for the "
+                "ledger's own unit. Nothing was charged"
+            )
+
+
+RECORD = "one record"
+_LOOK = "corrdp ledger check (ledger.check()) says where"
+_RESTORE = "restore a copy that checks, and count every release that it lacks as made"
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def now() -> str:
+    """The time of a charge."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,1 @@
+"""The rules of the linter, each with the mistake it finds."""

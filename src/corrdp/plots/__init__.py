@@ -1,0 +1,1 @@
+"""Pictures: they take numbers and return axes."""

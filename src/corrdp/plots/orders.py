@@ -1,0 +1,125 @@
+"""A picture of a chain's order: does the record before the present one change what comes next?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corrdp.plots.style import ACCENT, INK, MUTED, RULE, SOFT, WARM, axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from corrdp.models.chains.diagnostics import Diagnostics
+
+_MOST_ROWS = 12  # transitions that fit a picture; those farthest from first order are shown
+_MOST_DOTS = 40  # records before, the most frequent ones
+_MOST_NAMED = 3  # further names would cover each other
+_BARS = 3  # half length of a bar, in standard errors
+
+
+def draw_orders(diagnostics: Diagnostics, ax: Axes | None = None) -> Axes:
+    """How likely each transition is, given also the record before the present one.
+
+    One line per transition, one dot per record before, with three standard errors to either side;
+    the upright stroke is the first-order chain. Where that fits, all bars cross their stroke; dots
+    whose bar does not are dark, and the farthest are named.
+
+    Parameters
+    ----------
+    diagnostics : Diagnostics
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure when left out.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from corrdp.models.chains.diagnostics import diagnose
+    >>> from corrdp.models.chains.markov import MarkovChain
+    >>> ax = draw_orders(diagnose(MarkovChain.fit([0, 0, 1, 1] * 30)))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['0 to 1', '1 to 1']
+    """
+    moves, number = _moves(diagnostics)
+    ax = axes_or_new(ax, 1.1 + 0.42 * max(len(moves), 1))
+    for height, move in enumerate(moves.values()):
+        _draw_move(ax, height, move, diagnostics.states)
+    names = [f"{diagnostics.states[y]} to {diagnostics.states[z]}" for y, z in moves]
+    ax.set_yticks(range(len(moves)), names)
+    ax.set_ylim(max(len(moves), 1) - 0.45, -0.75)
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_xlabel(_caption(len(moves), number), fontsize=9)
+    if not moves:
+        note = "no runs of three records to look at"
+        ax.text(0.5, 0, note, ha="center", va="center", color=MUTED, fontsize=9)
+    return ax
+
+
+def _caption(shown: int, number: int) -> str:
+    some = f" (the {shown} farthest off of {number})" if shown == _MOST_ROWS else ""
+    return (
+        f"probability of each transition{some}\n"
+        "stroke: by the present record; dots: by the one before, too"
+    )
+
+
+def _moves(diagnostics: Diagnostics) -> tuple[dict[tuple[int, int], np.ndarray], int]:
+    """The transitions to show, and how many occur in runs of three.
+
+    For each, rows of the record x before, share after x, share after any, and how often x came
+    before. With two states one of two mirror images is enough.
+    """
+    before, present, after, times = diagnostics.fit.triples.T
+    s = len(diagnostics.states)
+    contexts = np.bincount(before * s + present, times, s * s).reshape(s, s)
+    pairs = np.bincount(present * s + after, times, s * s).reshape(s, s)
+    law = pairs / np.maximum(pairs.sum(axis=1, keepdims=True), 1)
+    found = np.column_stack(
+        [before, times / contexts[before, present], law[present, after], contexts[before, present]]
+    )
+    away = np.zeros((s, s))
+    off, spread = np.abs(found[:, 1] - found[:, 2]), _spread(found)
+    distance = np.divide(off, spread, out=np.zeros(len(off)), where=spread > 0)
+    np.maximum.at(away, (present, after), distance)
+    keys = np.argwhere(pairs if s > 2 else pairs * [0, 1])
+    first = np.argsort(-away[tuple(keys.T)], kind="stable")[:_MOST_ROWS]
+    moves = {}
+    for y, z in sorted(map(tuple, keys[first].tolist())):
+        x = np.flatnonzero(contexts[:, y])
+        here = (present == y) & (after == z)
+        shares = np.bincount(before[here], times[here], s)[x] / contexts[x, y]
+        moves[y, z] = np.column_stack([x, shares, np.full(len(x), law[y, z]), contexts[x, y]])
+    return moves, len(keys)
+
+
+def _spread(move: np.ndarray) -> np.ndarray:
+    """Standard error of each share, were first order true."""
+    return np.sqrt(move[:, 2] * (1 - move[:, 2]) / move[:, 3])
+
+
+def _draw_move(ax: Axes, height: int, move: np.ndarray, states: tuple[Any, ...]) -> None:
+    if len(move) > _MOST_DOTS:
+        move = move[np.argsort(-move[:, 3], kind="stable")[:_MOST_DOTS]]
+    x, share, overall, number = move.T
+    reach = _BARS * _spread(move)
+    distance = np.abs(share - overall)
+    sizes = 14 + 60 * number / number.sum()
+    ax.hlines(height, 0, 1, color=RULE, linewidth=0.6, zorder=1)
+    for off, colour in ((False, SOFT), (True, ACCENT)):
+        dots = (distance > reach) == off
+        at = np.full(int(dots.sum()), height)
+        ends = (share - reach)[dots].clip(0), (share + reach)[dots].clip(max=1)
+        ax.hlines(at, *ends, color=colour, linewidth=2, zorder=2 + off)
+        ax.scatter(share[dots], at, s=sizes[dots], color=colour, linewidths=0, zorder=2 + off)
+    named = np.flatnonzero(distance > reach)
+    for k in named[np.argsort(-distance[named], kind="stable")][:_MOST_NAMED]:
+        # away from the stroke, but not beyond the axes
+        left = share[k] > 0.85 or 0.15 < share[k] < overall[k]
+        ax.annotate(f"after {states[int(x[k])]}", (share[k], height), (0, 8), color=INK,
+                    ha="right" if left else "left", textcoords="offset points",
+                    fontsize=7.5)  # fmt: skip
+    ax.vlines(overall[0], height - 0.2, height + 0.2, color=WARM, linewidth=1.6, zorder=4)

@@ -1,0 +1,206 @@
+"""Pictures of results: the bounds side by side, the noise, the leakage along the records.
+
+Every function takes the axes to draw on, or makes its own figure without touching pyplot's
+global state. Colours come from :mod:`corrdp.plots.style`, so that the HTML report can swap
+them for a dark background.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM, axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from corrdp.results import Calibration, Leakage
+
+_LOG_SPREAD = 30  # bounds further apart than this factor need a logarithmic axis
+_EDGE = 12  # records shown on either side of a constant interior
+_MOST_POINTS = 600  # a longer curve is thinned to the largest value per stretch
+
+
+def _shorten(text: str, width: int = 46) -> str:
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
+
+
+def draw_candidates(leakage: Leakage, ax: Axes | None = None) -> Axes:
+    """Every bound that was tried, as bars; those that do not apply are named without one.
+
+    Parameters
+    ----------
+    leakage : Leakage
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure when left out.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from corrdp.results import Candidate, Certificate, Leakage
+    >>> tried = (Candidate("lange", 9.1), Candidate("contraction", 3.4))
+    >>> leak = Leakage(3.4, "upper bound", Certificate("a", "b"), "all", 1.0, candidates=tried)
+    >>> [label.get_text() for label in draw_candidates(leak).get_yticklabels()]
+    ['contraction', 'lange']
+    """
+    tried = sorted(
+        leakage.candidates, key=lambda c: math.inf if c.value is None else float(c.value)
+    )
+    shown = [c for c in tried if c.value is not None and math.isfinite(c.value)]
+    ax = axes_or_new(ax, 0.9 + 0.34 * max(len(tried), 1))
+    top = max([c.value for c in shown if c.value is not None] + [leakage.epsilon])
+    bottom = min([c.value for c in shown if c.value] + [leakage.epsilon])
+    wide = bottom > 0 and top / bottom > _LOG_SPREAD
+    left = bottom / 2 if wide else 0.0
+    if wide:
+        ax.set_xscale("log")
+    for row, candidate in enumerate(tried):
+        if candidate.value is None or not math.isfinite(candidate.value):
+            note = "no finite bound" if candidate.value else _shorten(candidate.reason)
+            _beside(ax, leakage.epsilon, row, note, MUTED, 8)
+            continue
+        best = candidate.value <= leakage.value
+        ax.barh(row, candidate.value - left, left=left, height=0.62, color=ACCENT if best else SOFT)
+        _beside(ax, candidate.value, row, f"{candidate.value:,.6g}", INK, 9)
+    ax.axvline(leakage.epsilon, color=WARM, linewidth=1.2, linestyle=(0, (4, 3)))
+    ax.set_xlim(left, top * 8 if wide else top * 1.22)
+    ax.set_yticks(range(len(tried)), [c.method for c in tried])
+    ax.set_ylim(max(len(tried), 1) - 0.4, -0.6)
+    ax.set_xlabel(f"leakage (dashed: epsilon = {leakage.epsilon:.4g})", fontsize=9)
+    return ax
+
+
+def _beside(ax: Axes, x: float, y: float, text: str, colour: str, size: int) -> None:
+    """Text a little to the right of a point (leading blanks would vanish in SVG)."""
+    ax.annotate(text, (x, y), (4, 0), textcoords="offset points", va="center", color=colour,
+                fontsize=size)  # fmt: skip
+
+
+def draw_noise(calibration: Calibration, ax: Axes | None = None) -> Axes:
+    """The law of the noise around the true answer, with the band that holds 95 % of releases.
+
+    The dashed lines stand at ``calibration.error(0.05)``, for the discrete Laplace law that is
+    drawn.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_or_new(ax, 2.3)
+    grid = calibration.query.grid
+    radius = calibration.error(0.05)
+    span = max(1.7 * radius, 2 * grid)
+    steps = int(span // grid)
+    # a fine grid looks like a curve: a few hundred of its points show it
+    k = np.unique(np.linspace(-steps, steps, min(2 * steps + 1, 401)).round()).astype(np.int64)
+    law = np.exp(calibration.mechanism.noise_logpmf(k))
+    x = k * grid
+    inside = np.abs(x) < radius
+    if len(k) == 2 * steps + 1 <= 61:
+        ax.bar(x, law, width=0.8 * grid, color=[ACCENT if i else SOFT for i in inside])
+    else:
+        ax.fill_between(x, law, where=inside, color=SOFT, linewidth=0)
+        ax.plot(x, law, color=ACCENT, linewidth=1.6)
+    for edge in (-radius, radius):
+        ax.axvline(edge, color=WARM, linewidth=1.2, linestyle=(0, (4, 3)))
+    cells = calibration.query.cells
+    what, which = ("error", "") if cells == 1 else ("error of one cell", f"all {cells} ")
+    ax.set_xlabel(f"{what} (dashed: {which}below {radius:,.4g} in 95 % of releases)", fontsize=9)
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    ax.set_xlim(-span, span)
+    ax.set_ylim(0, law.max() * 1.08)
+    return ax
+
+
+def draw_per_record(leakage: Leakage, ax: Axes | None = None) -> Axes:
+    """Leakage along the records; a long constant interior is cut out and said in words.
+
+    Parameters
+    ----------
+    leakage : Leakage
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_or_new(ax, 2.3)
+    values = leakage.per_record
+    ax.set_ylabel("leakage", fontsize=9)
+    if values is None:
+        ax.axhline(leakage.value, color=ACCENT, linewidth=1.6)
+        ax.set_xticks([])
+        ax.set_xlabel("every record (one bound for all)", fontsize=9)
+        _leave_room(ax, np.array([leakage.value]))
+        return ax
+    first, last = longest_constant_run(values)
+    ax.set_xlabel("record (from 0)", fontsize=9)
+    if last - first > 4 * _EDGE:
+        _draw_ends(ax, values, first, last)
+    else:
+        at, heights = _thinned(values)
+        ax.step(at, heights, where="mid", color=ACCENT, linewidth=1.4)
+        if len(at) < len(values):
+            ax.set_xlabel("record (from 0); largest leakage of each stretch", fontsize=9)
+    _leave_room(ax, values)
+    return ax
+
+
+def longest_constant_run(values: np.ndarray) -> tuple[int, int]:
+    """Start and end (exclusive) of the longest stretch that no eye could tell from constant.
+
+    Examples
+    --------
+    >>> longest_constant_run(np.array([1., 2., 2., 2., 1.]))
+    (1, 4)
+    """
+    with np.errstate(invalid="ignore"):
+        change = np.abs(np.diff(values)) > 1e-6 * np.abs(values[1:])
+    edges = np.r_[0, np.flatnonzero(change) + 1, len(values)]
+    widest = int(np.argmax(np.diff(edges)))
+    return int(edges[widest]), int(edges[widest + 1])
+
+
+def _draw_ends(ax: Axes, values: np.ndarray, first: int, last: int) -> None:
+    """Both ends record by record, the constant stretch between them as a short dotted line."""
+    head = max(0, first - 4 * _EDGE), first + _EDGE
+    tail = last - _EDGE, min(len(values), last + 4 * _EDGE)
+    width, gap = head[1] - head[0], 2 * _EDGE
+    left = np.arange(width)
+    right = np.arange(tail[1] - tail[0]) + width + gap
+    ax.step(left, values[slice(*head)], where="mid", color=ACCENT, linewidth=1.4)
+    ax.step(right, values[slice(*tail)], where="mid", color=ACCENT, linewidth=1.4)
+    level = values[first]
+    ax.plot([left[-1], right[0]], [level, level], ":", color=MUTED, linewidth=1.4)
+    middle = (left[-1] + right[0]) / 2
+    text = f"{last - first:,} records\nat {level:.4g}"
+    ax.annotate(text, (middle, level), (0, -6), textcoords="offset points", ha="center", va="top",
+                color=MUTED, fontsize=8)  # fmt: skip
+    marks = [left[0], left[-1], right[0], right[-1]]
+    names = [head[0], head[1] - 1, tail[0], tail[1] - 1]
+    ax.set_xticks(marks, [f"{name:,}" for name in names])
+
+
+def _thinned(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At most some hundred points: the largest value of each stretch, never a missed peak."""
+    if len(values) <= _MOST_POINTS:
+        return np.arange(len(values)), values
+    starts = np.linspace(0, len(values), _MOST_POINTS, endpoint=False).astype(np.int64)
+    return starts, np.maximum.reduceat(values, starts)
+
+
+def _leave_room(ax: Axes, values: np.ndarray) -> None:
+    finite: Any = values[np.isfinite(values)]
+    ax.set_ylim(0, 1.15 * float(finite.max()) if finite.size and finite.max() > 0 else 1)

@@ -1,0 +1,283 @@
+r"""Risk on dependent records: what the output says about the target through all the others.
+
+Unknown records that depend on the target speak for it. Given what the attacker knows, the output is
+a channel of the target alone,
+
+.. math:: p(\theta \mid x_i, x_K) = \sum_{x_U} \Pr[x_U \mid x_i, x_K]\, p(\theta \mid x),
+
+and the advantage is that of this channel. Its epsilon is not that of the mechanism but the leakage
+to (K, i), so the bounds for independent records hold with the leakage in place of epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from corrdp._checks import check_array, check_kind
+from corrdp.bounds.leakage import leakage
+from corrdp.bounds.scope import Adversary, pure
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.guarantees import Approximate
+from corrdp.models.base import Model
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.reads import check_reads
+from corrdp.queries import Query
+from corrdp.reconstruction.bounds import best_bound
+from corrdp.reconstruction.effective import Records, effective, records_of
+from corrdp.reconstruction.exact import exact_rad
+from corrdp.reconstruction.promises import promise_of
+from corrdp.reconstruction.results import Rad, RadBound
+from corrdp.reconstruction.threat import Threat
+from corrdp.results import Leakage
+
+_WHERE = "docs/theorems.md#risk-under-correlation"
+_REFERENCE = f"the optimal attack on the channel of the target alone ({_WHERE})"
+_SAME = 1e-9
+_CONDITIONED = 2_000  # records of a chain that is conditioned to single out one adversary
+
+
+def prior_of(
+    model: Any, target: int | None = None, known: Mapping[int, Any] | None = None
+) -> np.ndarray:
+    """The model's law of one record given the known ones, in the order of its states.
+
+    Parameters
+    ----------
+    model : Model
+    target : int, optional
+        May be left out for a stationary chain of any length with nothing known.
+    known : mapping of int to state, optional
+
+    References
+    ----------
+    Bayes' rule; on chains by the bridged kernels of ``MarkovChain.condition``.
+
+    Examples
+    --------
+    >>> from corrdp import JointTable
+    >>> pair = JointTable({(0, 0): .4, (1, 1): .4, (0, 1): .1, (1, 0): .1})
+    >>> prior_of(pair, 0, {1: 1}).round(6).tolist()
+    [0.2, 0.8]
+    """
+    law = _law_of(_check_model(model), target, _check_known(model, target, known))
+    if law is None:
+        raise NotApplicableError(
+            f"{model.describe()}: the law of one record is not worked out; give the attacker's own "
+            "prior, Threat(prior)"
+        )
+    return law
+
+
+def rad_on_model(
+    mechanism: Any,
+    threat: Threat,
+    model: Any,
+    target: int | None,
+    known: Mapping[int, Any] | None,
+) -> Rad:
+    """:func:`corrdp.reconstruction.exact.rad` on dependent records."""
+    facts = _check_known(_check_model(model), target, known)
+    stated = _check_prior(threat, model, target, facts)
+    if isinstance(getattr(mechanism, "query", None), Query):
+        check_reads(model, mechanism.query)
+    records = records_of(model)
+    if records is not None and target is not None:
+        try:
+            channel, edges = effective(mechanism, records, target, facts, threat)
+        except NotApplicableError:
+            pass  # the bound is what is left
+        else:
+            assumed = (*model.assumptions, *stated, _who(target, facts))
+            return exact_rad(
+                channel, threat, edges=edges, reference=_REFERENCE, assumptions=assumed
+            )
+    bound = _bound(mechanism, threat, model, target, facts, stated)
+    return Rad(
+        bound.value,
+        "upper bound",
+        bound.certificate,
+        bound.threat,
+        bound.ceiling,
+        candidates=bound.candidates,
+    )
+
+
+def bound_on_model(
+    guarantee: Any,
+    threat: Threat,
+    model: Any,
+    target: int | None,
+    known: Mapping[int, Any] | None,
+) -> RadBound:
+    """:func:`corrdp.reconstruction.bounds.rad_bound` on dependent records."""
+    facts = _check_known(_check_model(model), target, known)
+    stated = _check_prior(threat, model, target, facts)
+    return _bound(guarantee, threat, model, target, facts, stated)
+
+
+def _bound(
+    source: Any,
+    threat: Threat,
+    model: Model,
+    target: int | None,
+    known: dict[int, Any],
+    stated: tuple[str, ...],
+) -> RadBound:
+    leak = leakage_about(source, model, target, known)
+    value = _about(leak, target)
+    reference = (
+        f", at the leakage {value:.6g} about the target, by {leak.certificate.name} ({_WHERE})"
+    )
+    assumed = (*leak.certificate.assumptions, *stated, _who(target, known))
+    # Approximate, because a record that the mechanism does not read leaks 0
+    bound = best_bound(Approximate(value, 0.0), threat, reference=reference, assumptions=assumed)
+    # a mechanism that attains the leakage need not attain the risk as well
+    return replace(bound, kind="upper bound")
+
+
+def leakage_about(
+    source: Any, model: Model, target: int | None, known: Mapping[int, Any]
+) -> Leakage:
+    """Leakage to the one adversary where that is worked out, else to every adversary.
+
+    ``source`` is a mechanism, or a guarantee that every mechanism in question keeps.
+
+    Examples
+    --------
+    >>> from corrdp import JointTable, Laplace, Count
+    >>> friends = JointTable({(0, 0): .45, (1, 1): .45, (0, 1): .05, (1, 0): .05})
+    >>> round(leakage_about(Laplace(Count(1), 1.0), friends, 0, {}).value, 6)
+    1.776137
+    """
+    asked = _asked(source)
+    everyone = leakage(model, **asked)
+    if model.kind == "tree" and target is not None:
+        who = Adversary(target, dict(known))
+        return _smaller(everyone, leakage(model, **asked, adversary=who), target)
+    if isinstance(model, MarkovChain):
+        alone = model
+        if known:
+            if model.length is None or model.length > _CONDITIONED:
+                return everyone
+            # who knows some records of a chain knows none of the chain given them
+            alone = model.condition(known)
+        try:
+            return _smaller(everyone, leakage(alone, **asked, adversary="none"), target)
+        except NotApplicableError:
+            return everyone
+    return everyone
+
+
+def _smaller(first: Leakage, second: Leakage, target: int | None) -> Leakage:
+    return min(first, second, key=lambda leak: _about(leak, target))
+
+
+def _about(leak: Leakage, target: int | None) -> float:
+    """Leakage about the target alone, where it is known."""
+    if target is None or leak.per_record is None:
+        return leak.value
+    return min(leak.value, float(leak.per_record[target]))
+
+
+def _asked(source: Any) -> dict[str, Any]:
+    """What :func:`corrdp.leakage` is asked for."""
+    if callable(getattr(source, "channel", None)) or getattr(source, "query", None) is not None:
+        return {"mechanism": source}
+    if np.asarray(source, dtype=object).ndim == 2:
+        from corrdp.mechanisms.base import steps
+
+        level = float(steps(check_array("mechanism", source)).max())
+        if not np.isfinite(level):
+            raise NotApplicableError(
+                "an output of the channel is impossible under one value and proves another: its "
+                "leakage is infinite, and no bound below the ceiling follows"
+            )
+        return {"epsilon": level}
+    return {"epsilon": pure(promise_of(source))}
+
+
+def _who(target: int | None, known: Mapping[int, Any]) -> str:
+    if target is None:
+        return "the attacker knows no other record, and every record is drawn from the model"
+    return f"{Adversary(target, dict(known))}, the model included"
+
+
+def _check_model(model: Any) -> Model:
+    if not isinstance(model, Model):
+        raise InputError(f"model must be a dependence model such as MarkovChain, got {model!r}")
+    if model.real_valued:
+        raise NotApplicableError(
+            "records of this model are real numbers; risk is worked out for finitely many values"
+        )
+    return model
+
+
+def _check_known(
+    model: Model, target: int | None, known: Mapping[int, Any] | None
+) -> dict[int, Any]:
+    facts = {} if known is None else dict(check_kind("known", known, Mapping, "{record: value}"))
+    n = model.length
+    if target is None:
+        if facts or n is not None:
+            raise InputError(
+                "say which record is attacked: target=0 is the first"
+                + ("" if n is None else f", target={n - 1} the last")
+            )
+        return facts
+    for record in (target, *facts):
+        if isinstance(record, bool) or not isinstance(record, int | np.integer) or record < 0:
+            raise InputError(f"records are numbered 0, 1, ..; got {record!r}")
+        if n is None or record >= n:
+            last = "none: it has no length" if n is None else f"0 to {n - 1}"
+            raise InputError(f"record {record} does not exist; the model has records {last}")
+    if target in facts:
+        raise InputError(f"record {target} is both attacked and known")
+    for record, value in facts.items():
+        if model.states is not None and value not in model.states:
+            raise InputError(
+                f"known[{record}] = {value!r} is not one of the states {list(model.states)!r}"
+            )
+    return facts
+
+
+def _law_of(model: Model, target: int | None, known: dict[int, Any]) -> np.ndarray | None:
+    if known and isinstance(model, MarkovChain):
+        return np.asarray(model.condition(known).marginals[target])
+    laws = None if known else model.record_laws
+    if laws is not None:
+        return laws[0 if len(laws) == 1 else target]
+    if target is None and isinstance(model, MarkovChain):
+        raise InputError("a chain that is not stationary needs a length and target=")
+    records = records_of(model)
+    if records is None or target is None:
+        return None
+    return _marginal(records, target, known)
+
+
+def _marginal(records: Records, target: int, known: dict[int, Any]) -> np.ndarray:
+    kept = records.given(known)
+    return np.bincount(kept.rows[:, target], kept.weights, minlength=len(kept.states))
+
+
+def _check_prior(
+    threat: Threat, model: Model, target: int | None, known: dict[int, Any]
+) -> tuple[str, ...]:
+    """Refuse a prior that is not the model's; what is assumed where the model has none."""
+    if model.states is not None and len(model.states) != threat.m:
+        raise InputError(
+            f"the model has {len(model.states)} states and the threat's prior {threat.m} records"
+        )
+    law = _law_of(model, target, known)
+    if law is None:
+        return ("the prior given is the law of the target, given what the attacker knows",)
+    off = float(np.abs(law - threat.prior).max())
+    if off > _SAME:
+        raise InputError(
+            f"the threat's prior is not the model's law of the target given the known records: it "
+            f"differs by up to {off:.3g}; use Threat.under(model, target, known)"
+        )
+    return ()

@@ -1,0 +1,1 @@
+"""Answers that may be shown: computed exactly, noised, charged and written down."""

@@ -1,0 +1,1 @@
+"""Movements as they are read: points, trajectories, cells, streams."""

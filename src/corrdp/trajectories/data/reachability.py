@@ -1,0 +1,182 @@
+"""Whether the moves of published trajectories are possible at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corrdp._json import SCHEMA, check_header, encode
+from corrdp.errors import InputError
+from corrdp.mechanisms.base import check_positive
+from corrdp.trajectories.data.contributions import check_sequences, check_whole
+
+Possible = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Which place can follow which, from public knowledge: a map, a speed limit.
+
+    Parameters
+    ----------
+    k : int
+        Number of places.
+    possible : function
+        ``possible(here, next)`` for arrays of places: whether each move can be made.
+
+    Examples
+    --------
+    >>> line = Moves.from_matrix([[1, 1, 0], [1, 1, 1], [0, 1, 1]])
+    >>> line.check([[0, 1, 2], [0, 2]])
+    1 of 3 moves (33.3 %) in 1 of 2 trajectories cannot be made; the first is 0 to 2, in \
+sequences[1] after point 1
+    >>> [s.tolist() for s in line.cut([[0, 1, 2], [0, 2]])]
+    [[0, 1, 2], [0]]
+    """
+
+    k: int
+    possible: Possible
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", check_whole("k", self.k))
+        if not callable(self.possible):
+            raise InputError(
+                f"possible must be a function of two arrays of places, got {self.possible!r}"
+            )
+
+    @classmethod
+    def from_matrix(cls, allowed: Any) -> Moves:
+        """From a (k, k) table of 0 and 1, or of booleans."""
+        try:
+            table = np.asarray(allowed)
+        except ValueError:  # rows of different lengths
+            table = np.empty(0)
+        if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
+            raise InputError(f"allowed must be a square table, got shape {table.shape}")
+        if not np.isin(table, (0, 1)).all():
+            raise InputError("allowed must hold 0 and 1 only")
+        table = table.astype(bool)
+        return cls(len(table), lambda here, then: table[here, then])
+
+    @classmethod
+    def from_speed(cls, k: int, distance: Possible, *, speed: float, seconds: float) -> Moves:
+        """Places at most ``speed * seconds`` apart.
+
+        Parameters
+        ----------
+        k : int
+        distance : function
+            Metres between places, for arrays: ``Grid.distance`` for a grid.
+        speed : float
+            Metres per second; public.
+        seconds : float
+            Time between two points; public.
+
+        Examples
+        --------
+        >>> near = Moves.from_speed(9, lambda a, b: 100.0 * abs(a - b), speed=2, seconds=60)
+        >>> near.possible(np.array([0, 0]), np.array([1, 2])).tolist()
+        [True, False]
+        """
+        reach = check_positive("speed", speed) * check_positive("seconds", seconds)
+        if not callable(distance):
+            raise InputError(f"distance must be a function of two arrays, got {distance!r}")
+        return cls(k, lambda here, then: distance(here, then) <= reach)
+
+    def table(self) -> np.ndarray:
+        """All moves as a (k, k) table of booleans."""
+        if self.k > 20_000:
+            raise InputError(f"a table of {self.k:,} x {self.k:,} moves is too large to hold")
+        here = np.arange(self.k)
+        return np.asarray(self.possible(here[:, None], here[None, :]), dtype=bool)
+
+    def check(self, sequences: Sequence[Any]) -> Reachability:
+        """How many moves of these trajectories cannot be made (lint L-24)."""
+        checked = check_sequences(sequences, self.k)
+        here, then, ends = _pairs(checked)
+        bad = ~np.asarray(self.possible(here, then), dtype=bool)
+        owner = np.searchsorted(ends, np.arange(len(here)), side="right")
+        first = None
+        if bad.any():
+            at = int(np.argmax(bad))
+            which = int(owner[at])
+            step = at - (int(ends[which - 1]) if which else 0)
+            first = (which, step + 1, int(here[at]), int(then[at]))
+        return Reachability(
+            len(here), int(bad.sum()), len(checked), len(np.unique(owner[bad])), first
+        )
+
+    def cut(self, sequences: Sequence[Any]) -> list[np.ndarray]:
+        """Each trajectory up to its first impossible move; post-processing of a release."""
+        kept = []
+        for codes in check_sequences(sequences, self.k):
+            bad = np.flatnonzero(~np.asarray(self.possible(codes[:-1], codes[1:]), dtype=bool))
+            kept.append(codes[: bad[0] + 1] if bad.size else codes)
+        return kept
+
+
+@dataclass(frozen=True, repr=False)
+class Reachability:
+    """How many moves cannot be made; ``float`` gives their share.
+
+    Parameters
+    ----------
+    moves, impossible : int
+    trajectories, affected : int
+    first : (sequence, point, from, to) or None
+    """
+
+    moves: int
+    impossible: int
+    trajectories: int
+    affected: int
+    first: tuple[int, int, int, int] | None
+
+    def __float__(self) -> float:
+        return self.impossible / self.moves if self.moves else 0.0
+
+    def __repr__(self) -> str:
+        if self.first is None:
+            return self.told(str)
+        which, step = self.first[:2]
+        return f"{self.told(str)}, in sequences[{which}] after point {step}"
+
+    def told(self, name: Callable[[int], str]) -> str:
+        """The same for a reader, who knows places by their names.
+
+        Examples
+        --------
+        >>> Reachability(3, 1, 2, 1, (1, 1, 0, 2)).told("home park shop".split().__getitem__)
+        '1 of 3 moves (33.3 %) in 1 of 2 trajectories cannot be made; the first is home to shop'
+        """
+        if self.first is None:
+            return f"all {self.moves:,} moves can be made"
+        here, then = map(name, self.first[2:])
+        return (
+            f"{self.impossible:,} of {self.moves:,} moves ({100 * float(self):.1f} %) in "
+            f"{self.affected:,} of {self.trajectories:,} trajectories cannot be made; the first "
+            f"is {here} to {then}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {"corrdp": SCHEMA, "result": "reachability", **encode(vars(self))}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Reachability:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, "reachability")
+        first = None if data["first"] is None else tuple(data["first"])
+        moves, impossible = data["moves"], data["impossible"]
+        return cls(moves, impossible, data["trajectories"], data["affected"], first)
+
+
+def _pairs(sequences: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both ends of every move, and how many moves there are up to each trajectory's last."""
+    empty = np.empty(0, dtype=np.int64)
+    here = np.concatenate([empty, *(s[:-1] for s in sequences)])
+    then = np.concatenate([empty, *(s[1:] for s in sequences)])
+    return here, then, np.cumsum([len(s) - 1 for s in sequences], dtype=np.int64)

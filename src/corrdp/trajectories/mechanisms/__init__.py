@@ -1,0 +1,1 @@
+"""Releases of movements: noisy trees, planar noise, local n-grams, sampling."""

@@ -1,0 +1,294 @@
+"""From a mechanism and movements to what is published: one release, and its rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corrdp._json import encode
+from corrdp.accounting.step import Step
+from corrdp.errors import InputError, RefusedError
+from corrdp.trajectories.data.cells import CellSequences
+from corrdp.trajectories.data.points import Trajectories
+from corrdp.trajectories.data.reachability import Moves, Reachability
+from corrdp.trajectories.mechanisms.local import LocalNgrams
+from corrdp.trajectories.mechanisms.noisytree import NoisyTree
+from corrdp.trajectories.mechanisms.planar import PlanarCells
+from corrdp.trajectories.mechanisms.released import ReleasedSequences
+from corrdp.trajectories.mechanisms.sampling import BernoulliSample
+from corrdp.trajectories.mechanisms.synthetic import synthesize
+from corrdp.trajectories.mechanisms.trees import TreeMechanism
+
+MOST_DISTANCES = 5_000  # places of a distance table
+ONE_PLACE = (
+    "counts of single places do not say what follows what, nor how many trajectories there are: "
+    "every walk is one point long, and there are as many as there were points, with noise. Take "
+    "--levels 2 or more (n_max)"
+)
+
+Mechanism = TreeMechanism | LocalNgrams | PlanarCells | BernoulliSample
+
+
+@dataclass(frozen=True)
+class PathCost:
+    """What noisy points cost together, for the user with the most of them.
+
+    Parameters
+    ----------
+    points : int
+        Points of that user; public for this mechanism.
+    metres : float
+        How far each of them may be from where it could be otherwise.
+    epsilon : float
+
+    Examples
+    --------
+    >>> print(PathCost(50, 200.0, 50.0))
+    epsilon 50 for all 50 points of the user with the most, each within 200 m of another place
+    """
+
+    points: int
+    metres: float
+    epsilon: float
+
+    def __str__(self) -> str:
+        return (
+            f"epsilon {self.epsilon:.6g} for all {self.points:,} points of the user with the most, "
+            f"each within {self.metres:g} m of another place"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedMoves:
+    """One release of movements.
+
+    Parameters
+    ----------
+    result : NoisyTree or ReleasedSequences
+        What the mechanism made.
+    sequences : tuple of arrays of int
+        Published trajectories: synthetic ones for a tree.
+    times : tuple of arrays of float, optional
+        Times of the points, where the mechanism takes them as public.
+    steps : tuple of Step
+        The release as entries of a plan.
+    reachability : Reachability, optional
+        Moves that could not be made, before trajectories were cut there.
+    before : tuple of str
+        What was done to the data beforehand, in words.
+    path : PathCost, optional
+        For noisy points.
+    charge : int, optional
+    charge_hash : str, optional
+        The line of the ledger that paid for it.
+    """
+
+    result: NoisyTree | ReleasedSequences
+    sequences: tuple[np.ndarray, ...]
+    times: tuple[np.ndarray, ...] | None
+    steps: tuple[Step, ...]
+    reachability: Reachability | None
+    before: tuple[str, ...] = ()
+    path: PathCost | None = None
+    charge: int | None = None
+    charge_hash: str | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader must know before using it."""
+        told = []
+        tree = self.result if isinstance(self.result, NoisyTree) else None
+        if not any(map(len, self.sequences)):
+            why = (
+                ""
+                if tree is None
+                else f": {tree.shows}. Take larger cells, fewer levels or more epsilon"
+            )
+            told.append(f"THE RELEASE IS EMPTY, and its budget is spent all the same{why}")
+        if tree is not None and tree.kind == "n-gram" and len(tree.levels) == 1:
+            told.append(ONE_PLACE)
+        return tuple(told)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain JSON, with what was done before and what was charged."""
+        more = {
+            "before": self.before,
+            "path": None if self.path is None else vars(self.path),
+            "warnings": self.warnings,
+            "charge": self.charge,
+            "charge_hash": self.charge_hash,
+        }
+        return {**self.result.to_dict(), **encode(more)}
+
+    @property
+    def title(self) -> str:
+        """One line: what was made."""
+        return repr(self.result).splitlines()[0] + f", {len(self.sequences):,} trajectories"
+
+    def visits(self, size: int) -> np.ndarray:
+        """How often each place occurs in what is published."""
+        codes = np.concatenate([np.empty(0, dtype=np.int64), *self.sequences])
+        return np.bincount(codes, minlength=size)
+
+
+def publish(
+    mechanism: Mechanism,
+    walks: Trajectories,
+    cells: CellSequences,
+    moves: Moves | None = None,
+    *,
+    radius: float | None = None,
+) -> PublishedMoves:
+    """Draw the noise and make what is published from it.
+
+    Parameters
+    ----------
+    mechanism : PrefixTree, NgramTree, LocalNgrams, PlanarCells or BernoulliSample
+    walks : Trajectories
+        The points; read by planar noise.
+    cells : CellSequences
+        The same as sequences of public places.
+    moves : Moves, optional
+        Published trajectories are cut where a move cannot be made; post-processing. Not for
+        planar noise and samples, whose points stay as they are.
+    radius : float, optional
+        For planar noise: metres for which ``path`` says what a whole path costs.
+
+    Examples
+    --------
+    >>> from corrdp.trajectories.data.cells import discretise
+    >>> from corrdp.trajectories.mechanisms.prefix import PrefixTree
+    >>> walks = Trajectories.from_points([1, 1, 2], [0, 9, 0], labels=["x", "y", "x"],
+    ...                                  places=["x", "y"])
+    >>> done = publish(PrefixTree(2, 2, 400.0), walks, discretise(walks))
+    >>> print(rows_of(done, discretise(walks)))
+    trajectory,point,place
+    1,1,x
+    2,1,x
+    2,2,y
+    <BLANKLINE>
+    """
+    check_publishable(mechanism, cells, moves)
+    per_user = getattr(mechanism, "per_user", None)
+    owners = cells.owner.tolist()
+    result: NoisyTree | ReleasedSequences
+    if isinstance(mechanism, TreeMechanism):
+        users = None if per_user is None else owners
+        result = mechanism.release(cells.sequences, users)
+        made = tuple(synthesize(result, np.random.default_rng()))
+        times = None
+    elif isinstance(mechanism, PlanarCells):
+        degrees = np.stack([walks.lat, walks.lng], axis=1)
+        result = mechanism.release(np.split(degrees, walks.starts[1:-1]))
+        made, times = result.sequences, tuple(np.split(walks.times, walks.starts[1:-1]))
+    elif isinstance(mechanism, LocalNgrams):
+        result = mechanism.release(cells.sequences, owners)
+        made, times = result.sequences, None
+    else:
+        result = mechanism.release(cells.sequences)
+        assert result.positions is not None
+        all_times = np.split(cells.times, cells.starts[1:-1])
+        kept = zip(all_times, result.positions, strict=True)
+        made, times = result.sequences, tuple(t[at] for t, at in kept)
+    found = None
+    if moves is not None:
+        found = moves.check(made)
+        made = tuple(moves.cut(made))
+    path = None
+    if isinstance(mechanism, PlanarCells) and radius is not None:
+        most = int(np.bincount(walks.users).max())
+        path = PathCost(most, radius, mechanism.path_epsilon(most, radius))
+    steps = mechanism.plan_steps()
+    return PublishedMoves(result, made, times, steps, found, cells.preprocessing, path)
+
+
+def check_publishable(
+    mechanism: Mechanism, cells: CellSequences, moves: Moves | None = None
+) -> None:
+    """Refuse what the mechanism's promise does not cover, before anything is charged or drawn.
+
+    Examples
+    --------
+    >>> from corrdp.trajectories.data.cells import discretise
+    >>> walks = Trajectories.from_points([1, 1], [0, 9], labels=["x", "x"], places=["x", "y"])
+    >>> check_publishable(BernoulliSample(2, .5), discretise(walks, merge_stays=True))
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.RefusedError: stays were merged, so that how many points a trajectory has ...
+    """
+    if isinstance(mechanism, TreeMechanism):
+        return
+    if cells.merged:
+        raise RefusedError(
+            "stays were merged, so that how many points a trajectory has tells where somebody was; "
+            f"{type(mechanism).__name__} publishes that number as it is: leave out --merge-stays "
+            "(merge_stays)"
+        )
+    if moves is not None and not isinstance(mechanism, LocalNgrams):
+        raise InputError(
+            f"{type(mechanism).__name__} publishes points as they are drawn and cuts none: leave "
+            "out --speed and --step (moves)"
+        )
+
+
+def distances(cells: CellSequences) -> np.ndarray:
+    """Distances between all places: metres on a grid, 1 between two labels.
+
+    Examples
+    --------
+    >>> from corrdp.trajectories.data.cells import discretise
+    >>> walks = Trajectories.from_points([1], [0], labels=["x"], places=["x", "y"])
+    >>> distances(discretise(walks)).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    if cells.size > MOST_DISTANCES:
+        raise InputError(
+            f"the local mechanism weighs all pairs of {cells.size:,} places; take larger cells, at "
+            f"most {MOST_DISTANCES:,}"
+        )
+    if cells.grid is None:
+        return 1.0 - np.eye(cells.size)
+    codes = np.arange(cells.size)
+    table = cells.grid.distance(codes[:, None], codes[None, :])
+    return np.where(np.eye(cells.size, dtype=bool), 0.0, (table + table.T) / 2)
+
+
+def rows_of(done: PublishedMoves, cells: CellSequences, *, counts: bool = False) -> str:
+    """What is published, as CSV.
+
+    Parameters
+    ----------
+    done : PublishedMoves
+    cells : CellSequences
+        For the names of places and the grid.
+    counts : bool
+        The noisy counts of a tree instead of its synthetic trajectories.
+    """
+    text = io.StringIO()
+    write = csv.writer(text, lineterminator="\n")
+    if counts:
+        assert isinstance(done.result, NoisyTree)
+        write.writerow(["length", "places", "count"])
+        for path, count in done.result.counts().items():
+            write.writerow([len(path), " ".join(map(cells.place, path)), count])
+        return text.getvalue()
+    grid = cells.grid
+    write.writerow(
+        ["trajectory", "point", "place"]
+        + (["time"] if done.times is not None else [])
+        + (["lat", "lng"] if grid is not None else [])
+    )
+    for number, codes in enumerate(done.sequences):
+        columns: list[Sequence[Any]] = [[cells.place(code) for code in codes.tolist()]]
+        if done.times is not None:
+            columns.append([f"{t:.15g}" for t in done.times[number].tolist()])
+        if grid is not None:
+            columns += [[f"{x:.6f}" for x in axis.tolist()] for axis in grid.centre(codes)]
+        for point, row in enumerate(zip(*columns, strict=True), start=1):
+            write.writerow([number + 1, point, *row])
+    return text.getvalue()

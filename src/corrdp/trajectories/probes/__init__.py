@@ -1,0 +1,1 @@
+"""What a release of movements gives away, by attack."""

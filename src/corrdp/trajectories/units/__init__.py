@@ -1,0 +1,1 @@
+"""What a unit of protection means on movements."""
