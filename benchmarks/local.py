@@ -9,11 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from corrdp.attacks.forward_backward import posterior
-from corrdp.attacks.viterbi import Viterbi
-from corrdp.mechanisms.bits import flip_bits, grid_flip, grid_thresholds, report_states
+from corrdp.attacks.forward_backward import Viterbi, posterior
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
+from corrdp.mechanisms.sample import flip_bits, grid_flip, grid_thresholds, report_states
 from corrdp.models.chains.markov import MarkovChain
 
 HEART_RATE = np.array([[0.9107, 0.0893], [0.1092, 0.8908]])

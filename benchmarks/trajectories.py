@@ -85,7 +85,7 @@ def geolife() -> None:
     import shutil
     import tempfile
 
-    from corrdp.trajectories.data.reading import read_trajectories
+    from corrdp.trajectories.data.points import read_trajectories
 
     with tempfile.TemporaryDirectory() as folder:
         path = shutil.copy(Path(where) / "geolife_sample.txt.gz", Path(folder) / "points.csv.gz")

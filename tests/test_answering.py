@@ -13,10 +13,8 @@ from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.mechanisms.laplace import in_units
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.groups import Groups
-from corrdp.models.independent import Independent
+from corrdp.models.groups import Groups, Independent, JointTable
 from corrdp.models.reads import check_reads
-from corrdp.models.table import JointTable
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.release.answer import _check_room, exact_answer
 from corrdp.tables.source import open_table

@@ -13,16 +13,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from corrdp.attacks.base import Attack, state_codes
-from corrdp.attacks.forward_backward import ForwardBackward, posterior
-from corrdp.attacks.limits import posterior_bound, success_bound
+from corrdp.attacks.forward_backward import ForwardBackward, SingleBit, Viterbi, posterior
 from corrdp.attacks.lstm import LSTM
-from corrdp.attacks.scoring import memory, success_interval
-from corrdp.attacks.single import SingleBit
-from corrdp.attacks.viterbi import Viterbi
+from corrdp.attacks.scoring import memory, posterior_bound, success_bound, success_interval
 from corrdp.errors import DataError, InputError, ModelError
-from corrdp.mechanisms.correlated import CorrelatedResponse
 from corrdp.mechanisms.local.direct import GRR
-from corrdp.mechanisms.response import BinaryResponse
+from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse
 from corrdp.models.chains.markov import MarkovChain
 from tests.conftest import chains
 from tests.test_mechanisms import CHANCE

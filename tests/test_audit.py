@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from corrdp.auditing.estimators import success_epsilon
-from corrdp.auditing.intervals import lower_limit
-from corrdp.auditing.power import TOLERANCE
+from corrdp.auditing.evidence import TOLERANCE
+from corrdp.auditing.limits import lower_limit, success_epsilon
 from corrdp.auditing.protocols import audit_protocol
 from corrdp.auditing.results import Audit
 from corrdp.mechanisms.local.base import LocalProtocol

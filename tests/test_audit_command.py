@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from corrdp.auditing.audit import audit
-from corrdp.auditing.recorded import read_outputs
 from corrdp.auditing.results import Audit
 from corrdp.auditing.run.commands import Command
-from corrdp.auditing.samples import Samples
+from corrdp.auditing.samples import Samples, read_outputs
 from corrdp.errors import DataError, InputError
 from corrdp.guarantees import Approximate, Pure
 from corrdp.mechanisms.local.direct import GRR

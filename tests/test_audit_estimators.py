@@ -12,17 +12,20 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import binomtest
 
-from corrdp.auditing.estimators import (
+from corrdp.auditing.evidence import nominal_scores, partners
+from corrdp.auditing.families import FamilyLikelihood, FamilySuccess, family_statistic
+from corrdp.auditing.limits import (
     event_delta,
     event_epsilon,
+    inverse,
+    lower_limit,
     sampled_rad,
+    scale_limits,
     success_delta,
     success_epsilon,
     two_inputs_epsilon,
+    upper_limit,
 )
-from corrdp.auditing.families import FamilyLikelihood, FamilySuccess, family_statistic
-from corrdp.auditing.intervals import inverse, lower_limit, scale_limits, upper_limit
-from corrdp.auditing.pairs import nominal_scores, partners
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
 from corrdp.mechanisms.local.direct import GRR

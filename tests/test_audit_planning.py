@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from corrdp.auditing import planning
+from corrdp.auditing import audit as planning
 from corrdp.auditing.audit import audit
 from corrdp.auditing.dependent import audit_model
 from corrdp.auditing.run.running import collect

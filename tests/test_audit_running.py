@@ -14,12 +14,13 @@ import time
 import numpy as np
 import pytest
 
+from corrdp.auditing.audit import reader
 from corrdp.auditing.outputs import gathered, joined, within
-from corrdp.auditing.recorded import read_outputs
-from corrdp.auditing.reports import reader
-from corrdp.auditing.run import groups, workers
+from corrdp.auditing.run import workers
+from corrdp.auditing.run import workers as groups
 from corrdp.auditing.run.commands import Command
 from corrdp.auditing.run.running import collect
+from corrdp.auditing.samples import read_outputs
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from corrdp.auditing.estimators import event_epsilon
 from corrdp.auditing.events import Learner
 from corrdp.auditing.evidence import Frequencies
-from corrdp.auditing.intervals import lower_limit, upper_limit
+from corrdp.auditing.limits import event_epsilon, lower_limit, upper_limit
 from corrdp.auditing.protocols import as_reports, audit_protocol
 from corrdp.auditing.results import Audit
 from corrdp.auditing.samples import Samples

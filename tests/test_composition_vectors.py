@@ -86,13 +86,12 @@ from hypothesis import strategies as st
 
 import corrdp as cdp
 from corrdp.accounting.account import account
-from corrdp.accounting.choices import Choice
-from corrdp.accounting.flags import Flags
+from corrdp.accounting.choices import Choice, Flags
 from corrdp.accounting.graphs import clique_change, clique_counts, clique_loss, edge_clique_loss
-from corrdp.accounting.interop import from_opendp
 from corrdp.accounting.maps import Columns, Count, Degree, Records, Select, Table
 from corrdp.accounting.partition import check_partition
 from corrdp.accounting.plan import Plan, plan_from_dict
+from corrdp.accounting.published import from_opendp
 from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import CompositionError, GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Tradeoff

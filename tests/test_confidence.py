@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import corrdp as cdp
-from corrdp.bounds.chains.uncertain import unseen_words
+from corrdp.bounds.chains.ratios import unseen_words
 from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError
 from corrdp.models.chains.region import power_bounds, region_of, widest_diameter, widest_ratio
 from tests.oracles import chain_joint

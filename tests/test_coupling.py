@@ -14,9 +14,9 @@ from corrdp import Count, MarkovChain, Series, calibrate, load_model
 from corrdp.cli.app import app
 from corrdp.errors import ModelError, RefusedError
 from corrdp.models.chains.coupling import Coupling, observe_coupling
-from corrdp.tables.grouping import pair_counter
 from corrdp.tables.source import open_table
 from corrdp.tables.tallies import PairCounts
+from corrdp.tables.windows import pair_counter
 from tests.tabular import write_csv
 
 

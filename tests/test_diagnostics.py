@@ -22,9 +22,9 @@ from corrdp.models.chains.diagnostics import GROUPS, HALVES, Diagnostics, diagno
 from corrdp.models.chains.fitting import ChainFit
 from corrdp.models.chains.ratio_tests import RatioTest
 from corrdp.tables.count import count_triples
-from corrdp.tables.grouping import count_by_group
 from corrdp.tables.sequences import count_by_sequence, count_sequences
 from corrdp.tables.source import open_table
+from corrdp.tables.windows import count_by_group
 from tests.tabular import write_csv, write_parquet
 from tests.walks import KERNEL, by_scipy, made, walk, walk_twice
 

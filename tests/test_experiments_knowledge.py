@@ -31,7 +31,7 @@ from corrdp.experiments.knowledge.statements import (
     theorem_4_22,
 )
 from corrdp.experiments.knowledge.thesis import least_epsilon, seldom, strip, widths
-from corrdp.metric.gdp import delta_for
+from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.deltas import NaturalNoise
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
 from corrdp.partial.gaussians import classic_gaussian, tail_gaussian

@@ -12,8 +12,7 @@ import pytest
 
 from corrdp.bounds.exact import exact_every_mechanism, exact_local, field_table
 from corrdp.bounds.mixtures import star
-from corrdp.bounds.networks.fields import field_contraction, uncertain_field
-from corrdp.bounds.networks.messages import sweeps
+from corrdp.bounds.networks.fields import field_contraction, sweeps, uncertain_field
 from corrdp.bounds.networks.walks import field_walks
 from corrdp.errors import ModelError, NotApplicableError
 from corrdp.guarantees import Pure

@@ -95,7 +95,7 @@ from hypothesis import strategies as st
 import corrdp as cdp
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate
-from corrdp.mechanisms.accuracy import Accuracy, observed_accuracy
+from corrdp.mechanisms.base import Accuracy, observed_accuracy
 from corrdp.mechanisms.exponential import DistanceExponential, Exponential
 from corrdp.mechanisms.gaussian import Gaussian
 from corrdp.mechanisms.laplace import Laplace
@@ -103,7 +103,7 @@ from corrdp.mechanisms.local.scalar import LaplaceAnswer
 from corrdp.mechanisms.planar import PlanarLaplace
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.metric.canonical import canonical_distance, canonical_matrix
-from corrdp.metric.conversion import conversion_factor
+from corrdp.metric.conversion import conversion_factor, sensitivity
 from corrdp.metric.coverage import covers, mixing_time
 from corrdp.metric.domains import (
     GraphDomain,
@@ -112,16 +112,12 @@ from corrdp.metric.domains import (
     TupleDomain,
     UserDomain,
 )
-from corrdp.metric.extended import scaled
 from corrdp.metric.fibres import exact_delta, exact_loss
-from corrdp.metric.gdp import delta_for, mu_for
 from corrdp.metric.granularities import Granularity
-from corrdp.metric.neighbours import neighbour_pairs
-from corrdp.metric.sensitivity import sensitivity
-from corrdp.metric.tradeoff import ApproximateCurve, LaplaceCurve
+from corrdp.metric.neighbours import neighbour_pairs, scaled
+from corrdp.metric.tradeoff import ApproximateCurve, LaplaceCurve, delta_for, mu_for
 from corrdp.queries import Count, Histogram
-from corrdp.reconstruction.advantages import advantage
-from corrdp.reconstruction.bounds import rad_bound
+from corrdp.reconstruction.bounds import advantage, rad_bound
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.threat import Threat
 from tests.conftest import laws

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from corrdp.bounds.gaussian.banded import inverse_diagonal
-from corrdp.bounds.gaussian.comparison import balanced
+from corrdp.bounds.gaussian.comparison import balanced, inverse_diagonal
 from corrdp.bounds.gaussian.methods import (
     comparison,
     lange,

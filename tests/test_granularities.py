@@ -20,7 +20,12 @@ from corrdp.metric.canonical import (
     inspect_space,
     point_cover,
 )
-from corrdp.metric.conversion import conversion_factor
+from corrdp.metric.conversion import (
+    conversion_factor,
+    metric_sensitivity,
+    preprocessed,
+    sensitivity,
+)
 from corrdp.metric.coverage import covers, mixing_time
 from corrdp.metric.domains import (
     ExplicitDomain,
@@ -31,11 +36,9 @@ from corrdp.metric.domains import (
     UserDomain,
     domain_from_dict,
 )
-from corrdp.metric.extended import combined, scaled
 from corrdp.metric.fibres import closure, depends_only_on, exact_loss, fibre_minimum
 from corrdp.metric.granularities import Bounded, Element, as_granularity
-from corrdp.metric.neighbours import symmetric_difference
-from corrdp.metric.sensitivity import metric_sensitivity, preprocessed, sensitivity
+from corrdp.metric.neighbours import combined, scaled, symmetric_difference
 
 ABCD = MultisetDomain(("a", "b", "c", "d"), largest=3)
 

@@ -21,7 +21,7 @@ import corrdp as cdp
 from corrdp import _files
 from corrdp._files import write_files
 from corrdp.calibration.coarse import check_told_levels
-from corrdp.cli.handing import handed_over
+from corrdp.cli.release import handed_over
 from corrdp.ledgers.ledger import Ledger
 from corrdp.release.charged import charged, release_with_ledger
 from tests.test_cli import FIT, done, run, write_series

@@ -13,8 +13,8 @@ import pytest
 
 import corrdp as cdp
 from corrdp.errors import DataError, InputError, ModelError
-from corrdp.models.pedigrees.fit import PedigreeFit
 from corrdp.models.pedigrees.linkage import read_linkage
+from corrdp.models.pedigrees.mendel import PedigreeFit
 from corrdp.report.snps import SnpReport, snp_report
 from corrdp.tables.count import histogram
 from corrdp.tables.source import open_table

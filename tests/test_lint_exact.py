@@ -12,9 +12,8 @@ import pytest
 
 from corrdp.guarantees import GDP, Approximate
 from corrdp.linting.laws import laws_of
-from corrdp.linting.level import Level
+from corrdp.linting.level import Counted, Level
 from corrdp.linting.lint import lint
-from corrdp.linting.queries import Counted
 from corrdp.linting.rules.exact import lint_laws
 from corrdp.linting.rules.movement import unreachable
 from corrdp.linting.rules.sampled import lint_sampler, zero_bound

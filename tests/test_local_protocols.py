@@ -15,7 +15,7 @@ from scipy import stats
 import corrdp
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism, steps
-from corrdp.mechanisms.local import packed
+from corrdp.mechanisms.local import subset as packed
 from corrdp.mechanisms.local.base import TwoLevel
 from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
 from corrdp.mechanisms.local.direct import GRR

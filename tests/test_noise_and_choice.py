@@ -16,18 +16,24 @@ from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Pure
-from corrdp.mechanisms.accuracy import any_cell, each_cell, observed_accuracy
-from corrdp.mechanisms.base import FiniteMechanism, Mechanism, steps
-from corrdp.mechanisms.bits import report_states
+from corrdp.mechanisms.base import (
+    FiniteMechanism,
+    Mechanism,
+    any_cell,
+    each_cell,
+    observed_accuracy,
+    steps,
+)
 from corrdp.mechanisms.exponential import DistanceExponential, Exponential
 from corrdp.mechanisms.gaussian import Gaussian
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.mechanisms.planar import PlanarLaplace, to_grid
+from corrdp.mechanisms.sample import report_states
+from corrdp.metric.conversion import sensitivity
 from corrdp.metric.domains import ExplicitDomain, MultisetDomain, TupleDomain
 from corrdp.metric.fibres import exact_delta
 from corrdp.metric.granularities import FreeLunch, Relation, Unbounded
 from corrdp.metric.neighbours import neighbour_pairs
-from corrdp.metric.sensitivity import sensitivity
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.threat import Threat

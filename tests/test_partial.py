@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corrdp.errors import CorrdpError, InputError
-from corrdp.metric.gdp import delta_for
+from corrdp.metric.tradeoff import delta_for
+from corrdp.partial.binomials import log_binomial
 from corrdp.partial.deltas import PartialDelta, partial_delta
 from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.literal import literal_delta
 from corrdp.partial.mixtures import Mixture
-from corrdp.partial.weights import log_binomial
 
 
 @pytest.fixture(autouse=True)

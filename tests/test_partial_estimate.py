@@ -13,8 +13,8 @@ from scipy.stats import binom, hypergeom
 
 from corrdp.errors import InputError
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.partial.binomials import bias_interval, chernoff_radius, divergence
 from corrdp.partial.calibrating import noise_scale
-from corrdp.partial.chernoff import bias_interval, chernoff_radius, divergence
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import partial_delta
 from corrdp.partial.estimating import (

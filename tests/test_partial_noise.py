@@ -15,15 +15,12 @@ import corrdp.partial.deltas as deltas
 from corrdp.errors import GuaranteeError, InfeasibleError, InputError
 from corrdp.experiments.knowledge.bisection import printed_search
 from corrdp.guarantees import Approximate
-from corrdp.metric.gdp import delta_for
-from corrdp.models.groups import Groups
-from corrdp.models.independent import Independent
-from corrdp.models.table import JointTable
+from corrdp.metric.tradeoff import delta_for
+from corrdp.models.groups import Groups, Independent, JointTable
 from corrdp.partial.calibrating import Noiseless, NoiseScale, noise_scale, noiseless_records
 from corrdp.partial.deltas import partial_delta
-from corrdp.partial.dependence import dp_promise
 from corrdp.partial.gaussians import classic_gaussian, exact_gaussian, tail_gaussian
-from corrdp.partial.knowledge import Knowledge, Noise
+from corrdp.partial.knowledge import Knowledge, Noise, dp_promise
 from corrdp.partial.literal import literal_delta
 from corrdp.partial.mixtures import Mixture
 

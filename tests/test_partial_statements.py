@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
+from corrdp.partial.binomials import log_binomial
 from corrdp.partial.printed import truncation_error
-from corrdp.partial.weights import log_binomial
 
 
 def loss(unknown: int, bias: float, beta: float, x: float) -> float:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from corrdp.accounting.account import account
-from corrdp.accounting.interop import from_dp_accounting, from_opendp
 from corrdp.accounting.maps import Columns, Count, Identity, Select
 from corrdp.accounting.mistakes import lint_plan
 from corrdp.accounting.plan import SCHEMA, Claim, Plan, load_plan, plan_from_dict
+from corrdp.accounting.published import from_dp_accounting, from_opendp
 from corrdp.accounting.step import DistanceTable, Preprocessing, Step
 from corrdp.errors import CompositionError, CorrdpError, GuaranteeError, InputError
 from corrdp.guarantees import GDP, L1, Approximate, Pure, Tradeoff

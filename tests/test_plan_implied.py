@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from corrdp.accounting.account import account
 from corrdp.accounting.choices import Choice
-from corrdp.accounting.implied import mu_of
+from corrdp.accounting.dependence import mu_of
 from corrdp.accounting.maps import Count
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step

@@ -16,20 +16,17 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from corrdp.attacks.centroids import UNKNOWN, centroid_candidates
-from corrdp.attacks.copies import lone_walks
 from corrdp.attacks.filtering import follow, steady_state
-from corrdp.attacks.home_work import usual_places
-from corrdp.attacks.linking import PlacedPoints, match_chances
-from corrdp.attacks.next_place import blind_next, likeliest_next, moves_made
+from corrdp.attacks.linking import PlacedPoints, lone_walks, match_chances
+from corrdp.attacks.next_place import blind_next, likeliest_next, moves_made, usual_places
 from corrdp.attacks.scoring import counted_interval
 from corrdp.attacks.singling import known_points, unicity
 from corrdp.cli.app import app
 from corrdp.errors import DataError, InputError
 from corrdp.trajectories.data.cells import Grid, discretise
 from corrdp.trajectories.data.points import Trajectories
-from corrdp.trajectories.mechanisms.ngrams import NgramTree
 from corrdp.trajectories.mechanisms.planar import PlanarCells
-from corrdp.trajectories.mechanisms.prefix import PrefixTree
+from corrdp.trajectories.mechanisms.prefix import NgramTree, PrefixTree
 from corrdp.trajectories.mechanisms.publishing import publish, rows_of
 from corrdp.trajectories.mechanisms.sampling import BernoulliSample
 from corrdp.trajectories.probes.probe import probe

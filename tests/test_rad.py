@@ -15,7 +15,7 @@ from corrdp.mechanisms.local.direct import GRR as LocalGRR
 from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
 from corrdp.mechanisms.local.unary import OUE
 from corrdp.queries import Count
-from corrdp.reconstruction.advantages import advantage
+from corrdp.reconstruction.bounds import advantage
 from corrdp.reconstruction.exact import rad, rad_of_attack
 from corrdp.reconstruction.results import Advantage, Attack, Rad
 from corrdp.reconstruction.threat import Threat

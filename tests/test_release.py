@@ -18,10 +18,8 @@ from corrdp.mechanisms.laplace import DiscreteLaplace
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.files import model_from_dict
-from corrdp.models.groups import Groups
-from corrdp.models.independent import Independent
+from corrdp.models.groups import Groups, Independent, JointTable
 from corrdp.models.reads import check_reads
-from corrdp.models.table import JointTable
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.release import number as releasing
 from corrdp.release.answer import exact_answer

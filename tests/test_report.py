@@ -17,7 +17,7 @@ from corrdp.errors import InputError
 from corrdp.plots.models import draw_blocks, draw_chain
 from corrdp.plots.results import draw_candidates, draw_noise, draw_per_record
 from corrdp.report.page import render_report, write_report
-from corrdp.report.svg import inline_svg
+from corrdp.report.sheet import inline_svg
 from corrdp.report.words import in_words, number, public_release
 from corrdp.results import Candidate, Certificate, Leakage
 

@@ -11,8 +11,8 @@ from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.scalar import GaussianAnswer
 from corrdp.metric.tradeoff import ApproximateCurve, channel_curve, mu_for
 from corrdp.reconstruction.exact import rad
+from corrdp.reconstruction.linear import rero, rero_bound
 from corrdp.reconstruction.results import Rero, ReroBound
-from corrdp.reconstruction.robustness import rero, rero_bound
 from corrdp.reconstruction.threat import Threat
 
 TEN = Threat([0.1] * 10)

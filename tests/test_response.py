@@ -15,8 +15,6 @@ from scipy import stats
 
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
-from corrdp.mechanisms.bits import GRID, flip_bits, grid_flip, grid_thresholds, report_states
-from corrdp.mechanisms.correlated import CorrelatedResponse
 from corrdp.mechanisms.estimating import (
     EXACT_RECORDS,
     CountEstimate,
@@ -24,7 +22,8 @@ from corrdp.mechanisms.estimating import (
     estimate_counts,
 )
 from corrdp.mechanisms.local.direct import GRR
-from corrdp.mechanisms.response import BinaryResponse
+from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse
+from corrdp.mechanisms.sample import GRID, flip_bits, grid_flip, grid_thresholds, report_states
 from tests.test_mechanisms import CHANCE, UNSEEDED, assert_sampled_from, log_at_least
 
 rates = st.floats(1e-12, 1 - 1e-12)
@@ -334,7 +333,7 @@ def test_reports_have_their_law() -> None:
 @pytest.mark.parametrize("words", [[0, 3, 4], [5, 2**32 - 1, 2**31]])
 def test_words_are_compared_exactly(monkeypatch: pytest.MonkeyPatch, words: list[int]) -> None:
     drawn = np.array(words, dtype=np.uint32)
-    monkeypatch.setattr("corrdp.mechanisms.bits._words", lambda n: drawn[:n])
+    monkeypatch.setattr("corrdp.mechanisms.sample._words", lambda n: drawn[:n])
     ones = np.ones(3, dtype=np.uint8)
     four = 4 / GRID
     assert flip_bits(ones, 0.0, four).tolist() == [int(w >= 4) for w in words]

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from corrdp.attacks.gradient import GradientAttack, clipped
-from corrdp.attacks.imputation import Imputation
+from corrdp.attacks.gradient import GradientAttack, Imputation, clipped
 from corrdp.attacks.optimal import Optimal, likeliest_gain
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.direct import GRR

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.bounds.gaussian.regression import coefficient_costs
+from corrdp.bounds.gaussian.comparison import coefficient_costs
 from corrdp.bounds.gaussian.siblings import coefficients, family_costs
 from corrdp.errors import DataError, NotApplicableError
 from corrdp.models.gaussian.shapes import DenseShape

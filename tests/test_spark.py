@@ -25,7 +25,6 @@ from corrdp.models.chains.fitting import fit_chain
 from corrdp.release.answer import exact_answer
 from corrdp.tables.clock import Reading
 from corrdp.tables.count import count_triples, count_where, grid_sum, histogram
-from corrdp.tables.grouping import count_by_group
 from corrdp.tables.source import Layout, Table, open_table
 from corrdp.tables.tallies import bin_expression
 from corrdp.tables.time import (
@@ -37,6 +36,7 @@ from corrdp.tables.time import (
     _parsed,
     time_of_day,
 )
+from corrdp.tables.windows import count_by_group
 from tests.tabular import told, write_csv, write_parquet
 from tests.test_counting import hhmm_rows, random_rows
 

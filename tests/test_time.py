@@ -17,7 +17,7 @@ from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.diagnostics import diagnose
 from corrdp.tables.clock import Clock, Reading, step_in_words
 from corrdp.tables.source import open_table
-from corrdp.trajectories.data.reading import read_trajectories
+from corrdp.trajectories.data.points import read_trajectories
 
 STICKY = MarkovChain([[0.95, 0.05], [0.05, 0.95]], 1200)
 WALK = np.asarray(STICKY.sample(np.random.default_rng(1)))

@@ -24,17 +24,14 @@ from corrdp.metric.movement import Event, LTrajectory, WEvent
 from corrdp.plots.maps import draw_maps, draw_values, part_shown
 from corrdp.report.movements import event_rows, render_inspection
 from corrdp.trajectories.data.cells import DEGREE, CellSequences, Grid, discretise, metres_between
-from corrdp.trajectories.data.points import Trajectories
-from corrdp.trajectories.data.reading import read_trajectories
+from corrdp.trajectories.data.points import Trajectories, read_trajectories
 from corrdp.trajectories.data.splitting import seconds
 from corrdp.trajectories.data.streams import Streams, by_time_step
-from corrdp.trajectories.units import events
-from corrdp.trajectories.units.events import event_leakage
+from corrdp.trajectories.units import stays as events
 from corrdp.trajectories.units.inspect import inspect_movements
 from corrdp.trajectories.units.results import Inspection
-from corrdp.trajectories.units.stays import ELSEWHERE, fit_places, stay_lengths
-from corrdp.trajectories.units.visits import cover_report, place_number
-from corrdp.trajectories.units.worth import unit_table
+from corrdp.trajectories.units.stays import ELSEWHERE, event_leakage, fit_places, stay_lengths
+from corrdp.trajectories.units.visits import cover_report, place_number, unit_table
 from tests.oracles import chain_joint, lp_worst_case
 from tests.test_cli import done, run
 

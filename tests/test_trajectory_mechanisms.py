@@ -17,18 +17,21 @@ from corrdp.accounting.plan import Plan
 from corrdp.errors import CorrdpError, InputError, RefusedError
 from corrdp.guarantees import Approximate
 from corrdp.metric.domains import MultisetDomain, StreamDomain
-from corrdp.reconstruction.advantages import advantage
+from corrdp.reconstruction.bounds import advantage
 from corrdp.trajectories.data.cells import Grid, discretise, metres_between
-from corrdp.trajectories.data.contributions import check_sequences, contributions, first_of_each
 from corrdp.trajectories.data.points import Trajectories
-from corrdp.trajectories.data.reachability import Moves, Reachability
+from corrdp.trajectories.data.reachability import (
+    Moves,
+    Reachability,
+    check_sequences,
+    contributions,
+    first_of_each,
+)
 from corrdp.trajectories.mechanisms.local import LocalNgrams, nearest_path
-from corrdp.trajectories.mechanisms.ngrams import NgramTree
-from corrdp.trajectories.mechanisms.noisytree import Level, NoisyTree
+from corrdp.trajectories.mechanisms.noisytree import Level, NoisyTree, ReleasedSequences
 from corrdp.trajectories.mechanisms.planar import PlanarCells, _refined, _turned, settled_cells
-from corrdp.trajectories.mechanisms.prefix import PrefixTree, nodes
+from corrdp.trajectories.mechanisms.prefix import NgramTree, PrefixTree, nodes
 from corrdp.trajectories.mechanisms.publishing import publish
-from corrdp.trajectories.mechanisms.released import ReleasedSequences
 from corrdp.trajectories.mechanisms.sampling import BernoulliSample
 from corrdp.trajectories.mechanisms.survivors import (
     ZeroTail,

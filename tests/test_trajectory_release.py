@@ -13,9 +13,8 @@ from typer.testing import CliRunner
 
 from corrdp.cli.app import app
 from corrdp.ledgers.ledger import Ledger
-from corrdp.trajectories.mechanisms.ngrams import NgramTree
 from corrdp.trajectories.mechanisms.noisytree import NoisyTree, must_walk
-from corrdp.trajectories.mechanisms.prefix import PrefixTree
+from corrdp.trajectories.mechanisms.prefix import NgramTree, PrefixTree
 
 BOX = ["--box", "39.90,116.30,39.94,116.35"]
 TREE = ["--mechanism", "prefix", "--epsilon", "40", "--levels", "2", *BOX]

@@ -12,8 +12,7 @@ import pytest
 from corrdp.bounds.contraction import contraction, two_pass
 from corrdp.bounds.exact import exact_every_mechanism, tree_table
 from corrdp.bounds.mixtures import star
-from corrdp.bounds.networks.fields import field_contraction
-from corrdp.bounds.networks.messages import sweeps
+from corrdp.bounds.networks.fields import field_contraction, sweeps
 from corrdp.bounds.networks.trees import tree_contraction, tree_transfer
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.guarantees import Pure

@@ -15,9 +15,9 @@ _HOME = {
     "leakage": "corrdp.bounds.leakage",
     "calibrate": "corrdp.calibration",
     "minimum_error": "corrdp.bounds.impossibility",
-    "Independent": "corrdp.models.independent",
+    "Independent": "corrdp.models.groups",
     "Groups": "corrdp.models.groups",
-    "JointTable": "corrdp.models.table",
+    "JointTable": "corrdp.models.groups",
     "MarkovChain": "corrdp.models.chains.markov",
     "WindowChain": "corrdp.models.chains.window",
     "GaussianRecords": "corrdp.models.gaussian.records",
@@ -50,24 +50,24 @@ _HOME = {
     "Release": "corrdp.results",
     "SeriesCalibration": "corrdp.results",
     "Sanitized": "corrdp.results",
-    "CorrelatedResponse": "corrdp.mechanisms.correlated",
+    "CorrelatedResponse": "corrdp.mechanisms.response",
     "estimate_count": "corrdp.mechanisms.estimating",
     "estimate_counts": "corrdp.mechanisms.estimating",
     "output_leakage": "corrdp.bounds.chains.outputs",
-    "SingleBit": "corrdp.attacks.single",
+    "SingleBit": "corrdp.attacks.forward_backward",
     "ForwardBackward": "corrdp.attacks.forward_backward",
-    "Viterbi": "corrdp.attacks.viterbi",
+    "Viterbi": "corrdp.attacks.forward_backward",
     "LSTM": "corrdp.attacks.lstm",
     "posterior": "corrdp.attacks.forward_backward",
-    "success_bound": "corrdp.attacks.limits",
+    "success_bound": "corrdp.attacks.scoring",
     "risk": "corrdp.reconstruction.risk",
     "Risk": "corrdp.reconstruction.risk",
     "Threat": "corrdp.reconstruction.threat",
     "rad": "corrdp.reconstruction.exact",
     "rad_bound": "corrdp.reconstruction.bounds",
-    "rero": "corrdp.reconstruction.robustness",
-    "rero_bound": "corrdp.reconstruction.robustness",
-    "advantage": "corrdp.reconstruction.advantages",
+    "rero": "corrdp.reconstruction.linear",
+    "rero_bound": "corrdp.reconstruction.linear",
+    "advantage": "corrdp.reconstruction.bounds",
     "epsilon_for_risk": "corrdp.reconstruction.calibrate",
     "mu_for_risk": "corrdp.reconstruction.calibrate",
     "sigma_for_risk": "corrdp.reconstruction.calibrate",
@@ -91,17 +91,17 @@ _HOME = {
     "Audit": "corrdp.auditing.results",
     "Command": "corrdp.auditing.run.commands",
     "Samples": "corrdp.auditing.samples",
-    "read_outputs": "corrdp.auditing.recorded",
+    "read_outputs": "corrdp.auditing.samples",
     "sanitize_with_ledger": "corrdp.release.charged",
     "PrefixTree": "corrdp.trajectories.mechanisms.prefix",
-    "NgramTree": "corrdp.trajectories.mechanisms.ngrams",
+    "NgramTree": "corrdp.trajectories.mechanisms.prefix",
     "LocalNgrams": "corrdp.trajectories.mechanisms.local",
     "PlanarCells": "corrdp.trajectories.mechanisms.planar",
     "BernoulliSample": "corrdp.trajectories.mechanisms.sampling",
     "synthesize": "corrdp.trajectories.mechanisms.synthetic",
     "Moves": "corrdp.trajectories.data.reachability",
     "Trajectories": "corrdp.trajectories.data.points",
-    "read_trajectories": "corrdp.trajectories.data.reading",
+    "read_trajectories": "corrdp.trajectories.data.points",
     "Grid": "corrdp.trajectories.data.cells",
     "discretise": "corrdp.trajectories.data.cells",
     "by_time_step": "corrdp.trajectories.data.streams",
@@ -116,7 +116,7 @@ _HOME = {
     "noisy_count": "corrdp.partial.estimating",
     "estimated_noise_scale": "corrdp.partial.estimating",
     "exact_gaussian": "corrdp.partial.gaussians",
-    "dp_promise": "corrdp.partial.dependence",
+    "dp_promise": "corrdp.partial.knowledge",
     "SS": "corrdp.mechanisms.local.subset",
     "SUE": "corrdp.mechanisms.local.unary",
     "OUE": "corrdp.mechanisms.local.unary",
@@ -143,17 +143,17 @@ if TYPE_CHECKING:
     from corrdp.accounting.step import Step as Step
     from corrdp.attacks.centroids import centroid_candidates as centroid_candidates
     from corrdp.attacks.forward_backward import ForwardBackward as ForwardBackward
+    from corrdp.attacks.forward_backward import SingleBit as SingleBit
+    from corrdp.attacks.forward_backward import Viterbi as Viterbi
     from corrdp.attacks.forward_backward import posterior as posterior
-    from corrdp.attacks.limits import success_bound as success_bound
     from corrdp.attacks.lstm import LSTM as LSTM
-    from corrdp.attacks.single import SingleBit as SingleBit
+    from corrdp.attacks.scoring import success_bound as success_bound
     from corrdp.attacks.singling import unicity as unicity
-    from corrdp.attacks.viterbi import Viterbi as Viterbi
     from corrdp.auditing.audit import audit as audit
-    from corrdp.auditing.recorded import read_outputs as read_outputs
     from corrdp.auditing.results import Audit as Audit
     from corrdp.auditing.run.commands import Command as Command
     from corrdp.auditing.samples import Samples as Samples
+    from corrdp.auditing.samples import read_outputs as read_outputs
     from corrdp.bounds.chains.outputs import output_leakage as output_leakage
     from corrdp.bounds.impossibility import minimum_error as minimum_error
     from corrdp.bounds.leakage import leakage as leakage
@@ -168,7 +168,6 @@ if TYPE_CHECKING:
     from corrdp.guarantees import Tradeoff as Tradeoff
     from corrdp.ledgers.ledger import Ledger as Ledger
     from corrdp.linting.lint import lint as lint
-    from corrdp.mechanisms.correlated import CorrelatedResponse as CorrelatedResponse
     from corrdp.mechanisms.estimating import estimate_count as estimate_count
     from corrdp.mechanisms.estimating import estimate_counts as estimate_counts
     from corrdp.mechanisms.exponential import DistanceExponential as DistanceExponential
@@ -186,46 +185,47 @@ if TYPE_CHECKING:
     from corrdp.mechanisms.local.unary import THE as THE
     from corrdp.mechanisms.planar import PlanarLaplace as PlanarLaplace
     from corrdp.mechanisms.response import BinaryResponse as BinaryResponse
+    from corrdp.mechanisms.response import CorrelatedResponse as CorrelatedResponse
     from corrdp.models.chains.markov import MarkovChain as MarkovChain
     from corrdp.models.chains.window import WindowChain as WindowChain
     from corrdp.models.files import load_model as load_model
     from corrdp.models.gaussian.records import GaussianRecords as GaussianRecords
     from corrdp.models.groups import Groups as Groups
-    from corrdp.models.independent import Independent as Independent
+    from corrdp.models.groups import Independent as Independent
+    from corrdp.models.groups import JointTable as JointTable
     from corrdp.models.networks.field import MarkovField as MarkovField
     from corrdp.models.networks.tree import MarkovTree as MarkovTree
     from corrdp.models.pedigrees.linkage import read_linkage as read_linkage
     from corrdp.models.pedigrees.mendel import HardyWeinberg as HardyWeinberg
     from corrdp.models.pedigrees.pedigree import Pedigree as Pedigree
-    from corrdp.models.table import JointTable as JointTable
     from corrdp.partial.calibrating import noise_scale as noise_scale
     from corrdp.partial.calibrating import noiseless_records as noiseless_records
     from corrdp.partial.covering import noise_over as noise_over
     from corrdp.partial.deltas import partial_delta as partial_delta
-    from corrdp.partial.dependence import dp_promise as dp_promise
     from corrdp.partial.estimating import NoisyCount as NoisyCount
     from corrdp.partial.estimating import estimated_noise_scale as estimated_noise_scale
     from corrdp.partial.estimating import noisy_count as noisy_count
     from corrdp.partial.gaussians import exact_gaussian as exact_gaussian
     from corrdp.partial.knowledge import Knowledge as Knowledge
     from corrdp.partial.knowledge import Noise as Noise
+    from corrdp.partial.knowledge import dp_promise as dp_promise
     from corrdp.partial.mixtures import Mixture as Mixture
     from corrdp.queries import Count as Count
     from corrdp.queries import Histogram as Histogram
     from corrdp.queries import Mean as Mean
     from corrdp.queries import Series as Series
     from corrdp.queries import Sum as Sum
-    from corrdp.reconstruction.advantages import advantage as advantage
+    from corrdp.reconstruction.bounds import advantage as advantage
     from corrdp.reconstruction.bounds import rad_bound as rad_bound
     from corrdp.reconstruction.calibrate import calibrate_risk as calibrate_risk
     from corrdp.reconstruction.calibrate import epsilon_for_risk as epsilon_for_risk
     from corrdp.reconstruction.calibrate import mu_for_risk as mu_for_risk
     from corrdp.reconstruction.calibrate import sigma_for_risk as sigma_for_risk
     from corrdp.reconstruction.exact import rad as rad
+    from corrdp.reconstruction.linear import rero as rero
+    from corrdp.reconstruction.linear import rero_bound as rero_bound
     from corrdp.reconstruction.risk import Risk as Risk
     from corrdp.reconstruction.risk import risk as risk
-    from corrdp.reconstruction.robustness import rero as rero
-    from corrdp.reconstruction.robustness import rero_bound as rero_bound
     from corrdp.reconstruction.threat import Threat as Threat
     from corrdp.release.charged import release_with_ledger as release_with_ledger
     from corrdp.release.charged import sanitize_with_ledger as sanitize_with_ledger
@@ -241,12 +241,12 @@ if TYPE_CHECKING:
     from corrdp.trajectories.data.cells import Grid as Grid
     from corrdp.trajectories.data.cells import discretise as discretise
     from corrdp.trajectories.data.points import Trajectories as Trajectories
+    from corrdp.trajectories.data.points import read_trajectories as read_trajectories
     from corrdp.trajectories.data.reachability import Moves as Moves
-    from corrdp.trajectories.data.reading import read_trajectories as read_trajectories
     from corrdp.trajectories.data.streams import by_time_step as by_time_step
     from corrdp.trajectories.mechanisms.local import LocalNgrams as LocalNgrams
-    from corrdp.trajectories.mechanisms.ngrams import NgramTree as NgramTree
     from corrdp.trajectories.mechanisms.planar import PlanarCells as PlanarCells
+    from corrdp.trajectories.mechanisms.prefix import NgramTree as NgramTree
     from corrdp.trajectories.mechanisms.prefix import PrefixTree as PrefixTree
     from corrdp.trajectories.mechanisms.sampling import BernoulliSample as BernoulliSample
     from corrdp.trajectories.mechanisms.synthetic import synthesize as synthesize

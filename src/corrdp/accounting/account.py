@@ -1,4 +1,7 @@
-"""account: what all the releases of a plan cost together."""
+"""account: what all the releases of a plan cost together.
+
+A certificate of an account that a second program can re-check.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,12 @@ import numpy as np
 from corrdp._checks import check_kind
 from corrdp._json import SCHEMA, check_header
 from corrdp.accounting.atoms import atom_losses
-from corrdp.accounting.choices import worst_choice
-from corrdp.accounting.listed import composite, graph_losses, listed_losses
-from corrdp.accounting.losses import Losses
+from corrdp.accounting.choices import Losses, worst_choice
+from corrdp.accounting.listed import composite, graph_losses, listed_losses, stream_losses
+from corrdp.accounting.mistakes import Verdict
 from corrdp.accounting.plan import Claim, Plan, at, check_target, claim_from_dict, plan_from_dict
 from corrdp.accounting.step import Notion, Step
-from corrdp.accounting.streams import stream_losses
 from corrdp.accounting.totals import Total, total_of
-from corrdp.accounting.verdicts import Verdict
 from corrdp.errors import CompositionError, InputError
 from corrdp.metric.domains import Domain, GraphDomain, StreamDomain
 from corrdp.metric.granularities import Edge, Granularity, as_granularity
@@ -163,7 +164,7 @@ class Composition:
         return self._verdicts(self.plan.claims)
 
     def _verdicts(self, claims: Sequence[Claim]) -> tuple[Verdict, ...]:
-        from corrdp.accounting.implied import level_at
+        from corrdp.accounting.dependence import level_at
         from corrdp.accounting.mistakes import parallel_claim
 
         verdicts = []
@@ -256,7 +257,6 @@ class Composition:
 
     def proof(self) -> dict[str, Any]:
         """A certificate as JSON that :func:`corrdp.accounting.checker.check.check_proof` re-checks."""
-        from corrdp.accounting.proof import proof_of
 
         return proof_of(self)
 
@@ -422,3 +422,25 @@ def _refuse_false_zero(domain: Domain, target: Granularity, step: Step) -> None:
             "mechanism alone is 0-DP on what it is given, say mode pre; if it reads nothing, "
             "leave it out"
         )
+
+
+def proof_of(composition: Composition) -> dict[str, Any]:
+    """The plan, and for each total its value, the worst neighbours and what each release adds.
+
+    :func:`corrdp.accounting.checker.check.check_proof` reads nothing else, and shares no code with the
+    accountant: it builds neighbours one pair after another and adds up.
+    """
+    targets = tuple(dict.fromkeys(total.target for total in composition.totals))
+    # a claim at a target that is not proved here has no place in the certificate
+    verdicts = [v for v in composition.verdicts if v.claim.target in targets]
+    claims = tuple(verdict.claim for verdict in verdicts)
+    plan = replace(composition.plan, targets=targets, claims=claims)
+    keys = ("target", "notion", "value", "witness", "losses", "sequential")
+    totals = [total.to_dict() for total in composition.totals]
+    return {
+        "corrdp": SCHEMA,
+        "result": "proof",
+        "plan": plan.to_dict(),
+        "totals": [{key: total[key] for key in keys} for total in totals],
+        "verdicts": [verdict.to_dict() for verdict in verdicts],
+    }

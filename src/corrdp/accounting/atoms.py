@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.accounting.losses import ListedLosses, Losses, times
+from corrdp.accounting.choices import ListedLosses, Losses, times
 from corrdp.accounting.maps import AtomMap, Identity, Records, Sum
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError

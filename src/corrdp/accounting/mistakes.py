@@ -1,13 +1,17 @@
-"""Mistakes in plans that refute a claim, found without running anything."""
+"""Mistakes in plans that refute a claim, found without running anything.
+
+What came of a claim.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from corrdp._json import encode
 from corrdp.accounting.plan import Claim, Plan, plan_from_dict
 from corrdp.accounting.step import DistanceTable
 from corrdp.errors import CorrdpError
@@ -15,6 +19,55 @@ from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import MultisetDomain
 from corrdp.metric.granularities import Bounded, Granularity, Unbounded
 from corrdp.results.findings import Finding, Findings
+
+
+def apart(one: float, two: float, *, differ: bool) -> tuple[str, str]:
+    """Two numbers in words, with as many digits as it takes to tell them apart if they differ.
+
+    Examples
+    --------
+    >>> apart(1 - 1e-9, 1.0, differ=True)
+    ('0.999999999', '1')
+    >>> apart(1.8, 1.8000000000000003, differ=False)
+    ('1.8', '1.8')
+    """
+    digits = 6
+    while differ and digits < 17 and f"{one:.{digits}g}" == f"{two:.{digits}g}":
+        digits += 1
+    return f"{one:.{digits}g}", f"{two:.{digits}g}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claimed total holds.
+
+    ``found`` is the total that was computed, inf where the releases have none in the unit of the
+    claim; for a claim of mu, pure releases count with the mu that they imply. ``finding`` names
+    the lint rule that explains how the claim went wrong, where one does.
+    """
+
+    claim: Claim
+    found: float
+    holds: bool
+    finding: str = ""
+
+    def __repr__(self) -> str:
+        word = "holds" if self.holds else "REJECTED"
+        unit = "epsilon" if self.claim.notion == "pure" else "mu"
+        claimed, found = apart(self.claim.level, self.found, differ=not self.holds)
+        if math.isinf(self.found):
+            found = f"no finite {unit}"
+        text = f"claim {unit} {claimed} at {self.claim.target}: {word}, found {found}"
+        return text + (f" ({self.finding})" if self.finding else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "claim": self.claim.to_dict(),
+            "found": encode(self.found),
+            "holds": self.holds,
+            "finding": self.finding,
+        }
 
 
 def lint_plan(plan: Plan | dict[str, Any]) -> Findings:
@@ -144,7 +197,7 @@ def unpriced_preprocessing(plan: Plan) -> list[Finding]:
                         "warning",
                         where,
                         f"the sensitivity {p.sensitivity:g} of {p.name!r} {word} the level, and is "
-                        "taken as stated. Prove it, or compute it: corrdp.metric.sensitivity",
+                        "taken as stated. Prove it, or compute it: corrdp.metric.conversion",
                     )
                 )
     return found
@@ -188,7 +241,6 @@ def zero_times_infinity(plan: Plan) -> list[Finding]:
 def claims_below_the_total(plan: Plan) -> list[Finding]:
     """L-23: a claim below what the releases cost together, or one that has no account."""
     from corrdp.accounting.account import account
-    from corrdp.accounting.verdicts import apart
 
     findings = []
     for k, claim in enumerate(plan.claims):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from corrdp.accounting.choices import Choice
-from corrdp.accounting.flags import flags_from_json
+from corrdp.accounting.choices import Choice, flags_from_json
 from corrdp.accounting.maps import (
     Cliques,
     Columns,

@@ -14,8 +14,8 @@ from corrdp.accounting.parsing import step_from_dict
 from corrdp.accounting.step import Step
 from corrdp.errors import CorrdpError, InputError
 from corrdp.metric.domains import Domain, domain_from_dict
-from corrdp.metric.extended import check_distance
 from corrdp.metric.granularities import Granularity, as_granularity
+from corrdp.metric.neighbours import check_distance
 
 SCHEMA = {
     "domain": 'type and fields: {"type": "multiset", "atoms": [..]} (size or largest optional), '

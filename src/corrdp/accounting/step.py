@@ -10,15 +10,13 @@ import numpy as np
 
 from corrdp._checks import check_choice
 from corrdp._json import encode
-from corrdp.accounting.choices import Choice
-from corrdp.accounting.flags import Flags
+from corrdp.accounting.choices import Choice, Flags, Preprocessing, refuse_shrinking
 from corrdp.accounting.maps import Columns, Identity, Map, Records
-from corrdp.accounting.preprocessing import Preprocessing, refuse_shrinking
 from corrdp.errors import CompositionError, InputError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.metric.domains import Domain, ExplicitDomain
-from corrdp.metric.extended import check_distance
 from corrdp.metric.granularities import Event, FreeLunch, Granularity, as_granularity
+from corrdp.metric.neighbours import check_distance
 
 Mode = Literal["pre", "common"]
 Notion = Literal["pure", "gaussian", "tradeoff"]

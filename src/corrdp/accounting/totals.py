@@ -1,4 +1,7 @@
-"""One total of a plan: the loss at one granularity, with its witness and its rule."""
+"""One total of a plan: the loss at one granularity, with its witness and its rule.
+
+f-DP: releases with trade-off curves, composed by tensor products.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,68 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp._json import encode
-from corrdp.accounting.losses import Losses
+from corrdp.accounting.choices import Losses
 from corrdp.accounting.maps import Count, Select
 from corrdp.accounting.step import Notion, Step
-from corrdp.accounting.tradeoffs import composed_curves, curve_at
-from corrdp.errors import GuaranteeError
-from corrdp.metric.extended import combined
+from corrdp.errors import GuaranteeError, NotApplicableError
+from corrdp.guarantees import Approximate
 from corrdp.metric.granularities import Bounded, Granularity
-from corrdp.metric.neighbours import Change
+from corrdp.metric.neighbours import Change, combined
 from corrdp.results import Candidate, Certificate, Kind
 
 if TYPE_CHECKING:
     from corrdp.metric.tradeoff import Curve
+
+_KINDS = 500  # different rows of losses, each one product of curves
+
+
+def composed_curves(
+    steps: Sequence[Step], losses: Losses
+) -> list[tuple[Change, np.ndarray, Curve | None]]:
+    """The curve of all releases together for each kind of change; None where it promises nothing.
+
+    A pure release at loss e has the curve of e-DP, a Gaussian one at m that of m-GDP, and one
+    with its own curve f the k-fold group curve of f at distance k.
+    """
+    from corrdp.metric.tradeoff import tensor
+
+    found: dict[bytes, tuple[Change, np.ndarray, Curve | None]] = {}
+    for change, row in losses.rows():
+        key = (row + 0.0).tobytes()
+        if key in found:
+            continue
+        if len(found) == _KINDS:
+            raise NotApplicableError(
+                f"more than {_KINDS} kinds of neighbours with different losses: too many curves; "
+                "state the releases as pure or Gaussian"
+            )
+        if np.isinf(row).any():
+            found[key] = (change, row, None)
+            continue
+        parts = [curve_at(step, float(v)) for step, v in zip(steps, row, strict=True) if v > 0]
+        found[key] = (change, row, tensor(*parts) if parts else None)
+        if not parts:
+            del found[key]
+    return list(found.values())
+
+
+def curve_at(step: Step, loss: float) -> Curve:
+    """The curve of one release at one loss."""
+    from corrdp.metric.tradeoff import ApproximateCurve, GaussianCurve, curve_of
+
+    if step.notion == "pure":
+        return ApproximateCurve(loss)
+    if step.notion == "gaussian":
+        return GaussianCurve(loss)
+    if not math.isclose(loss, round(loss), rel_tol=1e-12):
+        raise NotApplicableError(
+            f"step {step.id!r}: a trade-off curve says nothing at the distance {loss:g}, which is "
+            "no whole number of neighbours"
+        )
+    promise = step.guarantee
+    curve = curve_of(promise if isinstance(promise, Approximate) else promise.curve)
+    return curve.group(round(loss))
+
 
 _SAME = 1e-12
 _UNITS = {"pure": "epsilon", "gaussian": "mu", "tradeoff": "total variation"}
@@ -97,14 +150,14 @@ class Total:
 
     def delta(self, epsilon: float) -> float:
         """The delta with which a Gaussian total is (epsilon, delta)-DP."""
-        from corrdp.metric.gdp import delta_for
+        from corrdp.metric.tradeoff import delta_for
 
         self._gaussian_only()
         return 1.0 if math.isinf(self.value) else delta_for(self.value, epsilon)
 
     def epsilon(self, delta: float) -> float:
         """The epsilon with which a Gaussian total is (epsilon, delta)-DP."""
-        from corrdp.metric.gdp import epsilon_for
+        from corrdp.metric.tradeoff import epsilon_for
 
         self._gaussian_only()
         return math.inf if math.isinf(self.value) else epsilon_for(self.value, delta)

@@ -1,4 +1,7 @@
-"""The attack on DP-SGD that sees every noisy gradient and tells candidates apart by theirs."""
+"""The attack on DP-SGD that sees every noisy gradient and tells candidates apart by theirs.
+
+The attack that never looks at the output: a negative control.
+"""
 
 from __future__ import annotations
 
@@ -139,3 +142,41 @@ class GradientAttack(RecordAttack):
             return likeliest_gain((products - norms / 2) / scale, self.threat)
         scores = products - products.mean(axis=0)
         return np.array(best_guesses(self.threat.prior[:, None] * scores, self.threat))
+
+
+@dataclass(frozen=True, eq=False)
+class Imputation(RecordAttack):
+    r"""Guess what is most probable given what is known, whatever the mechanism answers.
+
+    .. math:: \arg\max_g \Pr[a(X) = z,\ g \text{ hits } X]
+
+    where z is the label that is known and X has the threat's prior, learned from public data. It
+    may succeed often; its advantage is 0, because the records' taking part has no effect on it. A
+    measure of risk that is not 0 here measures what people have in common, not what is given away.
+
+    Parameters
+    ----------
+    threat : Threat
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, section 5.5 (table 5.2).
+
+    Examples
+    --------
+    >>> attack = Imputation(Threat([.7, .2, .1]))
+    >>> attack.run([1, 2, 0]).guesses.tolist()
+    [0, 0, 0]
+    >>> attack.measure([1, 2, 0, 0], [0, 0, 1, 0]).success
+    0.75
+    """
+
+    threat: Threat
+
+    def table(self, outputs: Any) -> np.ndarray:
+        """The record guessed: one row per label, the same for every output."""
+        n = len(outputs)
+        if not n:
+            raise InputError("outputs must be an array of at least one output")
+        best = np.array(best_guesses(self.threat.prior[:, None], self.threat))
+        return np.repeat(best, n, axis=1)

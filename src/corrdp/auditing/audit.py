@@ -1,20 +1,24 @@
-"""audit: does this mechanism keep its promise?"""
+"""audit: does this mechanism keep its promise?
+
+How many runs an audit makes when nobody says: few first, and more until they decide.
+
+Outputs read as reports of the local protocol that they are claimed to be.
+"""
 
 from __future__ import annotations
 
+import reprlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from corrdp._checks import check_flag, check_items, check_kind
-from corrdp.auditing.outputs import Reader, within
-from corrdp.auditing.planning import until_decided
-from corrdp.auditing.protocols import audit_protocol
-from corrdp.auditing.reports import reader
+from corrdp.auditing.outputs import EXACT, Reader, gathered, within
+from corrdp.auditing.protocols import as_reports, audit_protocol
 from corrdp.auditing.results import Audit
 from corrdp.auditing.run.commands import Command
 from corrdp.auditing.run.running import check_jobs, check_runs, check_time, collect, name_of
@@ -25,6 +29,132 @@ from corrdp.guarantees import Approximate, Pure
 from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import LocalProtocol
 from corrdp.models.base import Model
+
+
+def reader(protocol: LocalProtocol) -> Reader:
+    """Reads outputs as reports of the protocol; one that is none is named with its input.
+
+    Parameters
+    ----------
+    protocol : LocalProtocol
+
+    Examples
+    --------
+    >>> from corrdp.mechanisms.local.direct import GRR
+    >>> reader(GRR(4, 1.0))([3, 0], np.array([3, 4]))
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.DataError: the mechanism put out 4 on input 0, which is no report of GRR(k=4, \
+epsilon=1.0): y[0] = 4 is not among the states 0..3
+    """
+
+    def read(values: Sequence[Any], outputs: np.ndarray) -> np.ndarray:
+        try:
+            return _checked(protocol, values, outputs)
+        except InputError as error:
+            whole = error
+        # one stray output gives a whole array another type: look at each by itself
+        for value, output in zip(values, outputs.tolist(), strict=True):
+            try:
+                _checked(protocol, [value], gathered([output]))
+            except InputError as error:
+                raise DataError(
+                    f"the mechanism put out {reprlib.repr(output)} on input {value!r}, which is no "
+                    f"report of {protocol!r}: {error}"
+                ) from None
+        raise whole
+
+    return read
+
+
+def _checked(protocol: LocalProtocol, values: Sequence[Any], outputs: np.ndarray) -> np.ndarray:
+    try:
+        reports = as_reports(protocol, _plain(outputs))
+        protocol.log_law(reports, np.asarray(values))
+    except (ValueError, TypeError, IndexError) as error:
+        raise InputError(str(error)) from None
+    return reports
+
+
+def _plain(outputs: np.ndarray) -> np.ndarray:
+    """Sets as rows of their members, whole numbers as such whatever their type."""
+    if outputs.dtype == object:
+        rows = [sorted(row) if isinstance(row, frozenset) else row for row in outputs.tolist()]
+        return gathered(rows)
+    if outputs.dtype.kind == "f" and (outputs == np.rint(outputs)).all():
+        return outputs.astype(np.int64) if (np.abs(outputs) <= EXACT).all() else outputs
+    return outputs
+
+
+LEAST_RUNS = 100_000
+"""Runs of the first look."""
+PATIENCE = 60.0
+"""Seconds, unless a time limit is given; a look that would end later is not begun."""
+
+Look = Callable[[int, float, float | None], Audit]
+
+
+def share(confidence: float, look: int) -> float:
+    """The confidence of the look of this number, from 1 on.
+
+    Its error is 2^-look of the whole: all limits of all looks hold together with ``confidence``,
+    however many looks there are.
+
+    Examples
+    --------
+    >>> [round(share(.99, look), 5) for look in (1, 2, 3)]
+    [0.995, 0.9975, 0.99875]
+    """
+    return 1 - (1 - confidence) / 2**look
+
+
+def until_decided(look: Look, confidence: float, time_limit: float | None) -> Audit:
+    """Audit with more and more runs until the verdict is no longer ``undecided``.
+
+    Each look is an audit of new runs, as many as the one before it found needed. New runs are
+    independent of the results that led to them, so the limits of a look hold with its
+    :func:`share` of the confidence whatever was seen before, and those of all looks together
+    with the whole (a union bound).
+
+    Parameters
+    ----------
+    look : callable
+        ``look(runs, confidence, time_limit) -> Audit``.
+    confidence : float
+    time_limit : float, optional
+        Seconds, for all looks; :data:`PATIENCE` if left out, and then the first look takes its
+        time.
+    """
+    began = time.perf_counter()
+    patience = PATIENCE if time_limit is None else time_limit
+    runs, number, made = LEAST_RUNS, 0, 0
+    while True:
+        number += 1
+        left = None if time_limit is None else max(began + time_limit - time.perf_counter(), 0.1)
+        found = look(runs, share(confidence, number), left)
+        made += found.runs
+        spent = time.perf_counter() - began
+        if found.verdict != "undecided" or not found.complete or found.runs_needed is None:
+            late = False
+            break
+        runs = max(found.runs_needed, 2 * runs)
+        expected = runs * spent / made
+        late = spent + expected > patience
+        if late:
+            break
+    notes = list(found.notes)
+    if number > 1:
+        notes.append(
+            f"{number} looks at {made:,} runs in all, each with a share of the error of "
+            f"{1 - confidence:.3g}; the verdict is on the {found.runs:,} of the last"
+        )
+    if late:
+        notes.append(
+            f"another {runs:,} runs may decide and would take about {expected:.2g} s here, longer "
+            f"than the {patience:g} s that an audit takes unless told: give runs= or time_limit="
+        )
+    return replace(found, confidence=confidence, notes=tuple(notes), seconds=spent)
+
 
 _ONCE = "one audit per data set, of all runs that were recorded: the best of several proves nothing"
 
@@ -66,7 +196,7 @@ def audit(
     caused it.
 
     Left to itself (``runs=None``) it makes 100,000 runs and, while they do not decide, as many new
-    ones as seem needed, for about a minute (:func:`corrdp.auditing.planning.until_decided`): time
+    ones as seem needed, for about a minute (:func:`corrdp.auditing.audit.until_decided`): time
     for all but the slowest mechanisms to be caught at an excess of 10 %. The looks share the error
     ``1 - confidence``.
 

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp.auditing.adversaries import adversaries
-from corrdp.auditing.drawing import attack_outputs, attack_reports
+from corrdp.auditing.drawing import adversaries, attack_outputs, attack_reports
 from corrdp.auditing.results import Audit
 from corrdp.auditing.run.running import name_of
 from corrdp.auditing.samples import Samples
@@ -24,7 +23,7 @@ from corrdp.models.base import Model
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.models.table import JointTable
+from corrdp.models.groups import JointTable
 from corrdp.results import Leakage
 
 _PILOT = 5  # one run in so many decides which adversary attacks

@@ -1,15 +1,29 @@
-"""Counts of an attack, and the test they make once it is known how many tests share the level."""
+"""Counts of an attack, and the test they make once it is known how many tests share the level.
+
+Attacks that ask which of two inputs an output came from, over many pairs at once.
+
+What a number of runs could have shown: without it, that nothing was found says nothing.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from corrdp.auditing.estimators import event_delta, event_epsilon, success_delta, success_epsilon
-from corrdp.auditing.intervals import lower_limit, upper_limit
+from corrdp.auditing.limits import (
+    event_delta,
+    event_epsilon,
+    lower_limit,
+    success_delta,
+    success_epsilon,
+    upper_limit,
+)
 from corrdp.auditing.results import Test
+from corrdp.mechanisms.local.base import LocalProtocol, TwoLevel
+from corrdp.mechanisms.local.histogram import SHE
 
 
 class Evidence(Protocol):
@@ -129,3 +143,221 @@ def _either_way(likely: Any, unlikely: Any, back: Any, fro: Any, delta: float) -
     """The larger epsilon of two directions, one for each event."""
     ways = event_epsilon(likely, unlikely, delta), event_epsilon(back, fro, delta)
     return np.atleast_1d(np.maximum(*ways))
+
+
+_THRESHOLDS = 200
+_SAME = 1e-9  # scores so close are equal but for rounding
+
+
+def partners(which: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """For each run the input of a partner, each run being its partner's partner; -1 without one.
+
+    Runs are sorted by input, inputs in random order, and the first half is matched with the
+    second, so that partners with the same input are as few as can be. The pairs (own input,
+    partner's) and (partner's, own) are then equally many, whatever the number of runs per input.
+
+    Examples
+    --------
+    >>> partners(np.array([0, 0, 0, 1, 1, 1]), np.random.default_rng(0)).tolist()
+    [1, 1, 1, 0, 0, 0]
+    """
+    order = np.lexsort((rng.random(len(which)), rng.permutation(which.max() + 1)[which]))
+    half = len(which) // 2
+    first, second = order[:half], order[half : 2 * half]
+    other = np.full(len(which), -1)
+    other[first], other[second] = which[second], which[first]
+    other[other == which] = -1
+    return other
+
+
+def nominal_scores(
+    protocol: LocalProtocol, reports: np.ndarray, own: np.ndarray, other: np.ndarray
+) -> np.ndarray:
+    """How much likelier a protocol makes each report from one value than from another.
+
+    The log likelihood ratio; for reports that agree with a value or not, its sign.
+    """
+    if isinstance(protocol, TwoLevel):
+        agree = protocol.agrees(reports, own).astype(np.int8)
+        return agree - protocol.agrees(reports, other).astype(np.int8)
+    if isinstance(protocol, SHE):  # all but two numbers cancel
+        shifts = (_shift(reports, values) for values in (own, other))
+        return protocol.epsilon / 2 * np.subtract(*shifts)
+    return protocol.log_law(reports, own) - protocol.log_law(reports, other)
+
+
+def _shift(reports: np.ndarray, values: np.ndarray) -> np.ndarray:
+    number = np.take_along_axis(reports, values[:, None], axis=1)[:, 0]
+    return np.abs(number) - np.abs(number - 1)
+
+
+def best_threshold(
+    likely: np.ndarray, unlikely: np.ndarray, alpha: float, delta: float
+) -> tuple[float, float]:
+    """The score from which on outputs tell most, and the lower limit of epsilon it would give.
+
+    Parameters
+    ----------
+    likely, unlikely : arrays
+        Scores under the input that the score speaks for, and under its neighbour.
+    alpha, delta : float
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> likely, unlikely = rng.random(1000) < .7, rng.random(1000) < .3
+    >>> threshold, low = best_threshold(likely * 1.0, unlikely * 1.0, .01, 0.0)
+    >>> 0 < threshold <= 1, .5 < low < .9
+    (True, True)
+    """
+    shares = np.linspace(0, 1, _THRESHOLDS)
+    values = np.r_[
+        np.quantile(likely, shares, method="lower"), np.quantile(unlikely, shares, method="lower")
+    ]
+    slack = _SAME * max(1.0, float(np.abs(values).max()))
+    thresholds = np.unique(values) - slack
+    hits = len(likely) - np.searchsorted(np.sort(likely), thresholds)
+    false = len(unlikely) - np.searchsorted(np.sort(unlikely), thresholds)
+    low = event_epsilon(
+        lower_limit(hits, len(likely), alpha), upper_limit(false, len(unlikely), alpha), delta
+    )
+    best = int(np.argmax(low))
+    return float(thresholds[best]), float(low[best])
+
+
+def pair_evidence(scores: np.ndarray, threshold: float, statement: str) -> Frequencies:
+    """Counts of the events "score at least the threshold" over symmetric pairs.
+
+    ``scores`` are of the own input against the partner's; the same runs seen from the partner
+    have the negative scores.
+    """
+    hits, false = int((scores >= threshold).sum()), int((scores <= -threshold).sum())
+    return Frequencies("pair", statement, hits, len(scores), false, len(scores))
+
+
+TOLERANCE = 0.05
+"""``holds`` allows for an excess of this share of the claimed epsilon."""
+
+_MOST = 1e12  # runs that nobody makes
+
+
+@dataclass(frozen=True)
+class Power:
+    """The size of what the tests stand on.
+
+    Parameters
+    ----------
+    fewest : int
+        Test runs of the input that has fewest; of all inputs together if ``pooled``.
+    pooled : bool
+        The tests that decide are averages over the inputs: those of a known protocol.
+    events : int
+        How many events are judged together for a claim with delta; 0 if they were not.
+    """
+
+    fewest: int
+    pooled: bool = False
+    events: int = 1
+
+    def delta(self, alpha: float, factor: float = 1.0) -> float:
+        """The probability that an event may have which never happened in these runs.
+
+        No delta below it can be told: it may all be in such an event.
+        """
+        runs = max(1, round(factor * self.fewest))
+        return float(upper_limit(0, runs, alpha / 4 / max(1, self.events)))
+
+    def event(self, alpha: float, epsilon: float, factor: float = 1.0) -> float | None:
+        """:func:`smallest_event` for these runs."""
+        return smallest_event(factor * self.fewest, alpha / 4, epsilon)
+
+    def enough(self, alpha: float, epsilon: float, delta: float, factor: float = 1.0) -> bool:
+        """Whether ``factor`` times these runs could tell the claim from one that is 5 % off."""
+        if delta:
+            return self.events > 0 and self.delta(alpha, factor) <= delta
+        return self.event(alpha, epsilon, factor) is not None
+
+    def needed(self, alpha: float, epsilon: float, delta: float) -> float:
+        """The factor from which on the runs are enough; inf if none is."""
+        low, high = 0.5, 1.0
+        while not self.enough(alpha, epsilon, delta, high):
+            low, high = high, 2 * high
+            if high * max(1, self.fewest) > _MOST:
+                return math.inf
+        while high - low > 0.01 * high and high > 1:
+            middle = (low + high) / 2
+            enough = self.enough(alpha, epsilon, delta, middle)
+            low, high = (low, middle) if enough else (middle, high)
+        return high
+
+    def words(self, alpha: float, epsilon: float, delta: float) -> str:
+        """What could not be seen, as a sentence without its stop."""
+        if self.fewest < 1:
+            return "nothing can be seen with so few runs"
+        if delta:
+            seen = f"a delta below {self.delta(alpha):.2g} cannot be told with these runs"
+            if not self.events:
+                seen += "; with a delta and so many inputs 'holds' is never said, give fewer"
+        else:
+            least = self.event(alpha, epsilon)
+            seen = (
+                f"these runs would not show an excess of {TOLERANCE:.0%} in any event"
+                if least is None
+                else f"an excess of {TOLERANCE:.0%} would be seen in an event of probability "
+                f"{_up(least):.2g} or more, and may go unseen in rarer ones"
+            )
+        average = "; the tests average over the inputs: a failure confined to few may go unseen"
+        return seen + average * self.pooled
+
+
+def smallest_event(runs: float, level: float, epsilon: float) -> float | None:
+    r"""The smallest probability at which an event gives a mechanism away that is 5 % off.
+
+    .. math:: \min\{p :\ p_L(np)/q_U(nq) > e^\varepsilon\}, \qquad q = p e^{-1.05\varepsilon}
+
+    where p_L, q_U are the limits that counts as large as expected give, so that an audit of an
+    event of this size would prove the excess in about half of all cases. No event of a mechanism
+    with 1.05 epsilon is larger than that of randomised response, e^(1.05 eps)/(1 + e^(1.05 eps)):
+    if it would not be proved there, it would not be proved anywhere.
+
+    Parameters
+    ----------
+    runs : float
+        For each of the two inputs.
+    level : float
+        One-sided, of each limit.
+    epsilon : float
+        What is claimed.
+
+    Returns
+    -------
+    float or None
+        None if these runs prove such an excess in no event.
+
+    Examples
+    --------
+    >>> smallest_event(1_000, .001, 1.0), round(smallest_event(50_000, .001, 1.0), 2)
+    (None, 0.41)
+    """
+    true = epsilon * (1 + TOLERANCE)
+    if runs < 1 or true == 0:
+        return None
+
+    def proved(p: float) -> bool:
+        hits, false = p * runs, p * math.exp(-true) * runs
+        low, high = lower_limit(hits, runs, level), upper_limit(false, runs, level)
+        return bool(event_epsilon(low, high) > epsilon)
+
+    low, high = 0.0, 1 / (1 + math.exp(-true))
+    if not proved(high):
+        return None
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if proved(middle) else (middle, high)
+    return high
+
+
+def _up(probability: float) -> float:
+    """Rounded up to two digits: what is said to be seen must be."""
+    digit = 10.0 ** (math.floor(math.log10(probability)) - 1)
+    return min(1.0, math.ceil(probability / digit) * digit)

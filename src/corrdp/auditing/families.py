@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corrdp.auditing.intervals import inverse, lower_limit, scale_limits, upper_limit
+from corrdp.auditing.limits import inverse, lower_limit, scale_limits, upper_limit
 from corrdp.auditing.results import Test
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.base import LARGEST_EPSILON, LocalProtocol, TwoLevel

@@ -11,13 +11,18 @@ from typing import Any
 import numpy as np
 
 from corrdp.auditing.events import Learner, design
-from corrdp.auditing.evidence import Guesses
+from corrdp.auditing.evidence import (
+    Guesses,
+    Power,
+    best_threshold,
+    nominal_scores,
+    pair_evidence,
+    partners,
+)
 from corrdp.auditing.families import FamilyLikelihood, FamilySuccess, family_statistic
-from corrdp.auditing.pairs import best_threshold, nominal_scores, pair_evidence, partners
-from corrdp.auditing.power import Power
 from corrdp.auditing.results import Audit
 from corrdp.auditing.run.running import check_runs
-from corrdp.auditing.run.watching import bar, stop_asked
+from corrdp.auditing.run.workers import bar, stop_asked
 from corrdp.auditing.samples import Samples
 from corrdp.auditing.verdict import check_confidence, judge, read_claim
 from corrdp.errors import InputError
@@ -26,8 +31,7 @@ from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.local.base import LocalProtocol, TwoLevel
 from corrdp.mechanisms.local.hashing import LocalHashing
 from corrdp.mechanisms.local.histogram import SHE
-from corrdp.mechanisms.local.packed import width
-from corrdp.mechanisms.local.subset import SS
+from corrdp.mechanisms.local.subset import SS, width
 from corrdp.mechanisms.local.unary import UnaryEncoding
 from corrdp.mechanisms.response import state_numbers
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.auditing.events import Learner
-from corrdp.auditing.evidence import Evidence
-from corrdp.auditing.power import TOLERANCE, Power
+from corrdp.auditing.evidence import TOLERANCE, Evidence, Power
 from corrdp.auditing.results import ANY, Audit, Test, Verdict
 from corrdp.auditing.samples import Samples
 from corrdp.errors import InputError

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.bounds.base import Bound
-from corrdp.bounds.scope import Scope
+from corrdp.bounds.scope import Bound, Scope
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import L1
 from corrdp.models.base import Model
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
     from corrdp.models.chains.switching import SwitchingChain
     from corrdp.models.chains.window import WindowChain
     from corrdp.models.gaussian.records import GaussianRecords
+    from corrdp.models.groups import JointTable
     from corrdp.models.networks.field import MarkovField
     from corrdp.models.networks.tree import MarkovTree
     from corrdp.models.pedigrees.pedigree import Pedigree
-    from corrdp.models.table import JointTable
 
 Method = Callable[[Any, Scope], Bound]
 
@@ -58,8 +57,7 @@ def _additive(name: str) -> Method:
 
 
 def _ratio(model: MarkovChain, scope: Scope) -> Bound:
-    from corrdp.bounds.chains.ratios import ratio
-    from corrdp.bounds.chains.uncertain import uncertain_ratio
+    from corrdp.bounds.chains.ratios import ratio, uncertain_ratio
 
     if scope.region is not None:
         return uncertain_ratio(model, scope.dp, scope.region)
@@ -67,7 +65,7 @@ def _ratio(model: MarkovChain, scope: Scope) -> Bound:
 
 
 def _contraction(model: MarkovChain, scope: Scope) -> Bound:
-    from corrdp.bounds.chains.uncertain import uncertain_contraction
+    from corrdp.bounds.chains.ratios import uncertain_contraction
     from corrdp.bounds.contraction import contraction
 
     if scope.region is not None:
@@ -76,7 +74,7 @@ def _contraction(model: MarkovChain, scope: Scope) -> Bound:
 
 
 def _blocks(model: WindowChain, scope: Scope) -> Bound:
-    from corrdp.bounds.chains.uncertain import uncertain_blocks
+    from corrdp.bounds.chains.ratios import uncertain_blocks
     from corrdp.bounds.chains.windows import blocks
 
     if scope.region is not None:

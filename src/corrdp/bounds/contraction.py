@@ -8,7 +8,7 @@ whatever else the adversary knows. A neighbour that is worth A by itself is wort
 to the record, and what several neighbours are worth adds up:
 
 * :func:`two_pass`: forests, every record from one pass up and one pass down; a chain is the path;
-* :func:`corrdp.bounds.networks.messages.sweeps`: any graph, also with factors of more than two
+* :func:`corrdp.bounds.networks.fields.sweeps`: any graph, also with factors of more than two
   records, by repeated passes that improve a valid bound.
 
 Both only add and contract positive numbers, never subtract, and round each step up: what they
@@ -26,7 +26,6 @@ import math
 import numpy as np
 from numba import njit
 
-from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.chains.skipping import (
     MAX_SKIP,
     contraction_inverse,
@@ -38,6 +37,7 @@ from corrdp.bounds.chains.skipping import (
     useful_skips,
 )
 from corrdp.bounds.mixtures import star
+from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.markov import MarkovChain

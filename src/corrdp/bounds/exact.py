@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from corrdp.bounds.base import ROUNDING, VISIBLE, Bound
 from corrdp.bounds.mixtures import pairs_between
+from corrdp.bounds.scope import ROUNDING, VISIBLE, Bound
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain
+from corrdp.models.groups import JointTable
 from corrdp.models.networks.field import MarkovField
 from corrdp.models.networks.tree import MarkovTree
-from corrdp.models.table import JointTable
 from corrdp.queries import Histogram, Query
 from corrdp.results import Certificate, Kind, Witness
 

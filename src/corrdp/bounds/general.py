@@ -6,16 +6,14 @@ from itertools import combinations
 
 import numpy as np
 
-from corrdp.bounds.base import Bound
+from corrdp.bounds.scope import Bound
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.switching import SwitchingChain
 from corrdp.models.chains.window import WindowChain
-from corrdp.models.groups import Groups
-from corrdp.models.independent import Independent
-from corrdp.models.table import JointTable
+from corrdp.models.groups import Groups, Independent, JointTable
 from corrdp.results import Certificate, Kind, Witness
 
 REFERENCE = "Lange (2024), theorem 4.2 (docs/theorems.md#general)"

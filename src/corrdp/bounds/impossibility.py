@@ -14,11 +14,9 @@ from corrdp.bounds.exact import adversaries
 from corrdp.errors import NotApplicableError
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.groups import Groups
-from corrdp.models.independent import Independent
+from corrdp.models.groups import Groups, Independent, JointTable
 from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.models.reads import resolved
-from corrdp.models.table import JointTable
 from corrdp.queries import Histogram, Query
 from corrdp.results import Certificate
 

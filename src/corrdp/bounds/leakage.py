@@ -10,8 +10,15 @@ import numpy as np
 
 from corrdp._checks import check_kind
 from corrdp.bounds.applicable import APPLICABLE, BY_NAME_ONLY, METHODS, Method
-from corrdp.bounds.base import VISIBLE, Bound
-from corrdp.bounds.scope import EACH_RECORD, EVERY_MECHANISM, Adversary, Scope, scope_of
+from corrdp.bounds.scope import (
+    EACH_RECORD,
+    EVERY_MECHANISM,
+    VISIBLE,
+    Adversary,
+    Bound,
+    Scope,
+    scope_of,
+)
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import L1, Guarantee
 from corrdp.mechanisms.base import Mechanism

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.exact import exact_every_mechanism
 from corrdp.bounds.impossibility import MinimumError
+from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.pedigrees.kinship import Shape

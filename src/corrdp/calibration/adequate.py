@@ -68,7 +68,7 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
         return
     if math.isfinite(_forgotten(model, 1.0, level)):
         return
-    from corrdp.bounds.chains.uncertain import unseen_words
+    from corrdp.bounds.chains.ratios import unseen_words
 
     rows = model.states
     if isinstance(model, WindowChain):

@@ -10,17 +10,17 @@ from typing import Literal
 
 import numpy as np
 
-from corrdp.bounds.base import Bound
 from corrdp.bounds.chains.transfer import transfer
 from corrdp.bounds.chains.uninformed import free_transfer, uninformed_by_steps
 from corrdp.bounds.contraction import contraction
+from corrdp.bounds.scope import Bound
 from corrdp.calibration.searching import LONG, SHARP
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
-from corrdp.mechanisms.bits import GRID
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
+from corrdp.mechanisms.sample import GRID
 from corrdp.models.chains.markov import MarkovChain
 
 Knowledge = Literal["all", "none"]

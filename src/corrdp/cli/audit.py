@@ -213,7 +213,7 @@ def _mechanism(
         return Command(command)
     if recorded is None:
         return None
-    from corrdp.auditing.recorded import read_outputs
+    from corrdp.auditing.samples import read_outputs
     from corrdp.tables.source import open_table
 
     named = None if columns is None else words(columns)

@@ -54,7 +54,7 @@ def lint(
 def _example() -> None:
     import json
 
-    from corrdp.linting.example import EXAMPLE as DESCRIPTION
+    from corrdp.linting.lint import EXAMPLE as DESCRIPTION
 
     print(json.dumps(DESCRIPTION, indent=1))
 

@@ -149,7 +149,7 @@ def read_points(
     """The trajectories of a file, by the options that the commands share."""
     from corrdp.queries import MISSING_TEXT
     from corrdp.tables.source import open_table
-    from corrdp.trajectories.data.reading import read_trajectories
+    from corrdp.trajectories.data.points import read_trajectories
 
     if places is not None and label is None:
         raise InputError("--places lists labels: add --label COLUMN")

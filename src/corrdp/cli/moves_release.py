@@ -152,7 +152,7 @@ def release(
     Every run draws new noise and costs privacy anew: look with --dry-run first.
     """
     from corrdp._files import write_files
-    from corrdp.cli.handing import handed_over
+    from corrdp.cli.release import handed_over
     from corrdp.cli.show import as_json, show_files, working
 
     if dry_run and (output is not None or report is not None):
@@ -203,7 +203,7 @@ def release(
             done = sample()
         else:
             from corrdp.ledgers.ledger import Ledger
-            from corrdp.trajectories.mechanisms.charging import release_movements
+            from corrdp.trajectories.mechanisms.publishing import release_movements
 
             what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
             books = Ledger.open(ledger)
@@ -316,7 +316,7 @@ def _mechanism(
 
         return PrefixTree(cells.size, levels, epsilon, **unit)  # type: ignore[arg-type]
     if name == "ngrams":
-        from corrdp.trajectories.mechanisms.ngrams import NgramTree
+        from corrdp.trajectories.mechanisms.prefix import NgramTree
 
         return NgramTree(cells.size, length, epsilon, n_max=levels, **unit)  # type: ignore[arg-type]
     if name == "local":

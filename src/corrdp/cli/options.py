@@ -110,7 +110,7 @@ def read_model(text: str) -> Model:
     """A model named by a file, or by a word for those that need none."""
     kind, _, size = text.partition(":")
     if kind == "independent":
-        from corrdp.models.independent import Independent
+        from corrdp.models.groups import Independent
 
         return Independent(_whole(text, size) if size else None)
     if kind == "groups" and size:

@@ -125,7 +125,7 @@ def partial(
         step = found.step
     if picture is not None:
         from corrdp.cli.show import save_picture
-        from corrdp.plots.ignorance import draw_ignorance
+        from corrdp.plots.risks import draw_ignorance
 
         save_picture(draw_ignorance(found), picture)
     if json:

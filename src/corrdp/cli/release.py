@@ -1,9 +1,16 @@
-"""``corrdp release``: one private number from a file, with the papers to sign for it."""
+"""``corrdp release``: one private number from a file, with the papers to sign for it.
+
+Handing a release over: what was paid for is shown, whatever happens to files and terminal.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,6 +41,46 @@ from corrdp.cli.options import (
     refuse_overwriting,
 )
 from corrdp.errors import InputError
+
+_MOST = 10_000  # characters of an answer that are repeated where a ledger holds it as well
+
+
+@contextmanager
+def handed_over(made: Any, ledger: Path | None = None) -> Iterator[None]:
+    """Write and print a release inside; if that fails, stderr says its answer and its charge.
+
+    Parameters
+    ----------
+    made : Release, Sanitized, PublishedMoves or None
+        None when nothing was made.
+    ledger : Path, optional
+        The ledger that it was charged to.
+    """
+    try:
+        yield
+        sys.stdout.flush()  # a full disk behind stdout shows here
+    # also an interrupt, and the exit by which rich answers a closed pipe
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = "standard output"
+        if made is not None:
+            _tell(made, ledger)
+        raise
+
+
+def _tell(made: Any, ledger: Path | None) -> None:
+    text = json.dumps(made.to_dict())
+    if ledger is None:
+        said = "corrdp: this release was made, and could not be handed over:"
+    else:
+        said = (
+            f"corrdp: this release was made and is paid for (charge {made.charge} of {ledger}, "
+            f"{made.charge_hash}), and could not be handed over; corrdp ledger answers {ledger} "
+            f"{made.charge} shows it again:"
+        )
+        text = text if len(text) <= _MOST else f"({len(text):,} characters)"
+    print(said, text, sep="\n", file=sys.stderr, flush=True)
+
 
 EXAMPLE = (
     "Example: corrdp release steps.csv --model model.json --target 1 --query count:True "
@@ -112,7 +159,6 @@ def release(
     from corrdp import calibrate
     from corrdp._files import write_files
     from corrdp.calibration.coarse import check_told_levels
-    from corrdp.cli.handing import handed_over
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
     from corrdp.models.chains.coupling import refuse_coupled
     from corrdp.models.reads import layout_for, missing_text, open_for

@@ -157,7 +157,7 @@ def sanitize(
         return
     assert output is not None
     done, columns = _sanitized(calibration, file, texts, layout, state, keep, opened)
-    from corrdp.cli.handing import handed_over
+    from corrdp.cli.release import handed_over
 
     with handed_over(done, ledger):
         _write(columns, done, output)
@@ -182,7 +182,7 @@ def _report(calibration: SeriesCalibration, path: Path | None) -> None:
     if path is not None:
         from corrdp._files import write_files
         from corrdp.cli.show import working
-        from corrdp.report.series import render_series
+        from corrdp.report.page import render_series
 
         with working("drawing the report"):
             text = render_series(calibration)

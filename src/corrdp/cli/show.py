@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from corrdp.report.sections import in_words_of
+from corrdp.report.dependence import in_words_of
 from corrdp.report.words import believed, in_words, number
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp.attacks.base import Attack, AttackResult
-from corrdp.attacks.forward_backward import ForwardBackward
-from corrdp.attacks.limits import success_bound
+from corrdp.attacks.forward_backward import ForwardBackward, Viterbi
 from corrdp.attacks.lstm import LSTM
-from corrdp.attacks.viterbi import Viterbi
+from corrdp.attacks.scoring import success_bound
 from corrdp.calibration.response import Knowledge, least_flips
 from corrdp.errors import InputError
 from corrdp.experiments.base import (

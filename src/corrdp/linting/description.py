@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from corrdp.linting.laws import Laws
-from corrdp.linting.level import Level
-from corrdp.linting.queries import Counted, rows_of
+from corrdp.linting.level import Counted, Level, rows_of
 from corrdp.metric.granularities import FreeLunch, Granularity, Trajectory, User
 
 

@@ -1,4 +1,7 @@
-"""Every rule, and one function that runs them."""
+"""Every rule, and one function that runs them.
+
+A complete description of a mechanism, to start from: ``corrdp lint --example``.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,51 @@ from corrdp.errors import InputError
 from corrdp.linting.description import Description
 from corrdp.linting.fields import load_json
 from corrdp.linting.reading import read_description
-from corrdp.linting.rules import access, levels, movement, ranges, support
+from corrdp.linting.rules import access, levels, movement, support
+from corrdp.linting.rules import exact as ranges
 from corrdp.linting.rules.exact import lint_laws
 from corrdp.results.findings import Finding, Findings, Severity
+
+EXAMPLE: dict[str, Any] = {
+    "name": "noisy prefix tree",
+    "claim": {
+        "granularity": "user",
+        "change": "add",
+        "epsilon": 1,
+        "releases": "trajectories",
+        "proved_for": "user",
+    },
+    "proof": "whole",
+    "data": {"trajectories": 2, "users": 500, "steps": 48},
+    "steps": [
+        {
+            "name": "cells",
+            "kind": "preprocess",
+            "reads": ["data", "public"],
+            "learned": False,
+        },
+        {
+            "name": "counts",
+            "kind": "noise",
+            "reads": ["cells"],
+            "range": "public",
+            "query": {"type": "prefix-tree", "levels": 3},
+            "sensitivity": {"l1": 2, "change": "add"},
+            "noise": {"law": "laplace", "scale": [6, 6, 6]},
+            "epsilon": 1,
+        },
+        {"name": "prune", "kind": "postprocess", "reads": ["counts"]},
+        {
+            "name": "output",
+            "kind": "postprocess",
+            "reads": ["prune", "public"],
+            "released": True,
+            "gives": "trajectories",
+        },
+    ],
+}
+"""Two trajectories a user, three levels: each level gets a third of epsilon 1, scale 2 / (1/3)."""
+
 
 Check = Callable[[Description], Iterable[Finding]]
 

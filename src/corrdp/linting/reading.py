@@ -26,8 +26,7 @@ from corrdp.linting.fields import (
     word,
 )
 from corrdp.linting.laws import read_laws
-from corrdp.linting.level import Level
-from corrdp.linting.queries import read_query
+from corrdp.linting.level import Level, read_query
 from corrdp.metric.coverage import mixing_time
 from corrdp.metric.granularities import Unbounded, as_granularity
 

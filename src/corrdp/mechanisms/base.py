@@ -1,12 +1,21 @@
-"""What a mechanism is to the rest of corrdp: a law, a sampler and a promise."""
+r"""What a mechanism is to the rest of corrdp: a law, a sampler and a promise.
+
+How far off an answer is: an error of alpha or more with probability at most beta.
+
+Mechanisms know it in closed form (``error(beta)``, ``tail(alpha)``); what has only been run is
+judged by counting, with an interval.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from corrdp._checks import check_kind, check_number
+from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 from corrdp.guarantees import Guarantee
 
@@ -105,3 +114,135 @@ def check_positive(name: str, value: Any) -> float:
 def check_rng(rng: Any) -> np.random.Generator:
     """A generator of random numbers, refused unless it is numpy's."""
     return check_kind("rng", rng, np.random.Generator, "a numpy.random.Generator")
+
+
+def check_beta(beta: Any) -> float:
+    """``beta`` as a float in (0, 1]: the share of answers that may be off by more."""
+    if isinstance(beta, int | float | np.number) and 0 < beta <= 1:
+        return float(beta)
+    raise InputError(f"beta is a probability above 0 and at most 1, got {beta!r}")
+
+
+def check_alpha(alpha: Any) -> float:
+    """``alpha`` as a finite float of at least 0: an error."""
+    if isinstance(alpha, int | float | np.number) and 0 <= alpha < math.inf:
+        try:
+            return float(alpha)
+        except OverflowError:
+            pass
+    raise InputError(f"alpha is an error, a finite number >= 0; got {alpha!r}")
+
+
+def check_norm(norm: Any, *known: str) -> None:
+    """Refuse a norm that the mechanism has no law for."""
+    if norm not in known:
+        wanted = " or ".join(f'"{name}"' for name in known)
+        raise InputError(f"norm must be {wanted}, got {norm!r}")
+
+
+def each_cell(beta: float, cells: int) -> float:
+    """Probability that each of some independent cells may exceed, so that any does with beta.
+
+    Examples
+    --------
+    >>> round(each_cell(.05, 5), 6)
+    0.010206
+    """
+    return 1.0 if beta == 1 else -math.expm1(math.log1p(-beta) / cells)
+
+
+def any_cell(one: float, cells: int) -> float:
+    """Inverse of :func:`each_cell`: probability that any of some independent cells exceeds."""
+    return 1.0 if one >= 1 else -math.expm1(cells * math.log1p(-one))
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often an error reached alpha in so many runs; see :func:`observed_accuracy`."""
+
+    kind: ClassVar[str] = "estimate"
+    alpha: float
+    failures: int
+    runs: int
+    confidence: float
+    lower: float
+    upper: float
+
+    @property
+    def value(self) -> float:
+        """Share of the runs with an error of alpha or more: the estimate of beta."""
+        return self.failures / self.runs
+
+    def __float__(self) -> float:
+        return self.value
+
+    def around(self, answer: float) -> tuple[float, float]:
+        """Open interval that holds the exact answer unless the error reached alpha."""
+        return answer - self.alpha, answer + self.alpha
+
+    def __repr__(self) -> str:
+        return (
+            f"Accuracy: error of {self.alpha:g} or more in {self.failures} of {self.runs} runs, "
+            f"beta = {self.value:.6g} (estimate), {self.confidence:.4g} interval "
+            f"[{self.lower:.6g}, {self.upper:.6g}]"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {"corrdp": SCHEMA, "result": "accuracy", **encode(vars(self))}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Accuracy:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, "accuracy")
+        return cls(**{key: value for key, value in data.items() if key not in ("corrdp", "result")})
+
+
+def observed_accuracy(errors: Any, alpha: float, confidence: float = 0.95) -> Accuracy:
+    r"""Estimate, with an interval, how often the error of a mechanism reaches alpha.
+
+    .. math:: \beta = \Pr[\mathrm{Err}(M(D), f(D)) \ge \alpha]
+
+    where M(D) is the answer on one data set D and f(D) the exact one. (alpha, beta)-accuracy asks
+    this of every D: runs on one data set say it of that data set, or of all where the error does
+    not depend on the data, as with added noise. The interval is Clopper and Pearson's: it holds
+    beta with at least the confidence, whatever beta is.
+
+    Parameters
+    ----------
+    errors : array
+        One error >= 0 for each independent run.
+    alpha : float
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    Accuracy
+
+    References
+    ----------
+    Clopper and Pearson, Biometrika 26 (1934), 404-413; Guerra-Balboa, dissertation, definition
+    2.7.
+
+    Examples
+    --------
+    >>> seen = observed_accuracy([2.0] * 60 + [.5] * 940, alpha=1)
+    >>> seen.value, round(seen.lower, 6), round(seen.upper, 6)
+    (0.06, 0.046095, 0.07656)
+    >>> seen.around(32)
+    (31.0, 33.0)
+    """
+    try:
+        off = np.asarray(errors, dtype=float).ravel()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"errors must be numbers, one for each run: {error}") from None
+    if not off.size or not (off >= 0).all():
+        raise InputError("errors must be one number >= 0 for each run, at least one")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence lies strictly between 0 and 1, got {confidence!r}")
+    from corrdp._binomial import binomial_interval
+
+    level = check_alpha(alpha)
+    failures, runs = int((off >= level).sum()), off.size
+    low, high = binomial_interval(failures, runs - failures, 1 - confidence)
+    return Accuracy(level, failures, runs, float(confidence), low, high)

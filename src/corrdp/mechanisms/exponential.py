@@ -13,10 +13,9 @@ import numpy as np
 from corrdp._checks import check_items
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Pure
-from corrdp.mechanisms.accuracy import check_alpha, check_beta
-from corrdp.mechanisms.base import check_positive
-from corrdp.mechanisms.bits import GRID
+from corrdp.mechanisms.base import check_alpha, check_beta, check_positive
 from corrdp.mechanisms.response import paired_numbers, state_numbers
+from corrdp.mechanisms.sample import GRID
 
 _SLACK = 2.0**-50  # logarithms of probabilities are a few ulps off
 _LARGEST_EPSILON = 40.0  # e^-20 is ten words of the grid
@@ -47,7 +46,7 @@ class Exponential:
     - u(x, r) is the score of the output r on the data x, larger being better,
     - Delta u is the largest change of any score between neighbours; it is the caller's claim, and
       the guarantee is worth what the claim is
-      (:func:`corrdp.metric.sensitivity.sensitivity` finds it on small domains),
+      (:func:`corrdp.metric.conversion.sensitivity` finds it on small domains),
     - the outputs are finitely many and fixed beforehand: a list read from the data, such as the
       values that occur in it, gives away which they are.
 
@@ -333,7 +332,7 @@ class DistanceExponential:
     def thresholds(self) -> np.ndarray:
         """What a release draws from: whole words of 2^32 for every report, cumulated.
 
-        :func:`corrdp.mechanisms.bits.report_states` compares words of the operating system's
+        :func:`corrdp.mechanisms.sample.report_states` compares words of the operating system's
         cryptographic generator with them.
 
         Returns
@@ -342,7 +341,7 @@ class DistanceExponential:
 
         Examples
         --------
-        >>> from corrdp.mechanisms.bits import report_states
+        >>> from corrdp.mechanisms.sample import report_states
         >>> near = DistanceExponential([[0, 1, 3], [1, 0, 2], [3, 2, 0]], epsilon=2.0)
         >>> sorted(set(report_states([0] * 1000, near.thresholds()).tolist()))
         [0, 1, 2]

@@ -12,10 +12,16 @@ import numpy as np
 
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP
-from corrdp.mechanisms.accuracy import any_cell, check_alpha, check_beta, check_norm, each_cell
-from corrdp.mechanisms.base import check_positive
+from corrdp.mechanisms.base import (
+    any_cell,
+    check_alpha,
+    check_beta,
+    check_norm,
+    check_positive,
+    each_cell,
+)
 from corrdp.mechanisms.laplace import check_noisy
-from corrdp.metric.gdp import delta_for, mu_for
+from corrdp.metric.tradeoff import delta_for, mu_for
 from corrdp.queries import Histogram, Query
 
 

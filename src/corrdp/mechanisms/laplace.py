@@ -13,8 +13,14 @@ import numpy as np
 from corrdp._checks import check_kind, check_whole
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
-from corrdp.mechanisms.accuracy import any_cell, check_alpha, check_beta, check_norm, each_cell
-from corrdp.mechanisms.base import check_positive
+from corrdp.mechanisms.base import (
+    any_cell,
+    check_alpha,
+    check_beta,
+    check_norm,
+    check_positive,
+    each_cell,
+)
 from corrdp.mechanisms.discrete import largest_tail, log_pmf, smallest_step, summed_tail, tail
 from corrdp.queries import Query, Series, Sum
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from corrdp.errors import InputError
 from corrdp.guarantees import L1
-from corrdp.mechanisms.accuracy import check_alpha, check_beta
-from corrdp.mechanisms.base import check_positive, check_rng
+from corrdp.mechanisms.base import check_alpha, check_beta, check_positive, check_rng
 
 
 def _points(name: str, values: Any) -> np.ndarray:

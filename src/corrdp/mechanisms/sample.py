@@ -1,12 +1,26 @@
-"""Integer noise from OpenDP: the only place where noise for a release is drawn."""
+"""Integer noise from OpenDP: the only place where noise for a release is drawn.
+
+Lies from the operating system's cryptographic generator, on a grid where every law is exact.
+
+A report is decided by one random word of 32 bits compared with whole-number thresholds: no
+floating-point number is drawn, so probabilities are exactly multiples of 1/2^32. Lies are rounded
+up to that grid, which never raises a leakage. Nothing is kept between calls: a stream may call
+with one record at a time, and two processes never share noise as forks of one buffer would.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
+from decimal import Decimal, localcontext
 from typing import Any
 
-from corrdp.errors import RefusedError
+import numpy as np
+
+from corrdp.errors import InputError, RefusedError
+from corrdp.mechanisms.local.direct import GRR
+from corrdp.mechanisms.response import BinaryResponse, check_flip, state_numbers
 
 # OpenDP saturates at the ends of 64-bit integers, and answers keep to half of the range: noise of
 # a 64th of the other half stays inside but for e^-64 of the draws
@@ -60,3 +74,176 @@ def integer_mechanism(cells: int, sensitivity: int, epsilon: float, scale: float
 def with_noise(measurement: Any, exact: Sequence[int]) -> list[int]:
     """The exact numbers plus noise."""
     return list(measurement(list(exact))) if len(exact) > 1 else [measurement(exact[0])]
+
+
+WORD = 32
+GRID = 2**WORD
+_CHUNK = 2**18  # words drawn at once: one MB, which stays in the cache
+
+
+def _words(n: int) -> np.ndarray:
+    return np.frombuffer(os.urandom(n * WORD // 8), dtype=np.uint32)
+
+
+def grid_flip(rate: float) -> float:
+    r"""A flip rate rounded up to the grid of the generator.
+
+    .. math:: \lceil 2^{32} f \rceil / 2^{32}
+
+    where f is the rate; 1/2 is on the grid, so the result is never above it. More lies, never
+    fewer: both steps of a :class:`~corrdp.mechanisms.response.BinaryResponse` fall.
+
+    Parameters
+    ----------
+    rate : float in [0, 1/2]
+
+    Examples
+    --------
+    >>> grid_flip(.25), grid_flip(.3) * 2**32
+    (0.25, 1288490189.0)
+    """
+    # scaling by a power of two is exact
+    return math.ceil(check_flip("rate", rate) * GRID) / GRID
+
+
+def _threshold(name: str, rate: float) -> int:
+    scaled = check_flip(name, rate) * GRID
+    if not scaled.is_integer():
+        raise InputError(
+            f"{name}={rate} is not a multiple of 1/2^{WORD}, so it cannot be drawn exactly; "
+            f"use grid_flip({name})"
+        )
+    return int(scaled)
+
+
+def flip_bits(x: Any, flip0: float, flip1: float) -> np.ndarray:
+    """Randomized response with cryptographic noise: the sanitized series, one byte per record.
+
+    Parameters
+    ----------
+    x : array of bool or uint8
+        Records, 0 or 1.
+    flip0, flip1 : float
+        Flip rates on the grid; see :func:`grid_flip`.
+
+    Returns
+    -------
+    array of uint8 in the shape of ``x``
+
+    References
+    ----------
+    Mironov, "On significance of the least significant bits for differential privacy" (2012), on
+    why noise must not be drawn as floating-point numbers.
+
+    Examples
+    --------
+    >>> flip_bits(np.array([0, 1, 1], dtype=np.uint8), 0, 0).tolist()
+    [0, 1, 1]
+    """
+    records = np.asarray(x)
+    if records.dtype not in (np.uint8, bool):
+        raise InputError(
+            f"x must hold 0 and 1 as uint8 or bool, got dtype {records.dtype}; "
+            "use x.astype(numpy.uint8) when every value is 0 or 1"
+        )
+    records = records.astype(np.uint8, order="C", copy=False)
+    if records.size and records.max() > 1:
+        where = tuple(int(i) for i in np.argwhere(records > 1)[0])
+        raise InputError(f"x{list(where)} = {records[where]} is neither 0 nor 1")
+    limits = np.array([_threshold("flip0", flip0), _threshold("flip1", flip1)], dtype=np.uint32)
+    flat, reports = records.ravel(), np.empty(records.size, dtype=np.uint8)
+    for first in range(0, flat.size, _CHUNK):
+        part = flat[first : first + _CHUNK]
+        lies = _words(part.size) < limits.take(part)
+        np.bitwise_xor(part, lies, out=reports[first : first + _CHUNK])
+    return reports.reshape(records.shape)
+
+
+def grid_thresholds(mechanism: BinaryResponse | GRR) -> np.ndarray:
+    r"""Thresholds that draw a response exactly, with at most the mechanism's DP level.
+
+    A word w reports the state y of record x with ``T[x, y-1] <= w < T[x, y]``. Each lie of GRR has
+
+    .. math:: j = \Big\lceil \frac{2^{32}}{e^\varepsilon + k - 1} \Big\rceil
+
+    words of 2^32 and the truth the rest, where k is the number of states; flip rates are rounded
+    up as by :func:`grid_flip`.
+
+    Parameters
+    ----------
+    mechanism : BinaryResponse or GRR
+        An epsilon of GRR so small that the grid has no such law is refused.
+
+    Returns
+    -------
+    (k, k) array of uint64
+        Cumulated numbers of words; the last of each row is 2^32.
+
+    Examples
+    --------
+    >>> grid_thresholds(BinaryResponse(.25)).tolist()
+    [[3221225472, 4294967296], [1073741824, 4294967296]]
+    """
+    if isinstance(mechanism, BinaryResponse):
+        channel = mechanism.channel()
+        lies0, lies1 = (int(grid_flip(channel[x, 1 - x]) * GRID) for x in (0, 1))
+        words = np.array([[GRID - lies0, lies0], [lies1, GRID - lies1]], dtype=np.uint64)
+    elif isinstance(mechanism, GRR):
+        lies = _lying_words(mechanism.k, mechanism.epsilon)
+        words = np.full((mechanism.k, mechanism.k), lies, dtype=np.uint64)
+        np.fill_diagonal(words, GRID - (mechanism.k - 1) * lies)
+    else:
+        raise InputError(f"thresholds are made for BinaryResponse and GRR, got {mechanism!r}")
+    return words.cumsum(axis=1, dtype=np.uint64)
+
+
+def _lying_words(k: int, epsilon: float) -> int:
+    """How many words tell each lie, so that neither truth / lie nor lie / truth exceeds e^eps."""
+    with localcontext() as context:
+        context.prec = 60  # the quotient has ten digits before the point: never rounded down
+        ratio = Decimal(epsilon).exp()
+        lies = int((GRID / (ratio + k - 1)).to_integral_value("ROUND_CEILING"))
+        truth = GRID - (k - 1) * lies
+        if truth <= 0 or lies > truth * ratio:
+            raise InputError(
+                f"epsilon={epsilon} is too small for {k} states on a grid of 1/2^{WORD}: rounding "
+                f"alone makes a difference of about {k * k / GRID:.1g}; use a larger epsilon"
+            )
+    return lies
+
+
+def report_states(x: Any, thresholds: np.ndarray) -> np.ndarray:
+    """One report per record with cryptographic noise, for any number of states.
+
+    Parameters
+    ----------
+    x : array of int
+        Records as state numbers.
+    thresholds : (k, k) array of uint64
+        From :func:`grid_thresholds`.
+
+    Returns
+    -------
+    array of int64 in the shape of ``x``
+
+    Examples
+    --------
+    >>> never = grid_thresholds(BinaryResponse(0))
+    >>> report_states([0, 1, 1], never).tolist()
+    [0, 1, 1]
+    """
+    table = np.asarray(thresholds)
+    k = len(table)
+    rising = table.ndim == 2 and table.dtype == np.uint64 and (table[:, 1:] >= table[:, :-1]).all()
+    if not rising or table.shape != (k, k) or (table[:, -1] != GRID).any():
+        raise InputError("thresholds must be what grid_thresholds returns")
+    records = state_numbers("x", x, k)
+    # one sorted table for all rows: row x begins at word x * 2^32
+    offsets = (np.arange(k, dtype=np.uint64) << np.uint64(WORD))[:, None]
+    table = (table + offsets).ravel()
+    flat, reports = records.ravel(), np.empty(records.size, dtype=np.int64)
+    for first in range(0, flat.size, _CHUNK):
+        part = flat[first : first + _CHUNK]
+        keys = (part.astype(np.uint64) << np.uint64(WORD)) + _words(part.size)
+        reports[first : first + _CHUNK] = table.searchsorted(keys, side="right") - part * k
+    return reports.reshape(records.shape)

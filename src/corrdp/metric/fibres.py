@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from corrdp.errors import InputError
-from corrdp.metric.extended import check_distance
+from corrdp.metric.neighbours import check_distance
 
 
 def _square(distances: np.ndarray) -> np.ndarray:

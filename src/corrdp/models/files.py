@@ -13,9 +13,7 @@ from corrdp._checks import check_path
 from corrdp._json import SCHEMA
 from corrdp.errors import ModelError
 from corrdp.models.base import Model
-from corrdp.models.groups import Groups
-from corrdp.models.independent import Independent
-from corrdp.models.table import JointTable
+from corrdp.models.groups import Groups, Independent, JointTable
 
 
 def model_from_dict(data: Any) -> Model:

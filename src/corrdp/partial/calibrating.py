@@ -127,7 +127,7 @@ class NoiseScale:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the noise against the number of unknown records; returns the axes."""
-        from corrdp.plots.ignorance import draw_ignorance
+        from corrdp.plots.risks import draw_ignorance
 
         return draw_ignorance(self, ax)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InputError, RefusedError
-from corrdp.metric.gdp import delta_for
+from corrdp.metric.tradeoff import delta_for
+from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import (
     MOST_RECORDS,
     Knowledge,
@@ -18,9 +19,7 @@ from corrdp.partial.knowledge import (
     check_knowledge,
     check_noise,
 )
-from corrdp.partial.lattice import LARGEST_EPSILON, NO_NOISE, LatticePair, odds_pair
-from corrdp.partial.mixtures import Mixture
-from corrdp.partial.weights import log_binomial
+from corrdp.partial.mixtures import LARGEST_EPSILON, NO_NOISE, LatticePair, Mixture, odds_pair
 from corrdp.results import Certificate, Kind
 
 ONCE = (
@@ -162,7 +161,7 @@ def partial_delta(
     where
 
     - N is the number of unknown records besides the target, p their bias, beta the noise,
-    - H is the hockey-stick divergence, by the closed route of :mod:`corrdp.partial.lattice`,
+    - H is the hockey-stick divergence, by the closed route of :mod:`corrdp.partial.mixtures`,
     - the known records are a known shift, so that with independent records active and passive
       attackers are the same. With a :class:`Mixture` they are not: what the attacker sees moves
       the law of the rest.

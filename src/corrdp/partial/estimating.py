@@ -14,8 +14,8 @@ from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.discrete import smallest_step, tail
+from corrdp.partial.binomials import bias_interval
 from corrdp.partial.calibrating import UNIT, NoiseScale
-from corrdp.partial.chernoff import bias_interval
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import GAUSSIAN, ONCE, attacker
 from corrdp.partial.gaussians import exact_gaussian
@@ -198,7 +198,7 @@ class EstimatedScale:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the noise against the number of unknown records; returns the axes."""
-        from corrdp.plots.ignorance import draw_ignorance
+        from corrdp.plots.risks import draw_ignorance
 
         return draw_ignorance(self, ax)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.metric.curves import check_times
-from corrdp.metric.gdp import delta_for, mu_for
+from corrdp.metric.tradeoff import delta_for, mu_for
 from corrdp.partial.knowledge import Noise, check_amount, check_delta, check_number
 
 _LEAST_MU = 1e-100  # the square of the noise is still a number

@@ -8,8 +8,8 @@ import numpy as np
 
 from corrdp.errors import RefusedError
 from corrdp.metric.curves import check_level
+from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import Knowledge, Noise, check_bias, check_knowledge, check_noise
-from corrdp.partial.weights import log_binomial
 
 _NODES = 16
 _MOST = 2 * 10**8

@@ -1,4 +1,21 @@
-"""Exchangeable records: one bias for all of them, drawn beforehand and unknown to everybody."""
+r"""Exchangeable records: one bias for all of them, drawn beforehand and unknown to everybody.
+
+Two laws on neighbouring whole numbers, with Gaussian noise: how far they can be told apart.
+
+.. math:: H_\varepsilon = \sup_S P(S) - e^\varepsilon Q(S)
+          = \sum_j v_j \bar\Phi\Big(\frac{x^* - j}{\beta}\Big), \qquad v_j = P_j - e^\varepsilon Q_j
+
+where P_j / Q_j rises with j. The Gaussian kernel is totally positive, so the ratio of the two noisy
+densities rises as well, the best set S is a half-line, and x* is where the ratio is e^epsilon. No
+grid, no transform: one root and one sum.
+
+What is returned is never below H (docs/theorems.md#natural-noise):
+
+- x* is enclosed between a and b by a margin above rounding, and the half-line from b is taken; what
+  is missed between them is at most (1 - e^(epsilon - L(b))) P(a, b), L the log ratio;
+- every term's rounding is added up alongside, and the sum of these is added;
+- what the laws leave out by being cut to a window is added.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +28,168 @@ import numpy as np
 
 from corrdp._checks import check_items
 from corrdp.errors import InputError
+from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import Knowledge, check_bias, check_number
-from corrdp.partial.lattice import LatticePair, odds_pair
-from corrdp.partial.weights import log_binomial
+
+_UNIT = 2.0**-53
+_MARGIN = 1e-10  # of the log ratio: well above its rounding
+_FADED = 50.0  # terms below e^-50 of the largest are far below the margin
+NO_NOISE = 1e-6
+_LEFT_OUT = 1e-300  # both tails of a window, and everything that underflows
+LARGEST_EPSILON = 300.0  # delta falls with epsilon: beyond, that of 300 is a bound
+
+
+@dataclass(frozen=True, eq=False)
+class LatticePair:
+    """P against Q on the points j, as what P has in excess of e^epsilon Q.
+
+    Parameters
+    ----------
+    points : array
+        Consecutive whole numbers in rising order.
+    masses : array
+        P_j.
+    logs : array
+        ln max(P_j, e^epsilon Q_j).
+    excess : array
+        (P_j - e^epsilon Q_j) / max(P_j, e^epsilon Q_j): from -1 to 1, rising with j.
+    epsilon : float
+    doubt : float
+        By how many roundings max(P_j, e^epsilon Q_j) and the excess may be off to begin with.
+    """
+
+    points: np.ndarray
+    masses: np.ndarray
+    logs: np.ndarray
+    excess: np.ndarray
+    epsilon: float
+    doubt: float = 16.0
+
+    def hockey_stick(self, beta: float) -> float:
+        """H after Gaussian noise of standard deviation ``beta``, rounded up; O(points)."""
+        if beta < NO_NOISE:  # more noise never hurts
+            return self._summed((self.excess > 0).astype(float), 0.0)
+        from scipy.special import ndtr
+
+        low, high = self._enclosed(beta)
+        near, far = (self.points - low) / beta, (self.points - high) / beta
+        above_low, above_high = ndtr(near), ndtr(far)
+        rounding = _UNIT * above_low * (16.0 + 4.0 * np.minimum(near, 0.0) ** 2)
+        strip = _dot(self.masses, np.maximum(above_low - above_high, 0.0) + rounding)
+        missed = 2.01 * self._tilt(high, beta) * strip
+        return min(1.0, self._summed(above_high, np.minimum(far, 0.0) ** 2) + missed)
+
+    def _summed(self, share: np.ndarray, squares: np.ndarray | float) -> float:
+        """Sum of v_j times ``share``, plus a bound on its rounding."""
+        scale = np.exp(self.logs) * share
+        relative = 40.0 + 6.0 * (np.abs(self.logs) + self.epsilon) + 4.0 * squares
+        value = _dot(scale, self.excess)
+        doubt = _UNIT * _dot(scale, self.doubt + np.abs(self.excess) * relative)
+        return min(1.0, max(value + doubt, 0.0) + _LEFT_OUT)
+
+    @cached_property
+    def _shape(self) -> tuple[float, float]:
+        """Mean and variance of P."""
+        total = float(self.masses.sum())
+        mean = _dot(self.masses, self.points) / total
+        return mean, _dot(self.masses, (self.points - mean) ** 2) / total
+
+    def _tilt(self, x: float, beta: float) -> float:
+        """tanh((L(x) - epsilon) / 2), which rises with x from -1 to 1."""
+        # the square of the distance to the nearest point is taken off, so that little noise does
+        # not make all exponents large
+        nearest = min(max(round(x), int(self.points[0])), int(self.points[-1]))
+        steps = self.points - nearest
+        exponent = self.logs + steps * ((x - nearest) - steps / 2) / beta**2
+        exponent -= exponent.max()
+        matter = np.flatnonzero(exponent > -_FADED)
+        part = slice(matter[0], matter[-1] + 1)
+        weight, excess = np.exp(exponent[part]), self.excess[part]
+        return _dot(weight, excess) / _dot(weight, 2.0 - np.abs(excess))
+
+    def _enclosed(self, beta: float) -> tuple[float, float]:
+        """Two numbers around x*, at which the log ratio is off by the margin but little more."""
+        from scipy.optimize import brentq
+
+        mean, variance = self._shape
+        spread = variance + beta * beta
+        low = high = mean + self.epsilon * spread  # where the root is for two normal laws
+        step = math.sqrt(spread)
+        while self._tilt(low, beta) > 0:
+            low, step = low - step, 2 * step
+        while self._tilt(high, beta) < 0:
+            high, step = high + step, 2 * step
+        if low < high:
+            low = high = brentq(self._tilt, low, high, args=(beta,), xtol=1e-6 * math.sqrt(spread))
+        return self._stepped(low, -1, beta), self._stepped(high, 1, beta)
+
+    def _stepped(self, x: float, side: int, beta: float) -> float:
+        """Away from the root until the log ratio has passed it by the margin."""
+        step = max(_MARGIN * (self._shape[1] + beta * beta), 4 * math.ulp(x))
+        while side * self._tilt(x + side * step, beta) < _MARGIN:
+            step *= 2
+        return x + side * step
+
+
+def odds_pair(
+    first: int,
+    one: np.ndarray,
+    zero: float,
+    trials: int,
+    odds: float,
+    epsilon: float,
+    doubt: float = 16.0,
+) -> LatticePair:
+    r"""The count of the records unknown to an attacker, target included: target 1 against 0.
+
+    .. math:: \frac{Q_j}{P_j} = r\,\frac{N + 1 - j}{j}
+
+    where
+
+    - j of the N + 1 records are ones, P is their law if the target is one of them and Q if not,
+    - r = Pr[target = 1] / Pr[target = 0]: among exchangeable records, j of which are ones, the
+      target is one of these with probability j / (N + 1).
+
+    Parameters
+    ----------
+    first : int
+        The least number of ones among the N others.
+    one : array
+        ln Pr[k ones among the N others | target = 1], for k from ``first`` on.
+    zero : float
+        ln Pr[``first`` ones | target = 0].
+    trials : int
+        N.
+    odds : float
+        r.
+    epsilon : float
+    doubt : float
+        Of the logarithms and the odds, in roundings.
+    """
+    points = first + np.arange(len(one) + 1.0)
+    times = math.exp(epsilon) * odds
+    inner = points[1:-1]
+    # 1 - times (N + 1 - j) / j = (1 + times) (j - root) / j, from the end that keeps the digits
+    root, rest = (trials + 1) / (1 + 1 / times), (trials + 1) / (1 + times)
+    left = trials + 1 - inner
+    over = (1 + times) * np.where(inner < left, inner - root, rest - left) / inner
+    positive = over >= 0
+    excess = np.where(positive, over, over / (1 - np.minimum(over, 0.0)))
+    logs = one[:-1] + np.where(positive, 0.0, np.log1p(-np.minimum(over, 0.0)))
+    return LatticePair(
+        points,
+        np.concatenate([[0.0], np.exp(one)]),
+        np.concatenate([[epsilon + zero], logs, one[-1:]]),
+        np.concatenate([[-1.0], excess, [1.0]]),
+        epsilon,
+        doubt,
+    )
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Summed in pairs, which rounds less than a dot product and wakes no other threads."""
+    return float(np.sum(a * b))
+
 
 LEAST_BIAS = 1e-100
 

@@ -16,8 +16,8 @@ import numpy as np
 from corrdp._json import SCHEMA, encode
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
+from corrdp.partial.binomials import chernoff_radius
 from corrdp.partial.calibrating import least_noise
-from corrdp.partial.chernoff import chernoff_radius
 from corrdp.partial.deltas import NaturalNoise
 from corrdp.partial.gaussians import classic_gaussian, exact_gaussian
 from corrdp.partial.knowledge import (

@@ -13,10 +13,9 @@ from corrdp.mechanisms.base import check_positive
 from corrdp.metric.curves import Curve, check_level, check_times
 from corrdp.reconstruction.bounds import best_bound
 from corrdp.reconstruction.exact import INDEPENDENT, rad
-from corrdp.reconstruction.promises import promise_of, raised
+from corrdp.reconstruction.linear import rero, rero_bound
 from corrdp.reconstruction.results import RadBound, RiskCalibration
-from corrdp.reconstruction.robustness import rero, rero_bound
-from corrdp.reconstruction.threat import Threat, check_threat
+from corrdp.reconstruction.threat import Threat, check_threat, promise_of, raised
 from corrdp.results import Certificate
 
 _PRECISION = 1e-12  # of the logarithm of the parameter

@@ -29,9 +29,8 @@ from corrdp.queries import Query
 from corrdp.reconstruction.bounds import best_bound
 from corrdp.reconstruction.effective import Records, effective, records_of
 from corrdp.reconstruction.exact import exact_rad
-from corrdp.reconstruction.promises import promise_of
 from corrdp.reconstruction.results import Rad, RadBound
-from corrdp.reconstruction.threat import Threat
+from corrdp.reconstruction.threat import Threat, promise_of
 from corrdp.results import Leakage
 
 _WHERE = "docs/theorems.md#risk-under-correlation"

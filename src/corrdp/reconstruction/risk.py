@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp._json import SCHEMA, check_header, encode
-from corrdp.bounds.base import ROUNDING
+from corrdp.bounds.scope import ROUNDING
 from corrdp.calibration.coarse import in_digits, percent
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, Approximate, Guarantee, Pure
 from corrdp.reconstruction.bounds import rad_bound
-from corrdp.reconstruction.promises import promise_of
-from corrdp.reconstruction.robustness import rero_bound
-from corrdp.reconstruction.threat import Threat
+from corrdp.reconstruction.linear import rero_bound
+from corrdp.reconstruction.threat import Threat, promise_of
 from corrdp.results import Calibration, Certificate, Leakage, Release
 from corrdp.results.laws import RecordLaw, record_law
 

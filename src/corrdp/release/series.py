@@ -14,9 +14,9 @@ from corrdp.bounds.leakage import leakage
 from corrdp.bounds.scope import FOR_ALL
 from corrdp.calibration.searching import SHARP
 from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError, RefusedError
-from corrdp.mechanisms.bits import GRID, grid_flip, grid_thresholds, report_states
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
+from corrdp.mechanisms.sample import GRID, grid_flip, grid_thresholds, report_states
 from corrdp.models.base import Model
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.chains.markov import MarkovChain

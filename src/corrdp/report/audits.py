@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from corrdp.auditing.results import ANY, Audit, Test
 from corrdp.plots.style import axes_or_new
-from corrdp.report.html import figure, listing, table
-from corrdp.report.sheet import page
+from corrdp.report.sheet import figure, listing, page, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

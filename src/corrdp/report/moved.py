@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp import __version__
-from corrdp.report.html import figure, listing, paragraph, table
-from corrdp.report.sheet import page
+from corrdp.report.sheet import figure, listing, page, paragraph, table
 
 if TYPE_CHECKING:
     from corrdp.trajectories.data.cells import CellSequences

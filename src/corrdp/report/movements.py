@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp import __version__
-from corrdp.report.html import figure, listing, paragraph, table
-from corrdp.report.sheet import page
+from corrdp.report.sheet import figure, listing, page, paragraph, table
 
 if TYPE_CHECKING:
     from corrdp.trajectories.units.results import Inspection, MovementFacts
@@ -194,6 +193,6 @@ def _maps(found: Inspection) -> list[str]:
 def _path(found: Inspection) -> str:
     if found.streams is None:
         return ""
-    from corrdp.plots.paths import draw_path
+    from corrdp.plots.series import draw_path
 
     return figure(draw_path(found), "path", "leakage of each step along one user's path")

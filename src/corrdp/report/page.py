@@ -2,6 +2,8 @@
 
 :func:`write_report` writes the whole story; with ``public=True`` everything that was learned
 from the private data stays out, apart from the levels without which the number is of no use.
+
+The report of a published series: what every record passed through, and what that promises.
 """
 
 from __future__ import annotations
@@ -18,14 +20,13 @@ from corrdp.calibration.coarse import check_told_levels
 from corrdp.errors import InputError
 from corrdp.models.base import Model
 from corrdp.plots.results import draw_noise
-from corrdp.report.html import figure, listing, paragraph, table
-from corrdp.report.sections import (
+from corrdp.report.dependence import (
     adequacy_section,
     bounds_section,
     model_section,
     records_section,
 )
-from corrdp.report.sheet import page
+from corrdp.report.sheet import figure, listing, page, paragraph, table
 from corrdp.report.words import (
     MODEL_KINDS,
     PUBLIC_NOTE,
@@ -38,6 +39,7 @@ from corrdp.report.words import (
     public_assumptions,
 )
 from corrdp.results import Calibration, Leakage, Release
+from corrdp.results.series import SeriesCalibration
 
 
 def write_report(
@@ -266,3 +268,53 @@ class _Story:
             f"<p><code>{escape(self.model.digest)}</code></p>",
         ]
         return "".join(parts)
+
+
+def render_series(calibration: SeriesCalibration) -> str:
+    """The report as HTML text, for the steward: it holds the numbers of the model.
+
+    Parameters
+    ----------
+    calibration : SeriesCalibration
+    """
+    leak, model = calibration.leakage, calibration.model
+    parts = [
+        "<h1>A published series, each record by randomized response</h1>",
+        f'<p class="promise">{escape(promise(calibration.epsilon, calibration.target))}</p>',
+        adequacy_section(calibration.adequacy, calibration.confidence, public=False),
+        _mechanism(calibration),
+        model_section(model),
+        records_section(leak),
+        bounds_section(leak),
+        f"<h2>Assumptions</h2>{listing(calibration.assumptions)}",
+        "<h2>What this series protects and what it does not</h2>",
+        paragraph("It protects:") + listing(protects(model)),
+        paragraph("It does not protect:") + listing(does_not_protect(model)),
+        "<h2>Certificate, and how to check it</h2>",
+        paragraph(f"{leak.certificate.name}: {leak.certificate.reference}"),
+        paragraph(f"It holds for {leak.scope}."),
+        paragraph("The model file must carry this digest:"),
+        f"<p><code>{escape(model.digest)}</code></p>",
+    ]
+    return page("corrdp: a published series", "\n".join(parts))
+
+
+def _mechanism(calibration: SeriesCalibration) -> str:
+    channel = calibration.mechanism.channel()
+    names = [str(state) for state in calibration.model.states]
+    rows = (
+        ((name, *(f"{p:.6f}" for p in row)), False)
+        for name, row in zip(names, channel, strict=True)
+    )
+    wrong = (
+        f"{100 * calibration.distortion:.3g} % of the reports are expected to be wrong. Lies are "
+        "drawn from the operating system's cryptographic generator, each record by itself. The "
+        "rates are public, and anyone who uses the series needs them: counts are estimated "
+        "without bias by sanitized.estimate()."
+    )
+    return (
+        "<h2>How a record is reported</h2>"
+        + paragraph(f"{calibration.mechanism}")
+        + table(("record \\ report", *names), rows, "wide tight")
+        + paragraph(wrong)
+    )

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from corrdp import __version__
 from corrdp.attacks.scoring import LEVEL
 from corrdp.plots.style import ACCENT, MUTED, RULE, WARM, axes_or_new, legend_above
-from corrdp.report.html import figure, listing, paragraph, table
-from corrdp.report.sheet import page
+from corrdp.report.sheet import figure, listing, page, paragraph, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

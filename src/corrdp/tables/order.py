@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError
-from corrdp.tables.clock import PLAIN, Clock, Reading
+from corrdp.tables.clock import DAY, PLAIN, Clock, Reading, in_utc
 from corrdp.tables.source import Table
 from corrdp.tables.time import TimeColumn, read_time, time_of_day
-from corrdp.tables.zones import DAY, in_utc
 
 _HEAD_ROWS = 10_000  # rows from which the usual step is learnt
 TOLERANCE = 1.5  # a step is too long beyond this multiple of the usual one

@@ -16,8 +16,8 @@ from functools import cache
 from typing import Any
 
 from corrdp.errors import DataError
+from corrdp.tables.clock import DAY
 from corrdp.tables.source import GLANCE, Table
-from corrdp.tables.zones import DAY
 
 ISO = "iso"
 # Orders of day, month and year that people write. Four digits first and dashes are ISO 8601: no

@@ -15,8 +15,13 @@ from functools import partial
 from statistics import NormalDist
 from typing import Any
 
-from corrdp.accounting.checker.curves import total_variation
-from corrdp.accounting.checker.distances import candidates, distance_of, kind_of, unit_of
+from corrdp.accounting.checker.distances import (
+    candidates,
+    distance_of,
+    kind_of,
+    total_variation,
+    unit_of,
+)
 from corrdp.accounting.checker.listed import Listed, must_be_listed
 from corrdp.accounting.checker.plan import number, read_plan
 from corrdp.accounting.checker.units import Unit, Unknown, Wrong, frozen, read_unit

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.auditing.outputs import gathered
-from corrdp.auditing.run import groups
+from corrdp.auditing.run import workers as groups
 from corrdp.auditing.run.workers import Failure
 from corrdp.errors import InputError
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from corrdp.auditing.outputs import Reader, check_outputs, joined
 from corrdp.auditing.run.commands import Command, CommandJob
-from corrdp.auditing.run.watching import bar, stop_asked
-from corrdp.auditing.run.workers import CallJob, Failure
+from corrdp.auditing.run.workers import CallJob, Failure, bar, stop_asked
 from corrdp.auditing.samples import Samples
 from corrdp.errors import DataError, InputError
 

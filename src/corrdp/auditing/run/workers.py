@@ -1,4 +1,9 @@
-"""One batch of calls in a process of its own: a crash is contained, and the input is known."""
+"""One batch of calls in a process of its own: a crash is contained, and the input is known.
+
+What audited code may take of the machine, and how it is ended: a process group with limits.
+
+Watching long audits: a bar, and a stop that waits for the end of a batch.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +15,126 @@ import os
 import pickle
 import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from corrdp.auditing.outputs import gathered
-from corrdp.auditing.run.groups import confine, end_group, has_ended
 from corrdp.errors import InputError
+
+
+@contextmanager
+def bar(runs: int, progress: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr, if asked for; it draws without a thread, which a fork would not survive."""
+    if not progress:
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ("running the mechanism", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    drawn = 0.0
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, auto_refresh=False, transient=True) as drawing:
+        task = drawing.add_task("runs", total=runs)
+
+        def show(done: int) -> None:
+            nonlocal drawn
+            if time.monotonic() > drawn + 0.1:
+                drawn = time.monotonic()
+                drawing.update(task, completed=done, refresh=True)
+
+        yield show
+
+
+@contextmanager
+def stop_asked() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed: it is noted, so that counts are never left half done.
+
+    Outside the main thread signals cannot be caught, and nothing is ever asked.
+    """
+    asked = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+MOST_OUTPUT = 2**30
+"""Bytes of any one file that an audited program may write; what it puts out and says are files."""
+
+
+def most_memory() -> int:
+    """Bytes of data that one process of audited code may have: half of the machine's memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def confine(*, files: bool) -> None:
+    """Limit this process and all that it will start; called in a child, before audited code runs.
+
+    Data is what counts (heap, private writable mappings), on top of what a forked child has
+    already: address space would be too strict, as many a language reserves more than it uses.
+    A crash leaves no core file: the audit tells it.
+
+    Parameters
+    ----------
+    files : bool
+        Limit the size of files as well; where audited code shares a process with ours it may
+        write what it likes, as its outputs are no file.
+    """
+    import resource
+
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_DATA: _data() + most_memory()}
+    if files:
+        limits[resource.RLIMIT_FSIZE] = MOST_OUTPUT
+    for which, limit in limits.items():
+        _, hard = resource.getrlimit(which)
+        lowest = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        with contextlib.suppress(ValueError, OSError):  # a system that knows no such limit
+            resource.setrlimit(which, (lowest, hard))
+
+
+def _data() -> int:
+    """Bytes of data that this process has, where the system tells."""
+    try:
+        with open("/proc/self/statm") as numbers:
+            return int(numbers.read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a child ended; it is left unreaped, so that its group keeps its number till then."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+def end_group(pid: int) -> None:
+    """Kill the process group that a child leads, itself and what it started.
+
+    Out of reach is what left the group: daemons, and children with a session of their own.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
 
 # A forked child has the caller's functions, whatever they are; a fresh interpreter must import
 # them by name. Elsewhere than on Linux, system libraries do not survive a fork.

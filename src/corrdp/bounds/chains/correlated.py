@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numba import njit
 
-from corrdp.bounds.base import up
+from corrdp.bounds.scope import up
 from corrdp.errors import InputError
 from corrdp.models.base import check_length
 from corrdp.models.chains.markov import MarkovChain

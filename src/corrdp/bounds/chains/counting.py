@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.chains.sweep import Side, first_weights, prepare
 from corrdp.bounds.chains.transfer import PAIRWISE_STATES
 from corrdp.bounds.exact import REFERENCE
+from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import NotApplicableError
 from corrdp.models.birkhoff import diameter, multiply
 from corrdp.models.chains.markov import MarkovChain

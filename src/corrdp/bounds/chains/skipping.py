@@ -16,8 +16,8 @@ import math
 import numpy as np
 from numba import njit
 
-from corrdp.bounds.base import ROUNDING, up
 from corrdp.bounds.mixtures import star
+from corrdp.bounds.scope import ROUNDING, up
 from corrdp.models.birkhoff import diameter as birkhoff_diameter
 from corrdp.models.birkhoff import multiply
 from corrdp.models.chains.markov import MarkovChain

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.bounds.base import Bound
 from corrdp.bounds.chains.windows import blocks
 from corrdp.bounds.contraction import contraction
+from corrdp.bounds.scope import Bound
 from corrdp.guarantees import Pure
 from corrdp.models.birkhoff import diameter, multiply
 from corrdp.models.chains.region import Region, step_bounds, widest_diameter

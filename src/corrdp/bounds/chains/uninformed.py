@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.chains.sweep import WORK, Side
 from corrdp.bounds.chains.transfer import PAIRWISE_STATES, has_closed, transfer, two_sides
+from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.mechanisms.base import steps as steps_of
 from corrdp.models.chains.markov import MarkovChain

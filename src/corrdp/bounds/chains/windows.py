@@ -15,10 +15,10 @@ import math
 import numpy as np
 from numba import njit
 
-from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.chains.skipping import limit_with_skipping
 from corrdp.bounds.chains.sweep import close_paths
 from corrdp.bounds.mixtures import star
+from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.birkhoff import diameter, multiply

@@ -16,14 +16,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from corrdp.bounds.base import Bound
 from corrdp.bounds.gaussian.clipped import clipped_estimate
-from corrdp.bounds.gaussian.comparison import comparison_costs, positive_costs
-from corrdp.bounds.gaussian.costs import Costs, metric_bound, worst_costs
-from corrdp.bounds.gaussian.costs import check_range as check_range
-from corrdp.bounds.gaussian.factors import by_factor, lange_factor, sharp_factor
-from corrdp.bounds.gaussian.regression import coefficient_costs
+from corrdp.bounds.gaussian.comparison import coefficient_costs, comparison_costs, positive_costs
+from corrdp.bounds.gaussian.factors import (
+    Costs,
+    by_factor,
+    lange_factor,
+    metric_bound,
+    sharp_factor,
+    worst_costs,
+)
+from corrdp.bounds.gaussian.factors import check_range as check_range
 from corrdp.bounds.gaussian.siblings import uncertain_siblings
+from corrdp.bounds.scope import Bound
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.records import GaussianRecords

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.bounds.base import Bound
-from corrdp.bounds.gaussian.costs import Costs, metric_bound, rounding_slack, worst_costs
+from corrdp.bounds.gaussian.factors import Costs, metric_bound, rounding_slack, worst_costs
+from corrdp.bounds.scope import Bound
 from corrdp.errors import ModelError, NotApplicableError
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.records import GaussianRecords

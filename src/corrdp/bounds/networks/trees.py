@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.contraction import two_pass
 from corrdp.bounds.mixtures import lambda_pairs
+from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.networks.tree import MarkovTree

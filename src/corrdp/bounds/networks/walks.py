@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from corrdp.bounds.base import ROUNDING, Bound
 from corrdp.bounds.mixtures import star
+from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.birkhoff import diameters

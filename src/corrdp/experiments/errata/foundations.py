@@ -15,13 +15,12 @@ from corrdp.experiments.foundations.example_3_7 import PARTITIONS, centroid
 from corrdp.experiments.foundations.table_3_2 import prefixes, sensitivities
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.mechanisms.response import BinaryResponse
-from corrdp.metric.conversion import conversion_factor
+from corrdp.metric.conversion import conversion_factor, sensitivity
 from corrdp.metric.domains import MultisetDomain, StreamDomain
 from corrdp.metric.fibres import exact_delta, exact_loss
 from corrdp.metric.granularities import as_granularity
 from corrdp.metric.neighbours import neighbour_pairs
-from corrdp.metric.sensitivity import sensitivity
-from corrdp.models.table import JointTable
+from corrdp.models.groups import JointTable
 from corrdp.queries import Count, Histogram
 
 

@@ -16,7 +16,8 @@ from corrdp.experiments.knowledge.statements import (
     share_loss,
     theorem_4_22,
 )
-from corrdp.metric.gdp import delta_for
+from corrdp.metric.tradeoff import delta_for
+from corrdp.partial.binomials import log_binomial
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import NaturalNoise, partial_delta
@@ -25,7 +26,6 @@ from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.literal import literal_delta
 from corrdp.partial.mixtures import Mixture
 from corrdp.partial.printed import class_losses, class_masses
-from corrdp.partial.weights import log_binomial
 
 
 def _equation_3_1() -> Counterexample:

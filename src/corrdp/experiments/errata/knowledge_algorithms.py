@@ -12,8 +12,8 @@ from corrdp.experiments.knowledge.figure_4_1 import zero
 from corrdp.experiments.knowledge.figure_5_4 import left_out
 from corrdp.experiments.knowledge.statements import deltas_by_class, joint_delta, two_counts_delta
 from corrdp.experiments.knowledge.thesis import least_epsilon, seldom, widths
+from corrdp.partial.binomials import bias_interval, divergence
 from corrdp.partial.calibrating import noise_scale
-from corrdp.partial.chernoff import bias_interval, divergence
 from corrdp.partial.deltas import NaturalNoise, partial_delta
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
 from corrdp.partial.gaussians import tail_gaussian

@@ -15,8 +15,8 @@ from corrdp.experiments.lange.figure_7 import nuclear_family
 from corrdp.experiments.lange.numbers import table_2
 from corrdp.experiments.lange.thesis import figure_14
 from corrdp.mechanisms.response import BinaryResponse
+from corrdp.models.groups import JointTable
 from corrdp.models.pedigrees.mendel import HardyWeinberg
-from corrdp.models.table import JointTable
 from corrdp.queries import Count, Sum
 
 

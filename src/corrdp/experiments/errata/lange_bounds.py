@@ -17,8 +17,8 @@ from corrdp.experiments.lange.thesis import figure_14
 from corrdp.guarantees import L1
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
+from corrdp.models.groups import JointTable
 from corrdp.models.pedigrees.mendel import HardyWeinberg
-from corrdp.models.table import JointTable
 from corrdp.queries import Count, Sum
 
 

@@ -23,10 +23,10 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.foundations.dissertation import DISSERTATION
 from corrdp.mechanisms.laplace import Laplace
-from corrdp.models.table import JointTable
+from corrdp.models.groups import JointTable
 from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 from corrdp.queries import Count
-from corrdp.reconstruction.advantages import advantage
+from corrdp.reconstruction.bounds import advantage
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.threat import Threat
 

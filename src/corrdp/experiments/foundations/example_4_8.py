@@ -23,7 +23,7 @@ from corrdp.experiments.base import (
     silent,
 )
 from corrdp.experiments.foundations.dissertation import ABCD, DISSERTATION, counts, l1
-from corrdp.metric.sensitivity import sensitivity
+from corrdp.metric.conversion import sensitivity
 from corrdp.plots.style import ACCENT, MUTED, SOFT, WARM, axes_or_new
 
 if TYPE_CHECKING:

@@ -32,11 +32,10 @@ from corrdp.experiments.foundations.dissertation import DISSERTATION
 from corrdp.guarantees import GDP
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.metric.canonical import inspect_space
-from corrdp.metric.conversion import conversion_factor
+from corrdp.metric.conversion import conversion_factor, metric_sensitivity
 from corrdp.metric.domains import MultisetDomain
 from corrdp.metric.finite import pair_curve, product
 from corrdp.metric.granularities import Relation, Unbounded
-from corrdp.metric.sensitivity import metric_sensitivity
 from corrdp.metric.tradeoff import tensor
 from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 from corrdp.queries import Count

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from corrdp.experiments.base import Finding, Progress, Size, Table, judge
+from corrdp.partial.binomials import bias_interval
 from corrdp.partial.calibrating import noise_scale
-from corrdp.partial.chernoff import bias_interval
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
 from corrdp.partial.gaussians import exact_gaussian, tail_gaussian
 from corrdp.partial.knowledge import Knowledge, Noise

@@ -23,7 +23,7 @@ from corrdp.experiments.base import (
     values,
 )
 from corrdp.experiments.knowledge.thesis import THESIS
-from corrdp.metric.gdp import delta_for
+from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.gaussians import classic_gaussian, exact_gaussian, tail_gaussian
 from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 

@@ -22,9 +22,9 @@ from corrdp.experiments.base import (
     values,
 )
 from corrdp.experiments.knowledge.thesis import THESIS
+from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import Knowledge
 from corrdp.partial.printed import class_losses
-from corrdp.partial.weights import log_binomial
 from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:

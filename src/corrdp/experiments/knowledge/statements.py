@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
+from corrdp.partial.binomials import log_binomial
 from corrdp.partial.printed import class_losses
-from corrdp.partial.weights import log_binomial
 
 
 def deltas_by_class(n: int, known: int, bias: float, epsilon: float) -> list[float]:

@@ -17,7 +17,7 @@ from corrdp.experiments.knowledge.statements import (
     two_counts_delta,
 )
 from corrdp.experiments.knowledge.thesis import strip
-from corrdp.metric.gdp import delta_for
+from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import NaturalNoise, partial_delta

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from corrdp.partial.chernoff import chernoff_radius
+from corrdp.partial.binomials import chernoff_radius
 from corrdp.partial.printed import truncation_error
 
 THESIS = (

@@ -25,8 +25,8 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.lange.thesis import COUNT, THESIS
 from corrdp.mechanisms.laplace import Laplace
+from corrdp.models.groups import JointTable
 from corrdp.models.pedigrees.mendel import GENOTYPES, child_law
-from corrdp.models.table import JointTable
 from corrdp.plots.style import ACCENT, MUTED, axes_or_new
 from corrdp.queries import Count
 

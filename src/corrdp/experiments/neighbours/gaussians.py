@@ -21,10 +21,9 @@ from corrdp.experiments.neighbours.calls import (
 from corrdp.guarantees import GDP
 from corrdp.mechanisms.gaussian import Gaussian
 from corrdp.metric.domains import TupleDomain
-from corrdp.metric.gdp import delta_for, epsilon_for
-from corrdp.metric.tradeoff import curve_of
+from corrdp.metric.tradeoff import curve_of, delta_for, epsilon_for
 from corrdp.queries import Count
-from corrdp.reconstruction.advantages import advantage
+from corrdp.reconstruction.bounds import advantage
 from corrdp.reconstruction.calibrate import sigma_for_risk
 from corrdp.reconstruction.threat import Threat
 

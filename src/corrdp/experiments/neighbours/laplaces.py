@@ -29,8 +29,8 @@ from corrdp.metric.domains import TupleDomain
 from corrdp.metric.fibres import exact_delta
 from corrdp.metric.tradeoff import curve_of, tensor
 from corrdp.queries import Count
-from corrdp.reconstruction.advantages import advantage
-from corrdp.reconstruction.robustness import rero
+from corrdp.reconstruction.bounds import advantage
+from corrdp.reconstruction.linear import rero
 from corrdp.reconstruction.threat import Threat
 
 PLANS = ((4, 2.0), (10, 2.0))  # releases and their scale

@@ -29,7 +29,7 @@ from corrdp.guarantees import Pure, Tradeoff
 from corrdp.mechanisms.local.scalar import LaplaceAnswer
 from corrdp.metric.curves import LaplaceCurve
 from corrdp.plots.style import ACCENT, INK, MUTED, WARM
-from corrdp.reconstruction.robustness import rero_bound
+from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat
 from corrdp.reconstruction.truncated import laplace_risk
 

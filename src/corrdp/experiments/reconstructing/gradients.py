@@ -25,10 +25,10 @@ from corrdp.experiments.base import (
 from corrdp.experiments.reconstructing.dissertation import CHAPTER, centred_rad, lines, uniform
 from corrdp.experiments.reconstructing.training import RATE, RULES, Lesson, attacked, mean_of
 from corrdp.guarantees import GDP
-from corrdp.metric.gdp import mu_for
+from corrdp.metric.tradeoff import mu_for
 from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM
 from corrdp.reconstruction.bounds import rad_bound
-from corrdp.reconstruction.robustness import rero_bound
+from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat
 
 if TYPE_CHECKING:

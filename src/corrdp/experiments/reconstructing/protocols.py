@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.auditing.estimators import success_epsilon, two_inputs_epsilon
-from corrdp.auditing.intervals import lower_limit
+from corrdp.auditing.limits import lower_limit, success_epsilon, two_inputs_epsilon
 from corrdp.experiments.base import (
     Experiment,
     Finding,

@@ -27,7 +27,7 @@ from corrdp.metric.tradeoff import composed_total_variation
 from corrdp.plots.style import ACCENT, WARM, axes_or_new
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.exact import rad
-from corrdp.reconstruction.robustness import rero, rero_bound
+from corrdp.reconstruction.linear import rero, rero_bound
 from corrdp.reconstruction.threat import Threat
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from corrdp.linting.description import Description, Part
-from corrdp.linting.level import Level
-from corrdp.linting.queries import TREES, Counted
+from corrdp.linting.level import TREES, Counted, Level
 from corrdp.metric.granularities import Trajectory, User
 from corrdp.results.findings import Finding, Severity
 
@@ -173,7 +172,7 @@ def _of_rows(query: Counted) -> str:
 
 def _against(level: Level, found: float, gaussian: bool) -> tuple[Severity, str] | None:
     """Whether the level that the noise gives is more than the claim, and how certain that is."""
-    from corrdp.metric.gdp import delta_for
+    from corrdp.metric.tradeoff import delta_for
 
     if not gaussian:
         if level.mu is not None:

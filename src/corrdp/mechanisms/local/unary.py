@@ -12,7 +12,7 @@ import numpy as np
 from corrdp._checks import check_number
 from corrdp.mechanisms.base import check_rng
 from corrdp.mechanisms.local.base import TwoLevel, all_sets, check_prior, nested_rad
-from corrdp.mechanisms.local.packed import (
+from corrdp.mechanisms.local.subset import (
     bernoulli_rows,
     check_rows,
     holds,

@@ -136,7 +136,7 @@ def observe_coupling(count: Callable[[int], PairCounts]) -> Coupling:
     Parameters
     ----------
     count : callable
-        See :func:`corrdp.tables.grouping.pair_counter`.
+        See :func:`corrdp.tables.windows.pair_counter`.
     """
     found = count(0)
     coupling = judge_pairs(found)

@@ -240,7 +240,7 @@ class Diagnostics:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what comes next by the record before; returns the matplotlib axes."""
-        from corrdp.plots.orders import draw_orders
+        from corrdp.plots.series import draw_orders
 
         return draw_orders(self, ax)
 
@@ -399,7 +399,7 @@ def _count_groups(fit: ChainFit, data: Any) -> GroupCounts:
 
         return count_by_sequence(data, fit.missing_text)
     from corrdp.tables.clock import Reading
-    from corrdp.tables.grouping import count_by_group
+    from corrdp.tables.windows import count_by_group
 
     layout = USUAL if is_frame(data) else fit.layout
     table = open_table(data, fit.missing_text, layout=layout)

@@ -20,8 +20,8 @@ import numpy as np
 from corrdp._checks import check_choice, check_flag, check_whole
 from corrdp.errors import DataError, ModelError
 from corrdp.models.base import added, fit_dict, fit_fields
+from corrdp.models.chains.chain import keep_evidence
 from corrdp.models.chains.coupling import Coupling, observe_coupling
-from corrdp.models.chains.evidence import keep_evidence
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.private import (
     COUNT_SENSITIVITY,
@@ -480,7 +480,7 @@ def fit_chain(
     (('dry', 'wet'), [[0.5, 0.5], [1.0, 0.0]], 6)
     """
     from corrdp.tables.count import count_triples
-    from corrdp.tables.grouping import pair_counter
+    from corrdp.tables.windows import pair_counter
 
     order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
     orders = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())

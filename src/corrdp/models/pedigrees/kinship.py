@@ -9,8 +9,8 @@ from itertools import groupby
 import numpy as np
 
 from corrdp.errors import NotApplicableError
+from corrdp.models.groups import JointTable
 from corrdp.models.pedigrees.mendel import CHILD, GENOTYPES, TRANSMISSION, Law, children
-from corrdp.models.table import JointTable
 
 MOST_PEOPLE = 12  # 3^12 outcomes of a family, unobserved people included, are written out
 

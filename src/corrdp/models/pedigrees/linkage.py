@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError, ModelError
-from corrdp.models.pedigrees.fit import PedigreeFit
-from corrdp.models.pedigrees.mendel import GENOTYPES, HardyWeinberg
+from corrdp.models.pedigrees.mendel import GENOTYPES, HardyWeinberg, PedigreeFit
 from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.expressions import columns_told

@@ -12,6 +12,7 @@ import numpy as np
 from corrdp._checks import check_items
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.models.base import Model
+from corrdp.models.groups import JointTable
 from corrdp.models.pedigrees.kinship import Family, Shape, generations, group_families
 from corrdp.models.pedigrees.mendel import (
     GENOTYPES,
@@ -21,10 +22,9 @@ from corrdp.models.pedigrees.mendel import (
     is_law,
     read_law,
 )
-from corrdp.models.table import JointTable
 
 if TYPE_CHECKING:
-    from corrdp.models.pedigrees.fit import PedigreeFit
+    from corrdp.models.pedigrees.mendel import PedigreeFit
 
 Person = tuple[Any, Any, Any]
 
@@ -328,7 +328,7 @@ class Pedigree(Model):
         """Inverse of :meth:`fields`, from plain JSON."""
         fit = body["fit"]
         if fit is not None:
-            from corrdp.models.pedigrees.fit import PedigreeFit
+            from corrdp.models.pedigrees.mendel import PedigreeFit
 
             fit = PedigreeFit.from_dict(fit)
         founders = body["founders"]

@@ -11,9 +11,8 @@ import numpy as np
 from corrdp._checks import check_choice, check_flag, check_kind, check_number
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
-from corrdp.trajectories.data.checking import named, with_rows
 from corrdp.trajectories.data.points import Trajectories
-from corrdp.trajectories.data.splitting import PLACES_FROM_DATA
+from corrdp.trajectories.data.splitting import PLACES_FROM_DATA, named, with_rows
 
 RADIUS = 6_371_008.8  # mean radius of the earth in metres
 DEGREE = RADIUS * math.pi / 180.0

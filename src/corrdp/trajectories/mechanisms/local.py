@@ -17,9 +17,8 @@ from corrdp.errors import InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
 from corrdp.metric.granularities import Bounded
-from corrdp.trajectories.data.contributions import check_whole, contributions
-from corrdp.trajectories.data.reachability import Moves
-from corrdp.trajectories.mechanisms.released import ReleasedSequences
+from corrdp.trajectories.data.reachability import Moves, check_whole, contributions
+from corrdp.trajectories.mechanisms.noisytree import ReleasedSequences
 from corrdp.trajectories.mechanisms.trees import split_budget
 
 TOP = 2**26  # weight of a place for itself

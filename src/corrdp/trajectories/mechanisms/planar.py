@@ -20,8 +20,8 @@ from corrdp.mechanisms.planar import PlanarLaplace
 from corrdp.metric.curves import check_level
 from corrdp.metric.granularities import Event
 from corrdp.trajectories.data.cells import Grid
-from corrdp.trajectories.data.contributions import check_whole
-from corrdp.trajectories.mechanisms.released import ReleasedSequences
+from corrdp.trajectories.data.reachability import check_whole
+from corrdp.trajectories.mechanisms.noisytree import ReleasedSequences
 
 _BITS = 64
 _LOGS = 1e-12  # more than the rounding of two logarithms below 45 and their sum

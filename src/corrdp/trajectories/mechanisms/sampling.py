@@ -14,8 +14,8 @@ from corrdp.accounting.step import Step
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate
 from corrdp.metric.granularities import Event
-from corrdp.trajectories.data.contributions import check_sequences, check_whole
-from corrdp.trajectories.mechanisms.released import ReleasedSequences
+from corrdp.trajectories.data.reachability import check_sequences, check_whole
+from corrdp.trajectories.mechanisms.noisytree import ReleasedSequences
 
 _GRID = 2**32
 

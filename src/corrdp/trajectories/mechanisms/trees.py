@@ -30,7 +30,7 @@ from corrdp.errors import InputError, RefusedError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
 from corrdp.metric.granularities import Bounded, Unbounded
-from corrdp.trajectories.data.contributions import check_whole, contributions
+from corrdp.trajectories.data.reachability import check_whole, contributions
 from corrdp.trajectories.mechanisms.noisytree import Level, NoisyTree, must_walk_in_words
 from corrdp.trajectories.mechanisms.survivors import (
     MOST_EXCESS,

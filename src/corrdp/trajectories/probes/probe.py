@@ -6,20 +6,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corrdp.attacks.copies import lone_walks
-from corrdp.attacks.home_work import HOURS, usual_places
-from corrdp.attacks.linking import Distance, PlacedPoints, match_chances
-from corrdp.attacks.next_place import NOWHERE, MovesMade, blind_next, likeliest_next, moves_made
+from corrdp.attacks.linking import Distance, PlacedPoints, lone_walks, match_chances
+from corrdp.attacks.next_place import (
+    HOURS,
+    NOWHERE,
+    MovesMade,
+    blind_next,
+    likeliest_next,
+    moves_made,
+    usual_places,
+)
 from corrdp.attacks.scoring import counted_interval, success_interval
 from corrdp.attacks.singling import known_points
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.trajectories.data.cells import CellSequences
-from corrdp.trajectories.data.checking import named
 from corrdp.trajectories.data.points import Trajectories
-from corrdp.trajectories.data.splitting import seconds
+from corrdp.trajectories.data.splitting import named, seconds
+from corrdp.trajectories.mechanisms.noisytree import ReleasedSequences
 from corrdp.trajectories.mechanisms.publishing import PublishedMoves
-from corrdp.trajectories.mechanisms.released import ReleasedSequences
 from corrdp.trajectories.probes.results import NoiseGain, Probe, Probes
 from corrdp.trajectories.probes.seen import SeenRelease, original_points
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from corrdp.errors import DataError
 from corrdp.trajectories.data.cells import CellSequences, Grid
-from corrdp.trajectories.data.checking import rows_listed
 from corrdp.trajectories.data.points import Trajectories
+from corrdp.trajectories.data.splitting import rows_listed
 from corrdp.trajectories.mechanisms.publishing import PublishedMoves
 
 _COLUMNS = ("trajectory", "point", "place")

@@ -13,15 +13,18 @@ from corrdp.errors import DataError, InputError, NotApplicableError
 from corrdp.metric.coverage import mixing_time
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.trajectories.data.cells import CellSequences, Grid, discretise
-from corrdp.trajectories.data.checking import named
-from corrdp.trajectories.data.contributions import check_whole
 from corrdp.trajectories.data.points import Trajectories
+from corrdp.trajectories.data.reachability import check_whole
+from corrdp.trajectories.data.splitting import named
 from corrdp.trajectories.data.streams import Streams, by_time_step
-from corrdp.trajectories.units.events import event_leakage, unfitted_leakage
 from corrdp.trajectories.units.results import Inspection, MovementFacts
-from corrdp.trajectories.units.stays import fit_places, stay_lengths
-from corrdp.trajectories.units.visits import cover_report, place_number
-from corrdp.trajectories.units.worth import PATTERN, unit_table
+from corrdp.trajectories.units.stays import (
+    event_leakage,
+    fit_places,
+    stay_lengths,
+    unfitted_leakage,
+)
+from corrdp.trajectories.units.visits import PATTERN, cover_report, place_number, unit_table
 
 CELL_METRES = 1000.0
 _USUAL_WINDOW = 12  # where the chain does not mix: an hour of five-minute steps

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from corrdp._json import SCHEMA, check_header, encode
 from corrdp.results import Leakage
 from corrdp.trajectories.data.streams import Streams
-from corrdp.trajectories.units.visits import PlaceCover
-from corrdp.trajectories.units.worth import UnitTable
+from corrdp.trajectories.units.visits import PlaceCover, UnitTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -160,7 +159,7 @@ class Inspection:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Leakage of each time step along the path of the user with most steps."""
-        from corrdp.plots.paths import draw_path
+        from corrdp.plots.series import draw_path
         from corrdp.results.leaks import axes_or_pyplot
 
         return draw_path(self, axes_or_pyplot(ax))

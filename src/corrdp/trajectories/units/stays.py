@@ -1,4 +1,7 @@
-"""A chain over a few places, fitted to streams, and how long people stay."""
+"""A chain over a few places, fitted to streams, and how long people stay.
+
+What event-level epsilon really is on movements: leakage along a path with gaps.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from corrdp.bounds.chains.transfer import PAIRWISE_STATES
+from corrdp.bounds.leakage import leakage
 from corrdp.errors import DataError, InputError
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.results import Candidate, Certificate, Leakage
 from corrdp.trajectories.data.splitting import duration
 from corrdp.trajectories.data.streams import Streams
 
@@ -150,3 +156,138 @@ def stay_lengths(streams: Streams) -> np.ndarray:
     new[1:] |= np.diff(streams.cells) != 0
     number = np.cumsum(new) - 1
     return np.bincount(number)[number]
+
+
+# beyond this many steps a gap is as good as shorter: cutting it can only raise the bound
+LONGEST_GAP = 256
+REFERENCE = "docs/theorems.md#movement-with-gaps"
+GAPS = (
+    "between two recorded steps a user moves on by the same chain, unseen; at which steps users "
+    "report is public and tells nothing about where they are"
+)
+USERS = "users move independently of each other, all by one kernel"
+NO_CHAIN = (
+    "no law of movement is assumed inside a user's stream, which may depend on itself in any way; "
+    "users are independent of each other"
+)
+
+
+def unfitted_leakage(streams: Streams, epsilon: float, reason: str) -> Leakage:
+    """Event-level leakage whatever the dependence: epsilon times the recorded steps of a user.
+
+    Parameters
+    ----------
+    streams : Streams
+    epsilon : float
+    reason : str
+        Why no chain was fitted.
+    """
+    per_step = np.repeat(streams.recorded * epsilon, streams.recorded)
+    return Leakage(
+        value=float(per_step.max()),
+        kind="upper bound",
+        certificate=Certificate("general", "group privacy", (NO_CHAIN,)),
+        scope="every mechanism with this guarantee at event level",
+        epsilon=epsilon,
+        candidates=(
+            Candidate("general", float(per_step.max())),
+            Candidate("contraction", None, reason),
+            Candidate("transfer", None, reason),
+        ),
+        per_record=per_step,
+        model=f"streams of {streams.users:,} users, any dependence within each",
+    )
+
+
+def event_leakage(streams: Streams, chain: MarkovChain, epsilon: float) -> Leakage:
+    r"""Leakage of each recorded step under an event-level guarantee.
+
+    A user's stream is a chain in which unrecorded steps are records that no mechanism reads:
+    their epsilon is 0. The contraction bound with that vector says how much each step gives away
+    where it stands: little after a long gap, much in the middle of a long recording. The transfer
+    bound for a stream without gaps holds for it too, because leakage grows with every epsilon;
+    each step takes the smaller of the two.
+
+    .. math:: \ell(t) = \min(\text{contraction}_t(\epsilon 1_{\text{recorded}}),
+              \text{transfer}(\epsilon), \epsilon \cdot \#\text{recorded})
+
+    Parameters
+    ----------
+    streams : Streams
+    chain : MarkovChain
+        From :func:`corrdp.trajectories.units.stays.fit_places`; its length is not used.
+    epsilon : float
+
+    Returns
+    -------
+    Leakage
+        ``per_record`` has one entry per recorded step, in the order of ``streams.cells``.
+
+    Notes
+    -----
+    O(recorded steps + gaps), a gap counted as at most 256 steps, and once the transfer bound of
+    the chain, which is left out above 8 places: it would take long and gain little.
+
+    References
+    ----------
+    docs/theorems.md#movement-with-gaps.
+
+    Examples
+    --------
+    >>> from corrdp.trajectories.data.points import Trajectories
+    >>> from corrdp.trajectories.data.cells import discretise
+    >>> from corrdp.trajectories.data.streams import by_time_step
+    >>> walks = Trajectories.from_points([1] * 4, [0, 1, 2, 40], labels=list("hhwh"))
+    >>> chain = MarkovChain([[.9, .1], [.2, .8]], length=41)
+    >>> found = event_leakage(by_time_step(discretise(walks), 1.0), chain, 1.0)
+    >>> found.per_record.round(3).tolist()
+    [2.184, 2.414, 2.184, 1.0]
+    """
+    longest = int(streams.spans.max())
+    few = len(chain.states) <= PAIRWISE_STATES
+    method = "transfer" if few else "contraction"
+    whole = leakage(chain.with_length(longest), epsilon, method=method)
+    ends = zip(streams.starts[:-1], streams.starts[1:], strict=True)
+    paths = [_along(streams.steps[a:b], chain, epsilon) for a, b in ends]
+    contraction = np.concatenate(paths)
+    counts = np.repeat(streams.recorded, streams.recorded) * epsilon
+    bounds = {"general": counts, "contraction": contraction}
+    if few:
+        bounds["transfer"] = np.full(len(counts), whole.value)
+    per_step = np.minimum.reduce(list(bounds.values()))
+    worst = int(per_step.argmax())
+    name = min(bounds, key=lambda k: bounds[k][worst])
+    # the value is attained where the longest stream has no gap: gaps take epsilons away
+    attained = name == "transfer" and whole.kind == "exact" and longest in streams.recorded
+    candidates = tuple(Candidate(k, float(v.max())) for k, v in bounds.items())
+    if not few:
+        reason = f"too slow for more than {PAIRWISE_STATES} places: take fewer states"
+        candidates += (Candidate("transfer", None, reason),)
+    certificate = Certificate(
+        name,
+        f"{whole.certificate.reference if name == 'transfer' else 'theorem T-3'}; {REFERENCE}",
+        (*whole.certificate.assumptions, GAPS, USERS),
+    )
+    return Leakage(
+        value=float(per_step[worst]),
+        kind="exact" if attained else "upper bound",
+        certificate=certificate,
+        scope="every mechanism with this guarantee at event level, every adversary",
+        epsilon=epsilon,
+        witness=whole.witness if name == "transfer" else None,
+        candidates=candidates,
+        per_record=per_step,
+        model=whole.model,
+        digest=whole.digest,
+    )
+
+
+def _along(steps: np.ndarray, chain: MarkovChain, epsilon: float) -> np.ndarray:
+    """Contraction bound at the recorded steps of one user."""
+    forward = np.minimum(np.diff(steps, prepend=steps[0]), LONGEST_GAP)
+    at = np.cumsum(forward)
+    vector = np.zeros(int(at[-1]) + 1)
+    vector[at] = epsilon
+    found = leakage(chain.with_length(len(vector)), vector, method="contraction")
+    assert found.per_record is not None
+    return np.asarray(found.per_record[at])
