@@ -14,8 +14,8 @@ import numpy as np
 from _timing import best_of
 
 from corrdp.auditing.protocols import audit_protocol
+from corrdp.cli.audit import PROTOCOLS, protocol
 from corrdp.mechanisms.local.base import LocalProtocol
-from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
 
 K, EPSILON = 100, 1.0
 WANTED = {"grr": 20, "oue": 5}

@@ -10,9 +10,9 @@ import numpy as np
 from _timing import best_of
 
 import corrdp as cdp
+from corrdp.bounds.fields import field_contraction
 from corrdp.bounds.gaussian.methods import regression
-from corrdp.bounds.networks.fields import field_contraction
-from corrdp.bounds.networks.trees import tree_contraction
+from corrdp.bounds.trees import tree_contraction
 from corrdp.guarantees import L1, Pure
 
 

@@ -17,8 +17,8 @@ from corrdp.mechanisms.planar import PlanarLaplace
 from corrdp.trajectories.data.cells import Grid, discretise
 from corrdp.trajectories.mechanisms.planar import settled_cells
 from corrdp.trajectories.mechanisms.prefix import PrefixTree, nodes
+from corrdp.trajectories.mechanisms.sampling import synthesize
 from corrdp.trajectories.mechanisms.survivors import ZeroTail, zero_survivors
-from corrdp.trajectories.mechanisms.synthetic import synthesize
 
 
 def shortest(call: Callable[[], object], repeats: int = 5) -> float:

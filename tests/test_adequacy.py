@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import corrdp as cdp
+from corrdp.calibration.adequacy import Adequacy, Priced
 from corrdp.calibration.adequate import CONFIDENCE
 from corrdp.cli.app import app
 from corrdp.errors import InputError, NotApplicableError, RefusedError
@@ -19,7 +20,6 @@ from corrdp.models.chains.alternatives import MIN_SEEN, alternatives
 from corrdp.models.files import model_from_dict
 from corrdp.report.page import render_report
 from corrdp.report.words import public_release
-from corrdp.results import Adequacy, Priced
 from tests.walks import KERNEL, walk, walk_twice
 
 DATA = os.environ.get("CORRDP_DATA")

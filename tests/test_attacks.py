@@ -12,10 +12,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from corrdp.attacks.base import Attack, state_codes
+from corrdp.attacks.base import (
+    Attack,
+    memory,
+    posterior_bound,
+    state_codes,
+    success_bound,
+    success_interval,
+)
 from corrdp.attacks.forward_backward import ForwardBackward, SingleBit, Viterbi, posterior
-from corrdp.attacks.lstm import LSTM
-from corrdp.attacks.scoring import memory, posterior_bound, success_bound, success_interval
+from corrdp.attacks.next_place import LSTM
 from corrdp.errors import DataError, InputError, ModelError
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse

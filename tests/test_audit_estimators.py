@@ -13,7 +13,6 @@ from scipy.optimize import linprog
 from scipy.stats import binomtest
 
 from corrdp.auditing.evidence import nominal_scores, partners
-from corrdp.auditing.families import FamilyLikelihood, FamilySuccess, family_statistic
 from corrdp.auditing.limits import (
     event_delta,
     event_epsilon,
@@ -26,10 +25,10 @@ from corrdp.auditing.limits import (
     two_inputs_epsilon,
     upper_limit,
 )
+from corrdp.auditing.protocols import FamilyLikelihood, FamilySuccess, family_statistic
+from corrdp.cli.audit import PROTOCOLS, protocol
 from corrdp.errors import InputError
-from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
-from corrdp.mechanisms.local.direct import GRR
-from corrdp.mechanisms.local.histogram import SHE
+from corrdp.mechanisms.local.direct import GRR, SHE
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
 from corrdp.reconstruction.exact import rad

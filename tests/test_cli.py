@@ -13,9 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from corrdp import MarkovChain, __version__, load_model
+from corrdp.bounds.leakage import Leakage
+from corrdp.calibration.number import Calibration
 from corrdp.cli.app import app
 from corrdp.models.files import model_from_dict
-from corrdp.results import Calibration, Leakage, Release
+from corrdp.release.number import Release
 
 FIT = ("--state", "steps > 0", "--order", "date,interval")
 METHODS = ("general", "lange", "zhao", "ratio", "contraction", "transfer", "exact")

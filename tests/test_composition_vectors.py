@@ -104,8 +104,8 @@ from corrdp.metric.domains import (
     TupleDomain,
 )
 from corrdp.metric.fibres import closure, exact_loss, fibre_minimum
+from corrdp.metric.finite import symmetric_difference
 from corrdp.metric.granularities import Relation
-from corrdp.metric.neighbours import symmetric_difference
 from corrdp.metric.tradeoff import GaussianCurve, pair_curve
 from tests.test_composition import LETTERS, gaussian, near
 from tests.test_composition_random import geometric, together

@@ -265,7 +265,7 @@ def test_impossibility():
     assert cdp.minimum_error(chain, 1.0, query=cdp.Mean(0, 1)).alpha == pytest.approx(0.05)
     with pytest.raises(InputError, match="target"):
         cdp.minimum_error(chain, -1.0, query=cdp.Count(1))
-    from corrdp.bounds.impossibility import MinimumError
+    from corrdp.bounds.general import MinimumError
 
     assert MinimumError.from_dict(least.to_dict()) == least
 

@@ -13,8 +13,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from corrdp._json import encode
+from corrdp.attacks.base import success_bound
 from corrdp.attacks.forward_backward import ForwardBackward
-from corrdp.attacks.scoring import success_bound
 from corrdp.bounds.chains.uninformed import uninformed_limit
 from corrdp.calibration.response import least_flips, zhao_flip
 from corrdp.errors import InputError

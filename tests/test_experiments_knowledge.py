@@ -34,8 +34,8 @@ from corrdp.experiments.knowledge.thesis import least_epsilon, seldom, strip, wi
 from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.deltas import NaturalNoise
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
-from corrdp.partial.gaussians import classic_gaussian, tail_gaussian
 from corrdp.partial.knowledge import Knowledge
+from corrdp.partial.mixtures import classic_gaussian, tail_gaussian
 from corrdp.partial.printed import class_losses, class_masses, truncation_error, worst_class
 
 FIGURES = ("3.1", "4.1", "5.1", "5.2", "5.3", "5.4")

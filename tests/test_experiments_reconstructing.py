@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from corrdp.attacks.gradient import GradientAttack, clipped
+from corrdp.attacks.records import GradientAttack, clipped
 from corrdp.errors import DataError, InputError
 from corrdp.experiments.base import Result, Table
 from corrdp.experiments.errata.reconstruction import ERRATA

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from corrdp.bounds.exact import exact_every_mechanism, exact_local, field_table
+from corrdp.bounds.fields import field_contraction, sweeps, uncertain_field
 from corrdp.bounds.mixtures import star
-from corrdp.bounds.networks.fields import field_contraction, sweeps, uncertain_field
-from corrdp.bounds.networks.walks import field_walks
+from corrdp.bounds.trees import field_walks
 from corrdp.errors import ModelError, NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.birkhoff import diameter
+from corrdp.models.chains.chain import diameter
 from corrdp.models.networks.field import MarkovField
 from tests import oracles
 

@@ -104,7 +104,6 @@ from corrdp.mechanisms.planar import PlanarLaplace
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.metric.canonical import canonical_distance, canonical_matrix
 from corrdp.metric.conversion import conversion_factor, sensitivity
-from corrdp.metric.coverage import covers, mixing_time
 from corrdp.metric.domains import (
     GraphDomain,
     MultisetDomain,
@@ -112,9 +111,9 @@ from corrdp.metric.domains import (
     TupleDomain,
     UserDomain,
 )
-from corrdp.metric.fibres import exact_delta, exact_loss
+from corrdp.metric.fibres import covers, exact_delta, exact_loss, mixing_time
+from corrdp.metric.finite import neighbour_pairs, scaled
 from corrdp.metric.granularities import Granularity
-from corrdp.metric.neighbours import neighbour_pairs, scaled
 from corrdp.metric.tradeoff import ApproximateCurve, LaplaceCurve, delta_for, mu_for
 from corrdp.queries import Count, Histogram
 from corrdp.reconstruction.bounds import advantage, rad_bound

@@ -9,9 +9,8 @@ import pytest
 from scipy import sparse
 
 from corrdp.errors import InputError, ModelError
-from corrdp.models.gaussian.banded import factorise
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.models.gaussian.shapes import SparseShape
+from corrdp.models.gaussian.shapes import SparseShape, factorise
 from tests.gaussians import FAMILY, random_covariance
 
 

@@ -20,8 +20,8 @@ from corrdp.bounds.gaussian.methods import (
 )
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import L1
-from corrdp.models.gaussian.banded import factorise
 from corrdp.models.gaussian.records import GaussianRecords
+from corrdp.models.gaussian.shapes import factorise
 from tests.gaussians import (
     FAMILY,
     ONE,

@@ -26,7 +26,6 @@ from corrdp.metric.conversion import (
     preprocessed,
     sensitivity,
 )
-from corrdp.metric.coverage import covers, mixing_time
 from corrdp.metric.domains import (
     ExplicitDomain,
     GraphDomain,
@@ -36,9 +35,16 @@ from corrdp.metric.domains import (
     UserDomain,
     domain_from_dict,
 )
-from corrdp.metric.fibres import closure, depends_only_on, exact_loss, fibre_minimum
+from corrdp.metric.fibres import (
+    closure,
+    covers,
+    depends_only_on,
+    exact_loss,
+    fibre_minimum,
+    mixing_time,
+)
+from corrdp.metric.finite import combined, scaled, symmetric_difference
 from corrdp.metric.granularities import Bounded, Element, as_granularity
-from corrdp.metric.neighbours import combined, scaled, symmetric_difference
 
 ABCD = MultisetDomain(("a", "b", "c", "d"), largest=3)
 

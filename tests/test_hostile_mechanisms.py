@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.partial.independence import row_dependence
+from corrdp.partial.covering import row_dependence
 from tests.hostile import failures
 
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import minimize
 
 from corrdp.bounds.exact import field_table
-from corrdp.bounds.networks.fields import field_contraction, uncertain_field
+from corrdp.bounds.fields import field_contraction, uncertain_field
 from corrdp.errors import DataError, ModelError
 from corrdp.guarantees import Pure
 from corrdp.models.networks.field import MarkovField

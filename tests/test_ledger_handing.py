@@ -20,7 +20,7 @@ import pytest
 import corrdp as cdp
 from corrdp import _files
 from corrdp._files import write_files
-from corrdp.calibration.coarse import check_told_levels
+from corrdp.calibration.searching import check_told_levels
 from corrdp.cli.release import handed_over
 from corrdp.ledgers.ledger import Ledger
 from corrdp.release.charged import charged, release_with_ledger
@@ -151,7 +151,7 @@ def test_a_public_release_is_checked_before_it_is_paid(
     def told(*levels: float) -> None:
         raise cdp.errors.InputError("digits that tell")
 
-    monkeypatch.setattr("corrdp.calibration.coarse.check_told_levels", told)
+    monkeypatch.setattr("corrdp.calibration.searching.check_told_levels", told)
     result = run(*asked(home, "release", "--public", "-o", home / "out"))
     assert (result.exit_code, "digits that tell" in result.stderr) == (2, True)
     assert not Ledger.open(home / "steps.ledger").history()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import corrdp as cdp
 from corrdp.errors import InputError, RefusedError
-from corrdp.ledgers import book as ledger_book
+from corrdp.ledgers import file as ledger_book
 from corrdp.ledgers import file as ledger_file
 from corrdp.ledgers.budget import BDPBudget
 from corrdp.ledgers.ledger import Ledger

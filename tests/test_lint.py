@@ -14,7 +14,7 @@ from corrdp.cli.app import app
 from corrdp.errors import InputError
 from corrdp.linting.lint import RULES, lint
 from corrdp.linting.reading import SCHEMA, load_description, read_description
-from corrdp.results.findings import Finding, Findings
+from corrdp.results import Finding, Findings
 from tests.lint_fixtures import (
     FIXED,
     FIXTURES,

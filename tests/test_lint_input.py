@@ -18,7 +18,7 @@ from corrdp.linting.lint import lint
 from corrdp.linting.rules.movement import unreachable
 from corrdp.linting.rules.sampled import lint_sampler, zero_bound
 from corrdp.linting.rules.support import release_threshold
-from corrdp.results.findings import Findings
+from corrdp.results import Findings
 from tests.lint_fixtures import (
     FIXED,
     FIXTURES,

@@ -9,7 +9,7 @@ import pytest
 
 from corrdp.errors import InputError
 from corrdp.linting.lint import RULES, lint
-from corrdp.linting.registry.survey import NOT_DP, survey, surveyed
+from corrdp.linting.registry import NOT_DP, survey, surveyed
 
 # reference: verdict and rules of the published table
 TABLE = {

@@ -32,8 +32,8 @@ from corrdp.mechanisms.sample import report_states
 from corrdp.metric.conversion import sensitivity
 from corrdp.metric.domains import ExplicitDomain, MultisetDomain, TupleDomain
 from corrdp.metric.fibres import exact_delta
+from corrdp.metric.finite import neighbour_pairs
 from corrdp.metric.granularities import FreeLunch, Relation, Unbounded
-from corrdp.metric.neighbours import neighbour_pairs
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.threat import Threat

@@ -15,7 +15,7 @@ from corrdp.errors import InputError
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.partial.binomials import bias_interval, chernoff_radius, divergence
 from corrdp.partial.calibrating import noise_scale
-from corrdp.partial.covering import noise_over
+from corrdp.partial.covering import _runs, _two_sided, noise_over, row_dependence
 from corrdp.partial.deltas import partial_delta
 from corrdp.partial.estimating import (
     EstimatedScale,
@@ -24,9 +24,8 @@ from corrdp.partial.estimating import (
     estimated_noise_scale,
     noisy_count,
 )
-from corrdp.partial.gaussians import exact_gaussian
-from corrdp.partial.independence import _runs, _two_sided, row_dependence
 from corrdp.partial.knowledge import Knowledge, Noise
+from corrdp.partial.mixtures import exact_gaussian
 from corrdp.partial.printed import (
     class_losses,
     class_masses,

@@ -19,10 +19,9 @@ from corrdp.metric.tradeoff import delta_for
 from corrdp.models.groups import Groups, Independent, JointTable
 from corrdp.partial.calibrating import Noiseless, NoiseScale, noise_scale, noiseless_records
 from corrdp.partial.deltas import partial_delta
-from corrdp.partial.gaussians import classic_gaussian, exact_gaussian, tail_gaussian
 from corrdp.partial.knowledge import Knowledge, Noise, dp_promise
 from corrdp.partial.literal import literal_delta
-from corrdp.partial.mixtures import Mixture
+from corrdp.partial.mixtures import Mixture, classic_gaussian, exact_gaussian, tail_gaussian
 
 A1_04 = [
     (8, 4, 0.4, 0.5, 0.05, 0.2918762, 1.86217198, 2.033211),

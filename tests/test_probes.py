@@ -15,11 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from corrdp.attacks.centroids import UNKNOWN, centroid_candidates
+from corrdp.attacks.base import counted_interval
 from corrdp.attacks.filtering import follow, steady_state
-from corrdp.attacks.linking import PlacedPoints, lone_walks, match_chances
+from corrdp.attacks.linking import (
+    UNKNOWN,
+    PlacedPoints,
+    centroid_candidates,
+    lone_walks,
+    match_chances,
+)
 from corrdp.attacks.next_place import blind_next, likeliest_next, moves_made, usual_places
-from corrdp.attacks.scoring import counted_interval
 from corrdp.attacks.singling import known_points, unicity
 from corrdp.cli.app import app
 from corrdp.errors import DataError, InputError

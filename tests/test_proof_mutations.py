@@ -11,8 +11,8 @@ import pytest
 
 from corrdp.accounting.account import account
 from corrdp.accounting.checker.check import _Measured, _re_add, check_proof
+from corrdp.accounting.checker.distances import Unknown, Wrong, read_unit
 from corrdp.accounting.checker.plan import read_plan
-from corrdp.accounting.checker.units import Unknown, Wrong, read_unit
 from corrdp.errors import CorrdpError
 from tests.plan_oracle import RefusedError, brute_total
 

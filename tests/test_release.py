@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.scope import EVERY_MECHANISM
+from corrdp.calibration.number import Calibration
 from corrdp.errors import CorrdpError, DataError, InputError, QueryError, RefusedError
 from corrdp.mechanisms.laplace import DiscreteLaplace
 from corrdp.models.base import Model
@@ -23,8 +25,8 @@ from corrdp.models.reads import check_reads
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.release import number as releasing
 from corrdp.release.answer import exact_answer
-from corrdp.release.number import draw
-from corrdp.results import Calibration, Certificate, Leakage, Release
+from corrdp.release.number import Release, draw
+from corrdp.results import Certificate
 from tests.test_mechanisms import UNSEEDED
 
 KERNEL = [[0.9, 0.1], [0.2, 0.8]]

@@ -12,14 +12,14 @@ import pytest
 
 import corrdp as cdp
 from corrdp._files import write_files
-from corrdp.calibration.coarse import step_down, step_up
+from corrdp.bounds.leakage import Leakage
+from corrdp.calibration.searching import step_down, step_up
 from corrdp.errors import InputError
 from corrdp.plots.models import draw_blocks, draw_chain
 from corrdp.plots.results import draw_candidates, draw_noise, draw_per_record
 from corrdp.report.page import render_report, write_report
-from corrdp.report.sheet import inline_svg
-from corrdp.report.words import in_words, number, public_release
-from corrdp.results import Candidate, Certificate, Leakage
+from corrdp.report.words import in_words, inline_svg, number, public_release
+from corrdp.results import Candidate, Certificate
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from corrdp.attacks.gradient import GradientAttack, Imputation, clipped
-from corrdp.attacks.optimal import Optimal, likeliest_gain
+from corrdp.attacks.records import GradientAttack, Imputation, Optimal, clipped, likeliest_gain
 from corrdp.errors import InputError
-from corrdp.mechanisms.local.direct import GRR
+from corrdp.mechanisms.local.direct import GRR, SHE
 from corrdp.mechanisms.local.hashing import OLH
-from corrdp.mechanisms.local.histogram import SHE
 from corrdp.mechanisms.local.scalar import LaplaceAnswer
 from corrdp.mechanisms.local.unary import OUE
 from corrdp.reconstruction.threat import Threat

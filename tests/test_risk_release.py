@@ -10,10 +10,10 @@ import pytest
 
 import corrdp as cdp
 from corrdp.bounds import exact
-from corrdp.calibration.coarse import in_digits, percent
+from corrdp.calibration.searching import in_digits, percent
 from corrdp.reconstruction.effective import records_of
+from corrdp.release.number import RecordLaw, record_law
 from corrdp.report.words import public_release
-from corrdp.results.laws import RecordLaw, record_law
 from tests.test_cli import done, write_series
 
 FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"

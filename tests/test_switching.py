@@ -10,10 +10,9 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import corrdp as cdp
-from corrdp.bounds.chains.switching import switching_diameters
+from corrdp.bounds.chains.windows import switching_diameters
 from corrdp.errors import ModelError, NotApplicableError
-from corrdp.models.birkhoff import diameter
-from corrdp.models.chains.switching import SwitchingChain
+from corrdp.models.chains.chain import SwitchingChain, diameter
 from tests.conftest import laws
 from tests.oracles import binary_response, chain_joint, response_leakage
 from tests.walks import walk

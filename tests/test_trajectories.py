@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from corrdp import MarkovChain, leakage
 from corrdp.errors import DataError, InputError
 from corrdp.metric.conversion import conversion_factor
-from corrdp.metric.coverage import covers
 from corrdp.metric.domains import StreamDomain
+from corrdp.metric.fibres import covers
 from corrdp.metric.movement import Event, LTrajectory, WEvent
 from corrdp.plots.maps import draw_maps, draw_values, part_shown
 from corrdp.report.movements import event_rows, render_inspection
@@ -28,8 +28,7 @@ from corrdp.trajectories.data.points import Trajectories, read_trajectories
 from corrdp.trajectories.data.splitting import seconds
 from corrdp.trajectories.data.streams import Streams, by_time_step
 from corrdp.trajectories.units import stays as events
-from corrdp.trajectories.units.inspect import inspect_movements
-from corrdp.trajectories.units.results import Inspection
+from corrdp.trajectories.units.inspect import Inspection, inspect_movements
 from corrdp.trajectories.units.stays import ELSEWHERE, event_leakage, fit_places, stay_lengths
 from corrdp.trajectories.units.visits import cover_report, place_number, unit_table
 from tests.oracles import chain_joint, lp_worst_case

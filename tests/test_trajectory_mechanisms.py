@@ -32,7 +32,7 @@ from corrdp.trajectories.mechanisms.noisytree import Level, NoisyTree, ReleasedS
 from corrdp.trajectories.mechanisms.planar import PlanarCells, _refined, _turned, settled_cells
 from corrdp.trajectories.mechanisms.prefix import NgramTree, PrefixTree, nodes
 from corrdp.trajectories.mechanisms.publishing import publish
-from corrdp.trajectories.mechanisms.sampling import BernoulliSample
+from corrdp.trajectories.mechanisms.sampling import BernoulliSample, synthesize
 from corrdp.trajectories.mechanisms.survivors import (
     ZeroTail,
     geometric,
@@ -40,7 +40,6 @@ from corrdp.trajectories.mechanisms.survivors import (
     simulated,
     zero_survivors,
 )
-from corrdp.trajectories.mechanisms.synthetic import synthesize
 from corrdp.trajectories.mechanisms.trees import default_threshold, grow, split_budget
 from tests.trees import alive, law, loss, ngrams, prefixes, too_far, twin, words
 

@@ -11,9 +11,9 @@ import pytest
 
 from corrdp.bounds.contraction import contraction, two_pass
 from corrdp.bounds.exact import exact_every_mechanism, tree_table
+from corrdp.bounds.fields import field_contraction, sweeps
 from corrdp.bounds.mixtures import star
-from corrdp.bounds.networks.fields import field_contraction, sweeps
-from corrdp.bounds.networks.trees import tree_contraction, tree_transfer
+from corrdp.bounds.trees import tree_contraction, tree_transfer
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.markov import MarkovChain

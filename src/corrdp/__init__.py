@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 _HOME = {
     "leakage": "corrdp.bounds.leakage",
     "calibrate": "corrdp.calibration",
-    "minimum_error": "corrdp.bounds.impossibility",
+    "minimum_error": "corrdp.bounds.general",
     "Independent": "corrdp.models.groups",
     "Groups": "corrdp.models.groups",
     "JointTable": "corrdp.models.groups",
@@ -45,11 +45,11 @@ _HOME = {
     "BinaryResponse": "corrdp.mechanisms.response",
     "GRR": "corrdp.mechanisms.local.direct",
     "Certificate": "corrdp.results",
-    "Leakage": "corrdp.results",
-    "Calibration": "corrdp.results",
-    "Release": "corrdp.results",
-    "SeriesCalibration": "corrdp.results",
-    "Sanitized": "corrdp.results",
+    "Leakage": "corrdp.bounds.leakage",
+    "Calibration": "corrdp.calibration.number",
+    "Release": "corrdp.release.number",
+    "SeriesCalibration": "corrdp.calibration.response_results",
+    "Sanitized": "corrdp.calibration.response_results",
     "CorrelatedResponse": "corrdp.mechanisms.response",
     "estimate_count": "corrdp.mechanisms.estimating",
     "estimate_counts": "corrdp.mechanisms.estimating",
@@ -57,9 +57,9 @@ _HOME = {
     "SingleBit": "corrdp.attacks.forward_backward",
     "ForwardBackward": "corrdp.attacks.forward_backward",
     "Viterbi": "corrdp.attacks.forward_backward",
-    "LSTM": "corrdp.attacks.lstm",
+    "LSTM": "corrdp.attacks.next_place",
     "posterior": "corrdp.attacks.forward_backward",
-    "success_bound": "corrdp.attacks.scoring",
+    "success_bound": "corrdp.attacks.base",
     "risk": "corrdp.reconstruction.risk",
     "Risk": "corrdp.reconstruction.risk",
     "Threat": "corrdp.reconstruction.threat",
@@ -81,7 +81,7 @@ _HOME = {
     "load_plan": "corrdp.accounting.plan",
     "check_proof": "corrdp.accounting.checker.check",
     "lint": "corrdp.linting.lint",
-    "Findings": "corrdp.results.findings",
+    "Findings": "corrdp.results",
     "reproduce": "corrdp.experiments.running",
     "Gaussian": "corrdp.mechanisms.gaussian",
     "Exponential": "corrdp.mechanisms.exponential",
@@ -98,7 +98,7 @@ _HOME = {
     "LocalNgrams": "corrdp.trajectories.mechanisms.local",
     "PlanarCells": "corrdp.trajectories.mechanisms.planar",
     "BernoulliSample": "corrdp.trajectories.mechanisms.sampling",
-    "synthesize": "corrdp.trajectories.mechanisms.synthetic",
+    "synthesize": "corrdp.trajectories.mechanisms.sampling",
     "Moves": "corrdp.trajectories.data.reachability",
     "Trajectories": "corrdp.trajectories.data.points",
     "read_trajectories": "corrdp.trajectories.data.points",
@@ -115,20 +115,20 @@ _HOME = {
     "noise_over": "corrdp.partial.covering",
     "noisy_count": "corrdp.partial.estimating",
     "estimated_noise_scale": "corrdp.partial.estimating",
-    "exact_gaussian": "corrdp.partial.gaussians",
+    "exact_gaussian": "corrdp.partial.mixtures",
     "dp_promise": "corrdp.partial.knowledge",
     "SS": "corrdp.mechanisms.local.subset",
     "SUE": "corrdp.mechanisms.local.unary",
     "OUE": "corrdp.mechanisms.local.unary",
     "THE": "corrdp.mechanisms.local.unary",
-    "SHE": "corrdp.mechanisms.local.histogram",
+    "SHE": "corrdp.mechanisms.local.direct",
     "BLH": "corrdp.mechanisms.local.hashing",
     "OLH": "corrdp.mechanisms.local.hashing",
     "NoisyCount": "corrdp.partial.estimating",
     "probe": "corrdp.trajectories.probes.probe",
     "Probes": "corrdp.trajectories.probes.results",
     "unicity": "corrdp.attacks.singling",
-    "centroid_candidates": "corrdp.attacks.centroids",
+    "centroid_candidates": "corrdp.attacks.linking",
     "CorrdpError": "corrdp.errors",
 }
 
@@ -141,13 +141,13 @@ if TYPE_CHECKING:
     from corrdp.accounting.plan import Plan as Plan
     from corrdp.accounting.plan import load_plan as load_plan
     from corrdp.accounting.step import Step as Step
-    from corrdp.attacks.centroids import centroid_candidates as centroid_candidates
+    from corrdp.attacks.base import success_bound as success_bound
     from corrdp.attacks.forward_backward import ForwardBackward as ForwardBackward
     from corrdp.attacks.forward_backward import SingleBit as SingleBit
     from corrdp.attacks.forward_backward import Viterbi as Viterbi
     from corrdp.attacks.forward_backward import posterior as posterior
-    from corrdp.attacks.lstm import LSTM as LSTM
-    from corrdp.attacks.scoring import success_bound as success_bound
+    from corrdp.attacks.linking import centroid_candidates as centroid_candidates
+    from corrdp.attacks.next_place import LSTM as LSTM
     from corrdp.attacks.singling import unicity as unicity
     from corrdp.auditing.audit import audit as audit
     from corrdp.auditing.results import Audit as Audit
@@ -155,10 +155,14 @@ if TYPE_CHECKING:
     from corrdp.auditing.samples import Samples as Samples
     from corrdp.auditing.samples import read_outputs as read_outputs
     from corrdp.bounds.chains.outputs import output_leakage as output_leakage
-    from corrdp.bounds.impossibility import minimum_error as minimum_error
+    from corrdp.bounds.general import minimum_error as minimum_error
+    from corrdp.bounds.leakage import Leakage as Leakage
     from corrdp.bounds.leakage import leakage as leakage
     from corrdp.bounds.scope import Adversary as Adversary
     from corrdp.calibration import calibrate as calibrate
+    from corrdp.calibration.number import Calibration as Calibration
+    from corrdp.calibration.response_results import Sanitized as Sanitized
+    from corrdp.calibration.response_results import SeriesCalibration as SeriesCalibration
     from corrdp.errors import CorrdpError as CorrdpError
     from corrdp.experiments.running import reproduce as reproduce
     from corrdp.guarantees import GDP as GDP
@@ -176,9 +180,9 @@ if TYPE_CHECKING:
     from corrdp.mechanisms.laplace import DiscreteLaplace as DiscreteLaplace
     from corrdp.mechanisms.laplace import Laplace as Laplace
     from corrdp.mechanisms.local.direct import GRR as GRR
+    from corrdp.mechanisms.local.direct import SHE as SHE
     from corrdp.mechanisms.local.hashing import BLH as BLH
     from corrdp.mechanisms.local.hashing import OLH as OLH
-    from corrdp.mechanisms.local.histogram import SHE as SHE
     from corrdp.mechanisms.local.subset import SS as SS
     from corrdp.mechanisms.local.unary import OUE as OUE
     from corrdp.mechanisms.local.unary import SUE as SUE
@@ -205,11 +209,11 @@ if TYPE_CHECKING:
     from corrdp.partial.estimating import NoisyCount as NoisyCount
     from corrdp.partial.estimating import estimated_noise_scale as estimated_noise_scale
     from corrdp.partial.estimating import noisy_count as noisy_count
-    from corrdp.partial.gaussians import exact_gaussian as exact_gaussian
     from corrdp.partial.knowledge import Knowledge as Knowledge
     from corrdp.partial.knowledge import Noise as Noise
     from corrdp.partial.knowledge import dp_promise as dp_promise
     from corrdp.partial.mixtures import Mixture as Mixture
+    from corrdp.partial.mixtures import exact_gaussian as exact_gaussian
     from corrdp.queries import Count as Count
     from corrdp.queries import Histogram as Histogram
     from corrdp.queries import Mean as Mean
@@ -229,15 +233,11 @@ if TYPE_CHECKING:
     from corrdp.reconstruction.threat import Threat as Threat
     from corrdp.release.charged import release_with_ledger as release_with_ledger
     from corrdp.release.charged import sanitize_with_ledger as sanitize_with_ledger
+    from corrdp.release.number import Release as Release
     from corrdp.report.page import write_report as write_report
     from corrdp.report.snps import snp_report as snp_report
-    from corrdp.results import Calibration as Calibration
     from corrdp.results import Certificate as Certificate
-    from corrdp.results import Leakage as Leakage
-    from corrdp.results import Release as Release
-    from corrdp.results import Sanitized as Sanitized
-    from corrdp.results import SeriesCalibration as SeriesCalibration
-    from corrdp.results.findings import Findings as Findings
+    from corrdp.results import Findings as Findings
     from corrdp.trajectories.data.cells import Grid as Grid
     from corrdp.trajectories.data.cells import discretise as discretise
     from corrdp.trajectories.data.points import Trajectories as Trajectories
@@ -249,7 +249,7 @@ if TYPE_CHECKING:
     from corrdp.trajectories.mechanisms.prefix import NgramTree as NgramTree
     from corrdp.trajectories.mechanisms.prefix import PrefixTree as PrefixTree
     from corrdp.trajectories.mechanisms.sampling import BernoulliSample as BernoulliSample
-    from corrdp.trajectories.mechanisms.synthetic import synthesize as synthesize
+    from corrdp.trajectories.mechanisms.sampling import synthesize as synthesize
     from corrdp.trajectories.probes.probe import probe as probe
     from corrdp.trajectories.probes.results import Probes as Probes
     from corrdp.trajectories.units.inspect import inspect_movements as inspect_movements

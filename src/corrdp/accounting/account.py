@@ -27,9 +27,9 @@ from corrdp.metric.domains import Domain, GraphDomain, StreamDomain
 from corrdp.metric.granularities import Edge, Granularity, as_granularity
 
 if TYPE_CHECKING:
+    from corrdp.bounds.leakage import Leakage
     from corrdp.calibration.adequate import Confidence
     from corrdp.models.base import Model
-    from corrdp.results import Leakage
 
 _SLACK = 1e-12  # a claim is kept when the loss exceeds it by rounding only
 

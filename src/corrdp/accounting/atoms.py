@@ -25,8 +25,8 @@ from corrdp.accounting.maps import AtomMap, Identity, Records, Sum
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError
 from corrdp.metric.domains import Domain, MultisetDomain, TupleDomain
+from corrdp.metric.finite import Change
 from corrdp.metric.granularities import Bounded, FreeLunch, Granularity, Unbounded
-from corrdp.metric.neighbours import Change
 
 _CANDIDATES = 200  # pairs near the maximum that are added up again without rounding
 

@@ -19,7 +19,7 @@ import numpy as np
 from corrdp.accounting.maps import Map
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.domains import Domain
-from corrdp.metric.neighbours import Change, check_distance
+from corrdp.metric.finite import Change, check_distance
 
 
 @dataclass(frozen=True)

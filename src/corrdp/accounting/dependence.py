@@ -25,9 +25,9 @@ from corrdp.metric.domains import StreamDomain, TupleDomain
 from corrdp.metric.granularities import Bounded, Event
 
 if TYPE_CHECKING:
+    from corrdp.bounds.leakage import Leakage
     from corrdp.calibration.adequate import Confidence
     from corrdp.models.base import Model
-    from corrdp.results import Leakage
 
 
 def per_record(plan: Plan) -> np.ndarray:
@@ -65,7 +65,7 @@ def plan_leakage(
     plan: Plan, model: Model, confidence: Confidence = "default", accept: str | None = None
 ) -> Leakage:
     """What a plan leaks on a model; see :meth:`corrdp.Composition.leakage`."""
-    from corrdp.calibration.promise import promise_on
+    from corrdp.calibration.adequate import promise_on
 
     vector = per_record(plan)
     if not np.isfinite(vector).all():

@@ -20,6 +20,7 @@ from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.canonical import canonical_distance, canonical_matrix, column_cover, point_cover
 from corrdp.metric.domains import Domain, GraphDomain, MultisetDomain, StreamDomain, TupleDomain
 from corrdp.metric.fibres import closure, fibre_minimum
+from corrdp.metric.finite import Change, scaled
 from corrdp.metric.granularities import (
     Edge,
     Event,
@@ -29,7 +30,6 @@ from corrdp.metric.granularities import (
     User,
     WEvent,
 )
-from corrdp.metric.neighbours import Change, scaled
 
 LISTED = 600  # closures cost the cube of this
 

@@ -18,7 +18,7 @@ from corrdp.errors import CorrdpError
 from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import MultisetDomain
 from corrdp.metric.granularities import Bounded, Granularity, Unbounded
-from corrdp.results.findings import Finding, Findings
+from corrdp.results import Finding, Findings
 
 
 def apart(one: float, two: float, *, differ: bool) -> tuple[str, str]:

@@ -12,8 +12,8 @@ from corrdp.accounting.maps import Map
 from corrdp.errors import InputError
 from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import Domain
+from corrdp.metric.finite import symmetric_difference
 from corrdp.metric.granularities import Granularity, as_granularity
-from corrdp.metric.neighbours import symmetric_difference
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from corrdp._json import SCHEMA, encode
 from corrdp.accounting.plan import at, read_json
+from corrdp.calibration.response_results import Sanitized
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Approximate, Pure
-from corrdp.results import Release, Sanitized
+from corrdp.release.number import Release
 
 if TYPE_CHECKING:
+    from corrdp.bounds.leakage import Leakage
     from corrdp.calibration.adequate import Confidence
     from corrdp.models.base import Model
-    from corrdp.results import Leakage
 
 _KINDS: dict[str, Any] = {"release": Release, "sanitized series": Sanitized}
 _ASSUMED = (
@@ -245,7 +246,7 @@ def _converted(
     confidence: Confidence,
     accept: str | None,
 ) -> ReleasesTotal:
-    from corrdp.calibration.promise import promise_on
+    from corrdp.calibration.adequate import promise_on
 
     for release in releases:
         if release.digest not in ("", model.digest):

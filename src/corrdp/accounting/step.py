@@ -15,8 +15,8 @@ from corrdp.accounting.maps import Columns, Identity, Map, Records
 from corrdp.errors import CompositionError, InputError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.metric.domains import Domain, ExplicitDomain
+from corrdp.metric.finite import check_distance
 from corrdp.metric.granularities import Event, FreeLunch, Granularity, as_granularity
-from corrdp.metric.neighbours import check_distance
 
 Mode = Literal["pre", "common"]
 Notion = Literal["pure", "gaussian", "tradeoff"]

@@ -18,8 +18,8 @@ from corrdp.accounting.maps import Count, Select
 from corrdp.accounting.step import Notion, Step
 from corrdp.errors import GuaranteeError, NotApplicableError
 from corrdp.guarantees import Approximate
+from corrdp.metric.finite import Change, combined
 from corrdp.metric.granularities import Bounded, Granularity
-from corrdp.metric.neighbours import Change, combined
 from corrdp.results import Candidate, Certificate, Kind
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_items
-from corrdp.attacks.scoring import LEVEL, counted_interval
+from corrdp.attacks.base import LEVEL, counted_interval
 from corrdp.errors import DataError, InputError
 
 ALL_PAIRS = 50_000  # as many pairs are looked at one by one; of more a sample is drawn

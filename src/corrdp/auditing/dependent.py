@@ -15,7 +15,8 @@ from corrdp.auditing.results import Audit
 from corrdp.auditing.run.running import name_of
 from corrdp.auditing.samples import Samples
 from corrdp.auditing.verdict import NOT_A_PROOF, audit_samples
-from corrdp.calibration.promise import Promise, promise_on
+from corrdp.bounds.leakage import Leakage
+from corrdp.calibration.adequate import Promise, promise_on
 from corrdp.errors import CorrdpError, InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import FiniteMechanism, check_positive
@@ -24,7 +25,6 @@ from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.groups import JointTable
-from corrdp.results import Leakage
 
 _PILOT = 5  # one run in so many decides which adversary attacks
 _LEAST_PILOT = 400  # runs for each of them

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from corrdp.auditing.evidence import Frequencies, Guesses, best_threshold, pair_evidence, partners
-from corrdp.auditing.features import Features, features_of
 from corrdp.auditing.limits import event_epsilon, lower_limit, upper_limit
+from corrdp.auditing.outputs import Features, features_of
 from corrdp.auditing.samples import Samples
 
 _ALL_PAIRS = 8  # inputs up to which every ordered pair is tried

@@ -23,7 +23,7 @@ from corrdp.auditing.limits import (
 )
 from corrdp.auditing.results import Test
 from corrdp.mechanisms.local.base import LocalProtocol, TwoLevel
-from corrdp.mechanisms.local.histogram import SHE
+from corrdp.mechanisms.local.direct import SHE
 
 
 class Evidence(Protocol):

@@ -17,8 +17,8 @@ from corrdp.models.base import Model
 from corrdp.queries import Query, Sum
 
 if TYPE_CHECKING:
+    from corrdp.models.chains.chain import SwitchingChain
     from corrdp.models.chains.markov import MarkovChain
-    from corrdp.models.chains.switching import SwitchingChain
     from corrdp.models.chains.window import WindowChain
     from corrdp.models.gaussian.records import GaussianRecords
     from corrdp.models.groups import JointTable
@@ -90,7 +90,7 @@ def _windows(model: WindowChain, scope: Scope) -> Bound:
 
 
 def _switching(model: SwitchingChain, scope: Scope) -> Bound:
-    from corrdp.bounds.chains.switching import switching_contraction
+    from corrdp.bounds.chains.windows import switching_contraction
 
     return switching_contraction(model, scope.dp, scope.confidence)
 
@@ -188,13 +188,13 @@ def _exact_table(model: JointTable, scope: Scope) -> Bound:
 
 
 def _tree_contraction(model: MarkovTree, scope: Scope) -> Bound:
-    from corrdp.bounds.networks.trees import tree_contraction
+    from corrdp.bounds.trees import tree_contraction
 
     return tree_contraction(model, scope.dp)
 
 
 def _tree_transfer(model: MarkovTree, scope: Scope) -> Bound:
-    from corrdp.bounds.networks.trees import tree_transfer
+    from corrdp.bounds.trees import tree_transfer
 
     who = scope.adversary
     if who is None or who == "none":
@@ -205,7 +205,7 @@ def _tree_transfer(model: MarkovTree, scope: Scope) -> Bound:
 
 
 def _field_contraction(model: MarkovField, scope: Scope) -> Bound:
-    from corrdp.bounds.networks.fields import field_contraction, uncertain_field
+    from corrdp.bounds.fields import field_contraction, uncertain_field
 
     if scope.confidence is not None:
         return uncertain_field(model, scope.dp, scope.confidence)
@@ -213,7 +213,7 @@ def _field_contraction(model: MarkovField, scope: Scope) -> Bound:
 
 
 def _field_walks(model: MarkovField, scope: Scope) -> Bound:
-    from corrdp.bounds.networks.walks import field_walks
+    from corrdp.bounds.trees import field_walks
 
     _no_region(scope, "walks")
     return field_walks(model, scope.dp)

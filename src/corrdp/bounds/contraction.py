@@ -8,7 +8,7 @@ whatever else the adversary knows. A neighbour that is worth A by itself is wort
 to the record, and what several neighbours are worth adds up:
 
 * :func:`two_pass`: forests, every record from one pass up and one pass down; a chain is the path;
-* :func:`corrdp.bounds.networks.fields.sweeps`: any graph, also with factors of more than two
+* :func:`corrdp.bounds.fields.sweeps`: any graph, also with factors of more than two
   records, by repeated passes that improve a valid bound.
 
 Both only add and contract positive numbers, never subtract, and round each step up: what they
@@ -16,7 +16,7 @@ return is never below its exact value. Costs are carried as z = e^{A/2} - 1, whe
 z + y + z y and A (*) D is z / (1 + (z + 2) r) with r = 1 / (e^{D/2} - 1): no logarithm inside the
 loops, and all digits for small and large costs. What chains add (jumps, the long chain) is in
 :mod:`corrdp.bounds.chains.skipping`; self-avoiding walks for small graphs are in
-:mod:`corrdp.bounds.networks.walks`.
+:mod:`corrdp.bounds.trees`.
 """
 
 from __future__ import annotations

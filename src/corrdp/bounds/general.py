@@ -1,19 +1,31 @@
-"""General bound: whatever the dependence, the epsilons of a dependent block add up at most."""
+"""General bound: whatever the dependence, the epsilons of a dependent block add up at most.
+
+What no mechanism can do: the error that a BDP level forces on every release.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
+from corrdp._json import SCHEMA, check_header, encode
+from corrdp.bounds.exact import adversaries
 from corrdp.bounds.scope import Bound
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.base import Model
+from corrdp.models.chains.chain import SwitchingChain
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.chains.switching import SwitchingChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.models.groups import Groups, Independent, JointTable
+from corrdp.models.pedigrees.pedigree import Pedigree
+from corrdp.models.reads import resolved
+from corrdp.queries import Histogram, Query
 from corrdp.results import Certificate, Kind, Witness
 
 REFERENCE = "Lange (2024), theorem 4.2 (docs/theorems.md#general)"
@@ -142,3 +154,167 @@ def _independent(table: JointTable, part: tuple[int, ...]) -> bool:
         for x, p in left.items()
         for y, q in right.items()
     )
+
+
+IMPOSSIBILITY = "Lange (2024), theorem 4.6 and corollary 4.7 (docs/theorems.md#impossibility)"
+
+
+@dataclass(frozen=True, repr=False)
+class MinimumError:
+    """No mechanism with BDP level ``target`` errs by ``alpha`` or less all the time.
+
+    Parameters
+    ----------
+    alpha : float
+        With probability at least ``beta`` the error is alpha or more, on one of two data sets.
+    beta : float
+        ``1 / (e^target + 1)``.
+    spread : float
+        How far apart the query is on these two data sets, ``2 alpha``.
+    target : float
+    certificate : Certificate
+    """
+
+    alpha: float
+    beta: float
+    spread: float
+    target: float
+    certificate: Certificate
+
+    def __float__(self) -> float:
+        return self.alpha
+
+    def __repr__(self) -> str:
+        return (
+            f"At BDP level {self.target:.6g} every mechanism errs by at least {self.alpha:.6g} "
+            f"with probability at least {self.beta:.6g}\n"
+            f"  certificate  {self.certificate.name}: {self.certificate.reference}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        data = {"corrdp": SCHEMA, "result": "minimum error", **encode(vars(self))}
+        data["certificate"] = self.certificate.to_dict()
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> MinimumError:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, "minimum error")
+        alpha, beta, spread, target = (
+            float(data[name]) for name in ("alpha", "beta", "spread", "target")
+        )
+        return cls(alpha, beta, spread, target, Certificate.from_dict(data["certificate"]))
+
+
+def minimum_error(model: Model, target: float, *, query: Query) -> MinimumError:
+    """The error that every mechanism with BDP level ``target`` must make.
+
+    If two data sets D, D' cannot be told apart by more than e^target, an answer that is within
+    ``|f(D) - f(D')| / 2`` of the truth on both must fail with probability at least
+    ``beta = 1 / (e^target + 1)`` on one of them.
+
+    Parameters
+    ----------
+    model : Model
+        For ``Groups`` some law in the model makes a block one value repeated, so D and D' may
+        differ in the whole block; for a joint table the pairs that known records and one target
+        settle; for independent records and chains D and D' differ in one record.
+    target : float
+    query : Query
+
+    Returns
+    -------
+    MinimumError
+
+    References
+    ----------
+    Lange, master thesis (2024), theorem 4.6. Answering f(D) or f(D') by randomized response shows
+    that beta cannot be improved.
+
+    Examples
+    --------
+    >>> from corrdp import Count, Groups
+    >>> least = minimum_error(Groups(10), 1.0, query=Count(where="x"))
+    >>> least.alpha, round(least.beta, 6)
+    (5.0, 0.268941)
+    """
+    target = check_number("target", target, above=0)
+    query = resolved(model, query)
+    if isinstance(query, Histogram):
+        raise NotApplicableError("minimum_error is about one number; ask for a Count per category")
+    spread = _spread(model, query)
+    said = (*model.assumptions, *query.assumptions)
+    return MinimumError(
+        alpha=spread / 2.0,
+        beta=math.exp(-target) / (1.0 + math.exp(-target)),
+        spread=spread,
+        target=target,
+        certificate=Certificate("impossibility", IMPOSSIBILITY, said),
+    )
+
+
+def _spread(model: Model, query: Query) -> float:
+    """Largest difference of the query between two data sets that must look alike."""
+    if isinstance(model, Groups):
+        assert model.m is not None
+        return model.m * query.sensitivity
+    if isinstance(model, Independent):
+        return query.sensitivity
+    if isinstance(model, JointTable):
+        return _table_spread(model, query)
+    if isinstance(model, MarkovChain):
+        return _neighbour_spread(model, query)
+    if isinstance(model, Pedigree):
+        return max(_table_spread(shape.table(), query) for shape in model.shapes)
+    raise NotApplicableError(f"no impossibility bound for {model.describe()}")
+
+
+def _table_spread(table: JointTable, query: Query) -> float:
+    answers = np.array([query.on_grid(list(values))[0] for values in table.law])
+    widest = 0
+    for _, _, _, split in adversaries(table):
+        settled = [answers[rows[0]] for _, rows in split if len(rows) == 1]
+        if len(settled) > 1:
+            widest = max(widest, int(max(settled) - min(settled)))
+    return widest * query.grid
+
+
+def _neighbour_spread(chain: MarkovChain, query: Query) -> float:
+    """Two values of one record that the same possible neighbours allow.
+
+    Some record leads to both and some record follows both (or none follows): both data sets can
+    occur. A chain without a length has no record that is known to be the last.
+    """
+    steps = query.scores(chain.states)
+    assert steps is not None
+    apart = np.abs(steps[:, None] - steps[None, :])
+    n = chain.length
+    read = None if n is None else chain.reads(query)
+    kernels = chain.transition[None] if chain.homogeneous else chain.transition
+    follow = [(kernel > 0).astype(float) for kernel in kernels]  # floats: products count paths
+    possible = chain.first
+    both = np.logical_and.outer(possible, possible)
+    widest, t = 0, 0
+    first: dict[bytes, int] = {}
+    while n is None or t < n:
+        step = None if t == (n or 0) - 1 else follow[0 if chain.homogeneous else t]
+        allowed = both if step is None else both & (step @ step.T > 0)
+        if read is None or read[t]:
+            widest = max(widest, int(apart[allowed].max(initial=0)))
+        if step is None:
+            break
+        if chain.homogeneous and read is None:
+            now = possible.tobytes() + both.tobytes()
+            if now in first:  # from here on the same again, up to the last record
+                if n is None:
+                    break
+                period = t - first[now]
+                t += (n - 1 - t) // period * period
+                if t == n - 1:
+                    continue
+            first.setdefault(now, t)
+        rows = step[possible]
+        both, possible = rows.T @ rows > 0, rows.any(axis=0)
+        t += 1
+    return widest * query.grid

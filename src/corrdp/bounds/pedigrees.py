@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from corrdp.bounds.exact import exact_every_mechanism
-from corrdp.bounds.impossibility import MinimumError
+from corrdp.bounds.general import MinimumError
 from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure

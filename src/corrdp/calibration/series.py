@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from corrdp.bounds.leakage import leakage
+from corrdp.bounds.leakage import Leakage, leakage
+from corrdp.calibration.adequacy import Priced, worst_leakage
 from corrdp.calibration.adequate import (
     Confidence,
     check_forgetting,
@@ -13,13 +14,12 @@ from corrdp.calibration.adequate import (
     level_of,
     promising,
 )
+from corrdp.calibration.response_results import SeriesCalibration
 from corrdp.calibration.searching import Search
 from corrdp.errors import NotApplicableError
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Series
-from corrdp.results import Leakage, SeriesCalibration
-from corrdp.results.adequacy import Priced, worst_leakage
 
 
 @dataclass(frozen=True, eq=False)

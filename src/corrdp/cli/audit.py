@@ -1,4 +1,7 @@
-"""``corrdp audit``: does this mechanism keep its promise?"""
+"""``corrdp audit``: does this mechanism keep its promise?
+
+The local protocols by name.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,53 @@ from corrdp.cli.options import (
     words,
 )
 from corrdp.errors import InputError, RefusedError
+from corrdp.mechanisms.local.base import LocalProtocol
+from corrdp.mechanisms.local.direct import GRR, SHE
+from corrdp.mechanisms.local.hashing import BLH, OLH
+from corrdp.mechanisms.local.subset import SS
+from corrdp.mechanisms.local.unary import OUE, SUE, THE
 
 if TYPE_CHECKING:
     from corrdp.auditing.results import Audit
     from corrdp.tables.source import Layout
+
+PROTOCOLS: dict[str, type[LocalProtocol]] = {
+    "grr": GRR,
+    "ss": SS,
+    "sue": SUE,
+    "oue": OUE,
+    "the": THE,
+    "she": SHE,
+    "blh": BLH,
+    "olh": OLH,
+}
+
+
+def protocol(name: str, k: int, epsilon: float) -> LocalProtocol:
+    """The protocol called ``name``, upper or lower case.
+
+    Parameters
+    ----------
+    name : str
+        grr, ss, sue, oue, the, she, blh or olh.
+    k : int
+        How many values there are.
+    epsilon : float
+        The DP level.
+
+    Examples
+    --------
+    >>> protocol("OLH", 100, 1.0)
+    OLH(k=100, epsilon=1.0)
+    """
+    try:
+        kind = PROTOCOLS[str(name).lower()]
+    except KeyError:
+        raise InputError(
+            f"there is no protocol {name!r}; the protocols are {', '.join(PROTOCOLS)}"
+        ) from None
+    return kind(k, epsilon)
+
 
 EXAMPLE = """Example: corrdp audit grr --k 100 --epsilon 1 --runs 1e6
 
@@ -265,7 +311,6 @@ def _nominal(protocol: str | None, k: int | None, epsilon: float | None, law: An
         k = len(law.states)
     if k is None or epsilon is None:
         raise InputError(f"{protocol} needs --k (how many values) and --epsilon")
-    from corrdp.mechanisms.local.catalogue import protocol as named
 
     return named(protocol, k, epsilon)
 
@@ -302,7 +347,7 @@ def _claim(
 
 
 def _inputs(text: str) -> list[Any]:
-    from corrdp.cli.queries import literal
+    from corrdp.cli.options import literal
 
     return [literal(word) for word in words(text)]
 

@@ -6,14 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corrdp.cli.show import as_json, save_picture, show_files, warn, warn_about_fit, working
-from corrdp.cli.show_models import (
+from corrdp.cli.show import (
+    as_json,
+    save_picture,
     show_chain,
     show_diagnostics,
     show_families,
+    show_files,
     show_model,
     show_orders,
     show_snps,
+    warn,
+    warn_about_fit,
+    working,
 )
 from corrdp.errors import InputError
 from corrdp.tables.source import USUAL, Layout, is_parquet, open_table
@@ -42,7 +47,7 @@ def _written(output: Path | None, picture: Path | None) -> None:
 
 def named_states(texts: list[str]) -> list[Any]:
     """A list of states as it is written on the command line."""
-    from corrdp.cli.queries import literal
+    from corrdp.cli.options import literal
 
     return [_TRUTH.get(text.lower(), literal(text)) for text in texts]
 

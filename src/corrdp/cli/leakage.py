@@ -84,7 +84,7 @@ def calibrate(
     if json:
         print(as_json(result))
         return
-    from corrdp.cli.show_models import warn_coupled
+    from corrdp.cli.show import warn_coupled
 
     show_calibration(result)
     warn_coupled(law)

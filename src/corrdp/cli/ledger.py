@@ -66,7 +66,7 @@ def init(
     )
     _tell(made)
     if law is not None:
-        from corrdp.cli.show_models import warn_coupled
+        from corrdp.cli.show import warn_coupled
 
         warn_coupled(law)
 

@@ -62,7 +62,7 @@ def _example() -> None:
 def _survey(json: bool) -> None:
     import json as text
 
-    from corrdp.linting.registry.survey import NOT_DP, survey
+    from corrdp.linting.registry import NOT_DP, survey
 
     found = survey()
     if json:

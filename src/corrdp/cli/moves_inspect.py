@@ -12,7 +12,7 @@ from corrdp.cli.options import (
     Decimal,
     Delimiter,
     Json,
-    Missing,
+    MissingTexts,
     Names,
     NoHeader,
     OrderFormat,
@@ -28,7 +28,7 @@ from corrdp.errors import InputError
 if TYPE_CHECKING:
     from corrdp.tables.source import Layout
     from corrdp.trajectories.data.points import Trajectories
-    from corrdp.trajectories.units.results import Inspection
+    from corrdp.trajectories.units.inspect import Inspection
 
 EXAMPLE = """Example: corrdp trajectories inspect points.csv --grid 1km --step 5min --epsilon 0.1
 
@@ -75,7 +75,7 @@ def inspect(
     keep_first: KeepFirst = False,
     order_format: OrderFormat = None,
     timezone: TimeZone = None,
-    missing: Missing = None,
+    missing: MissingTexts = None,
     no_header: NoHeader = False,
     names: Names = None,
     delimiter: Delimiter = None,

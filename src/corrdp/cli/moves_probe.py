@@ -25,7 +25,7 @@ from corrdp.cli.options import (
     Decimal,
     Delimiter,
     Json,
-    Missing,
+    MissingTexts,
     Names,
     NoHeader,
     OrderFormat,
@@ -79,7 +79,7 @@ def probe(
     keep_first: KeepFirst = False,
     order_format: OrderFormat = None,
     timezone: TimeZone = None,
-    missing: Missing = None,
+    missing: MissingTexts = None,
     no_header: NoHeader = False,
     names: Names = None,
     delimiter: Delimiter = None,
@@ -131,7 +131,7 @@ def probe(
         )
         if report is not None:
             from corrdp._files import write_files
-            from corrdp.report.probes import render_probes
+            from corrdp.report.audits import render_probes
 
             write_files({report: render_probes(found)})
     if json:
@@ -158,7 +158,7 @@ def _show(found: Probes) -> None:
     from rich.text import Text
 
     from corrdp.cli.show import facts_table, print_parts, print_title
-    from corrdp.report.probes import HEAD, probe_rows
+    from corrdp.report.audits import HEAD, probe_rows
 
     print_title(f"probes of {found.release}")
     name, *numbers = HEAD

@@ -26,7 +26,7 @@ from corrdp.cli.options import (
     Decimal,
     Delimiter,
     Json,
-    Missing,
+    MissingTexts,
     Names,
     NoHeader,
     OrderFormat,
@@ -126,7 +126,7 @@ def release(
     keep_first: KeepFirst = False,
     order_format: OrderFormat = None,
     timezone: TimeZone = None,
-    missing: Missing = None,
+    missing: MissingTexts = None,
     no_header: NoHeader = False,
     names: Names = None,
     delimiter: Delimiter = None,
@@ -215,7 +215,7 @@ def release(
         else:
             _show(done, cells)
         if report is not None:
-            from corrdp.report.moved import render_moved
+            from corrdp.report.movements import render_moved
 
             write_files({report: render_moved(done, cells)})
         if not json:

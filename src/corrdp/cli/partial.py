@@ -152,8 +152,8 @@ def _estimated(
     from corrdp.mechanisms.base import check_positive
     from corrdp.partial.calibrating import noise_scale
     from corrdp.partial.estimating import estimated_noise_scale, noisy_count
-    from corrdp.partial.gaussians import exact_gaussian
     from corrdp.partial.knowledge import check_delta
+    from corrdp.partial.mixtures import exact_gaussian
     from corrdp.tables.count import count_where
     from corrdp.tables.source import open_table
 
@@ -195,7 +195,7 @@ def _estimated(
 def _independence(table: Any, where: str, reason: str | None) -> str:
     """What the rows say of independence, in words that may be published; or a refusal."""
     from corrdp.cli.show import say_aside
-    from corrdp.partial.independence import row_dependence
+    from corrdp.partial.covering import row_dependence
 
     if reason is not None and not reason.strip():
         raise InputError("--independent takes the reason why the records are independent")
@@ -219,8 +219,8 @@ def _show(found: Any, step: NoiseScale) -> None:
     from corrdp.cli.show import facts_table, print_parts, print_title
     from corrdp.partial.deltas import NO_NOISE_NEEDED
     from corrdp.partial.estimating import EstimatedScale
-    from corrdp.partial.gaussians import classic_gaussian, exact_gaussian, tail_gaussian
     from corrdp.partial.knowledge import Noise
+    from corrdp.partial.mixtures import classic_gaussian, exact_gaussian, tail_gaussian
 
     estimated = isinstance(found, EstimatedScale)
     epsilon, delta = found.epsilon, (found.delta if estimated else found.target)

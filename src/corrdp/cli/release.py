@@ -23,7 +23,7 @@ from corrdp.cli.options import (
     Epsilon,
     Json,
     Method,
-    Missing,
+    MissingTexts,
     Names,
     NoHeader,
     Number,
@@ -101,7 +101,7 @@ def release(
     accept_model: AcceptModel = None,
     n: Number = None,
     state: State = None,
-    missing: Missing = None,
+    missing: MissingTexts = None,
     no_header: NoHeader = False,
     names: Names = None,
     delimiter: Delimiter = None,
@@ -158,7 +158,7 @@ def release(
     refuse_overwriting(report, output, force=force)
     from corrdp import calibrate
     from corrdp._files import write_files
-    from corrdp.calibration.coarse import check_told_levels
+    from corrdp.calibration.searching import check_told_levels
     from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
     from corrdp.models.chains.coupling import refuse_coupled
     from corrdp.models.reads import layout_for, missing_text, open_for

@@ -109,7 +109,9 @@ def _asked(release: Path | None, epsilon: float | None, delta: float, mu: float 
 def _read(path: Path) -> Any:
     import json
 
-    from corrdp.results import Calibration, Leakage, Release
+    from corrdp.bounds.leakage import Leakage
+    from corrdp.calibration.number import Calibration
+    from corrdp.release.number import Release
 
     kinds = {"release": Release, "calibration": Calibration, "leakage": Leakage}
     try:
@@ -144,7 +146,7 @@ def _show(told: Risk) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from corrdp.calibration.coarse import percent
+    from corrdp.calibration.searching import percent
     from corrdp.cli.show import facts_table, print_parts, print_title
 
     print_title(f"what attackers gain under {told.level}")

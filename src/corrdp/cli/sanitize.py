@@ -16,7 +16,7 @@ from corrdp.cli.options import (
     Delimiter,
     Epsilon,
     Json,
-    Missing,
+    MissingTexts,
     Names,
     NoHeader,
     Report,
@@ -33,8 +33,8 @@ from corrdp.cli.options import (
 from corrdp.errors import DataError, InputError
 
 if TYPE_CHECKING:
+    from corrdp.calibration.response_results import Sanitized, SeriesCalibration
     from corrdp.ledgers.ledger import Ledger
-    from corrdp.results import Sanitized, SeriesCalibration
     from corrdp.tables.source import Layout
 
 RECORD, REPORT = "record", "report"
@@ -70,7 +70,7 @@ def sanitize(
     confidence: Confidence = None,
     accept_model: AcceptModel = None,
     state: State = None,
-    missing: Missing = None,
+    missing: MissingTexts = None,
     no_header: NoHeader = False,
     names: Names = None,
     delimiter: Delimiter = None,
@@ -224,7 +224,7 @@ def _open_ledger(path: Path, streaming: bool) -> Ledger:
 
 def _stream(calibration: SeriesCalibration, missing: list[str], ledger: Ledger | None) -> None:
     """One report a line, written at once: what was written stays valid if the stream breaks."""
-    from corrdp.cli.queries import literal
+    from corrdp.cli.options import literal
     from corrdp.release.series import Reporter
 
     reporter = Reporter(calibration)

@@ -194,8 +194,8 @@ class Result:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the figure; on new axes when none are given."""
+        from corrdp.bounds.leakage import axes_or_pyplot
         from corrdp.experiments.catalogue import load
-        from corrdp.results.leaks import axes_or_pyplot
 
         return load(self.experiment).draw(self, axes_or_pyplot(ax))
 

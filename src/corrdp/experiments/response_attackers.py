@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.attacks.base import Attack, AttackResult
+from corrdp.attacks.base import Attack, AttackResult, success_bound
 from corrdp.attacks.forward_backward import ForwardBackward, Viterbi
-from corrdp.attacks.lstm import LSTM
-from corrdp.attacks.scoring import success_bound
+from corrdp.attacks.next_place import LSTM
 from corrdp.calibration.response import Knowledge, least_flips
 from corrdp.errors import InputError
 from corrdp.experiments.base import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.attacks.scoring import success_bound
+from corrdp.attacks.base import success_bound
 from corrdp.bounds.leakage import leakage
 from corrdp.errors import InputError
 from corrdp.experiments.base import (

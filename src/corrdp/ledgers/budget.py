@@ -13,8 +13,7 @@ from corrdp.ledgers.history import Header, Wanted, canonical, text_digest
 from corrdp.ledgers.units import MOST, Runs, level, units_down, units_up
 
 if TYPE_CHECKING:
-    from corrdp.calibration.adequate import Confidence
-    from corrdp.calibration.promise import Promise
+    from corrdp.calibration.adequate import Confidence, Promise
     from corrdp.models.base import Model
 
 _PRECISION = 1e-6  # relative, of what remains of a BDP budget
@@ -58,7 +57,7 @@ class BDPBudget:
     """A budget of BDP: the leakage of the summed vector on the ledger's model counts.
 
     It is converted as :func:`corrdp.calibrate` does: the largest over the confidence region of a
-    fitted model and over the richer models beside it (:mod:`corrdp.calibration.promise`). Ledgers
+    fitted model and over the richer models beside it (:mod:`corrdp.calibration.adequate`). Ledgers
     made before version 3 of the file take the fitted numbers alone.
 
     Leakages do not add (T-6), so nothing but epsilons is ever summed. A private fit of the model
@@ -93,7 +92,7 @@ class BDPBudget:
     @cached_property
     def promise(self) -> Promise:
         """The rule by which epsilons are converted."""
-        from corrdp.calibration.promise import Promise, promise_on
+        from corrdp.calibration.adequate import Promise, promise_on
 
         if self.header.rule is None:
             return Promise(self.model, None, (), _OLD_RULE if self.model.fitted else ())
@@ -218,7 +217,7 @@ def rule_of(
                 "confidence and accept are about a model, and a DP ledger has none; leave them out"
             )
         return None
-    from corrdp.calibration.promise import promise_on
+    from corrdp.calibration.adequate import promise_on
 
     kept = promise_on(model, confidence, accept)
     return canonical({"confidence": kept.confidence, "accept": accept})

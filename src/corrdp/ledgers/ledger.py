@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from corrdp._checks import check_kind, check_path
 from corrdp.errors import InputError, NotApplicableError, RefusedError
-from corrdp.ledgers.book import Book
 from corrdp.ledgers.budget import (
     BDPBudget,
     DPBudget,
@@ -28,6 +27,7 @@ from corrdp.ledgers.budget import (
     rule_of,
 )
 from corrdp.ledgers.file import (
+    Book,
     check_pages,
     create_file,
     opened,

@@ -14,7 +14,7 @@ import numpy as np
 
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, Approximate, Pure, as_guarantee
-from corrdp.linting.fields import read_object, real, whole, word
+from corrdp.linting.laws import read_object, real, whole, word
 from corrdp.metric.granularities import (
     Bounded,
     Event,

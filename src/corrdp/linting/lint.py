@@ -15,12 +15,12 @@ from corrdp.accounting.mistakes import lint_plan
 from corrdp.accounting.plan import Plan, at, plan_from_dict
 from corrdp.errors import InputError
 from corrdp.linting.description import Description
-from corrdp.linting.fields import load_json
+from corrdp.linting.laws import load_json
 from corrdp.linting.reading import read_description
 from corrdp.linting.rules import access, levels, movement, support
 from corrdp.linting.rules import exact as ranges
 from corrdp.linting.rules.exact import lint_laws
-from corrdp.results.findings import Finding, Findings, Severity
+from corrdp.results import Finding, Findings, Severity
 
 EXAMPLE: dict[str, Any] = {
     "name": "noisy prefix tree",

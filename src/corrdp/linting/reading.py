@@ -9,7 +9,7 @@ from typing import Any
 from corrdp.accounting.plan import at
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.linting.description import Description, Knob, Noise, Part, Promise, Sensitivity
-from corrdp.linting.fields import (
+from corrdp.linting.laws import (
     flag,
     interval,
     load_json,
@@ -17,6 +17,7 @@ from corrdp.linting.fields import (
     number,
     positive,
     probability,
+    read_laws,
     read_object,
     real,
     shown,
@@ -25,9 +26,8 @@ from corrdp.linting.fields import (
     whole,
     word,
 )
-from corrdp.linting.laws import read_laws
 from corrdp.linting.level import Level, read_query
-from corrdp.metric.coverage import mixing_time
+from corrdp.metric.fibres import mixing_time
 from corrdp.metric.granularities import Unbounded, as_granularity
 
 KINDS = ("query", "noise", "exponential", "sampling", "mechanism", "preprocess", "postprocess")

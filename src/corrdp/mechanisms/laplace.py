@@ -21,7 +21,7 @@ from corrdp.mechanisms.base import (
     check_positive,
     each_cell,
 )
-from corrdp.mechanisms.discrete import largest_tail, log_pmf, smallest_step, summed_tail, tail
+from corrdp.mechanisms.sample import largest_tail, log_pmf, smallest_step, summed_tail, tail
 from corrdp.queries import Query, Series, Sum
 
 
@@ -280,7 +280,7 @@ class DiscreteLaplace:
 
     @property
     def step(self) -> float:
-        """One step of the grid over the scale: the ``t`` of :mod:`corrdp.mechanisms.discrete`."""
+        """One step of the grid over the scale: the ``t`` of :mod:`corrdp.mechanisms.sample`."""
         return self.query.grid / self.scale
 
     def sample(self, x: Sequence[Any], rng: np.random.Generator) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from corrdp._json import encode
 from corrdp.errors import NotApplicableError
 from corrdp.metric.domains import Domain, ExplicitDomain
+from corrdp.metric.finite import hamming, neighbour_pairs, symmetric_difference
 from corrdp.metric.granularities import (
     Bounded,
     Edge,
@@ -29,7 +30,6 @@ from corrdp.metric.granularities import (
     as_granularity,
 )
 from corrdp.metric.movement import changed_cells
-from corrdp.metric.neighbours import hamming, neighbour_pairs, symmetric_difference
 
 
 def canonical_matrix(domain: Domain, granularity: Granularity | str) -> np.ndarray:

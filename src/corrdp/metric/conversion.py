@@ -21,6 +21,7 @@ from corrdp.metric.domains import (
     TupleDomain,
     UserDomain,
 )
+from corrdp.metric.finite import check_distance, neighbour_pairs
 from corrdp.metric.granularities import (
     Bounded,
     Edge,
@@ -35,7 +36,6 @@ from corrdp.metric.granularities import (
     WEvent,
     as_granularity,
 )
-from corrdp.metric.neighbours import check_distance, neighbour_pairs
 
 
 def conversion_factor(

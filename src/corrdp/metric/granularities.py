@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from corrdp.errors import InputError
 from corrdp.metric.domains import Domain, GraphDomain, MultisetDomain, TupleDomain
+from corrdp.metric.finite import Change, Granularity, hamming, symmetric_difference
 from corrdp.metric.movement import Element, Event, LTrajectory, Trajectory, User, WEvent
-from corrdp.metric.neighbours import Change, Granularity, hamming, symmetric_difference
 
 __all__ = [
     "Bounded",

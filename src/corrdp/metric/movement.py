@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from corrdp.errors import InputError
 from corrdp.metric.domains import Domain, StreamDomain
-from corrdp.metric.neighbours import Change, Granularity, hamming, symmetric_difference
+from corrdp.metric.finite import Change, Granularity, hamming, symmetric_difference
 
 
 def _positive(name: str, value: Any) -> None:

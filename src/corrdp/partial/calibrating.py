@@ -16,7 +16,6 @@ from corrdp.partial.deltas import (
     attacker,
     independent,
 )
-from corrdp.partial.gaussians import exact_gaussian
 from corrdp.partial.knowledge import (
     MOST_RECORDS,
     Knowledge,
@@ -26,6 +25,7 @@ from corrdp.partial.knowledge import (
     check_delta,
     check_knowledge,
 )
+from corrdp.partial.mixtures import exact_gaussian
 from corrdp.results import Certificate, Kind
 
 if TYPE_CHECKING:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
-from corrdp.mechanisms.discrete import smallest_step, tail
+from corrdp.mechanisms.sample import smallest_step, tail
 from corrdp.partial.binomials import bias_interval
 from corrdp.partial.calibrating import UNIT, NoiseScale
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import GAUSSIAN, ONCE, attacker
-from corrdp.partial.gaussians import exact_gaussian
 from corrdp.partial.knowledge import (
     Knowledge,
     Noise,
@@ -27,6 +26,7 @@ from corrdp.partial.knowledge import (
     check_number,
     check_whole,
 )
+from corrdp.partial.mixtures import exact_gaussian
 from corrdp.results import Certificate
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from corrdp.mechanisms.base import check_positive
 from corrdp.partial.binomials import chernoff_radius
 from corrdp.partial.calibrating import least_noise
 from corrdp.partial.deltas import NaturalNoise
-from corrdp.partial.gaussians import classic_gaussian, exact_gaussian
 from corrdp.partial.knowledge import (
     Knowledge,
     Noise,
@@ -27,6 +26,7 @@ from corrdp.partial.knowledge import (
     check_knowledge,
     check_whole,
 )
+from corrdp.partial.mixtures import classic_gaussian, exact_gaussian
 
 UNSOUND = (
     "UNSOUND: no guarantee follows from this number",

@@ -17,7 +17,8 @@ from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM, axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.results import Calibration, Leakage
+    from corrdp.bounds.leakage import Leakage
+    from corrdp.calibration.number import Calibration
 
 _LOG_SPREAD = 30  # bounds further apart than this factor need a logarithmic axis
 _EDGE = 12  # records shown on either side of a constant interior
@@ -43,7 +44,8 @@ def draw_candidates(leakage: Leakage, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from corrdp.results import Candidate, Certificate, Leakage
+    >>> from corrdp.bounds.leakage import Leakage
+    >>> from corrdp.results import Candidate, Certificate
     >>> tried = (Candidate("lange", 9.1), Candidate("contraction", 3.4))
     >>> leak = Leakage(3.4, "upper bound", Certificate("a", "b"), "all", 1.0, candidates=tried)
     >>> [label.get_text() for label in draw_candidates(leak).get_yticklabels()]

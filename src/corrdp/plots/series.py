@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from corrdp.models.chains.diagnostics import Diagnostics
-    from corrdp.trajectories.units.results import Inspection
+    from corrdp.trajectories.units.inspect import Inspection
 
 _MOST_ROWS = 12  # transitions that fit a picture; those farthest from first order are shown
 _MOST_DOTS = 40  # records before, the most frequent ones

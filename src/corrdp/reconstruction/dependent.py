@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_array, check_kind
-from corrdp.bounds.leakage import leakage
+from corrdp.bounds.leakage import Leakage, leakage
 from corrdp.bounds.scope import Adversary, pure
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Approximate
@@ -31,7 +31,6 @@ from corrdp.reconstruction.effective import Records, effective, records_of
 from corrdp.reconstruction.exact import exact_rad
 from corrdp.reconstruction.results import Rad, RadBound
 from corrdp.reconstruction.threat import Threat, promise_of
-from corrdp.results import Leakage
 
 _WHERE = "docs/theorems.md#risk-under-correlation"
 _REFERENCE = f"the optimal attack on the channel of the target alone ({_WHERE})"

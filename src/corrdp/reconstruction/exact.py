@@ -164,7 +164,7 @@ def rad(
     channel = channel_of(mechanism)
     if channel is not None:
         return exact_rad(check_channel(channel, threat), threat)
-    from corrdp.reconstruction.sampling import sampled_rad
+    from corrdp.reconstruction.effective import sampled_rad
 
     return sampled_rad(mechanism, threat, draws, rng)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from corrdp._json import SCHEMA, check_header, decode_number, encode
+from corrdp.bounds.leakage import axes_or_pyplot
 from corrdp.results import Candidate, Certificate, Kind
-from corrdp.results.leaks import axes_or_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

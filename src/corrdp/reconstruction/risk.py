@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp._json import SCHEMA, check_header, encode
+from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.scope import ROUNDING
-from corrdp.calibration.coarse import in_digits, percent
+from corrdp.calibration.number import Calibration
+from corrdp.calibration.searching import in_digits, percent
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, Approximate, Guarantee, Pure
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat, promise_of
-from corrdp.results import Calibration, Certificate, Leakage, Release
-from corrdp.results.laws import RecordLaw, record_law
+from corrdp.release.number import RecordLaw, Release, record_law
+from corrdp.results import Certificate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

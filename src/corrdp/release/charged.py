@@ -7,14 +7,15 @@ from typing import Any
 
 from corrdp._checks import check_kind
 from corrdp.bounds.scope import FOR_ALL
+from corrdp.calibration.number import Calibration
+from corrdp.calibration.response_results import Sanitized, SeriesCalibration
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.ledgers.budget import release_level
 from corrdp.ledgers.history import Charge
 from corrdp.ledgers.ledger import Ledger
 from corrdp.ledgers.units import level
-from corrdp.release.number import prepare
+from corrdp.release.number import Release, prepare
 from corrdp.release.series import prepare_series
-from corrdp.results import Calibration, Release, Sanitized, SeriesCalibration
 
 
 def release_with_ledger(

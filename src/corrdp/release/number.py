@@ -1,6 +1,10 @@
 """Answering a query on data with OpenDP's noise, and writing down what was promised.
 
 Everything that can be wrong is checked before noise is drawn: an error releases nothing.
+
+What ``release`` returns for a number.
+
+What a release says of one record beforehand: the states it may be in, and how likely each is.
 """
 
 from __future__ import annotations
@@ -10,17 +14,242 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from corrdp._checks import check_flag
+from corrdp._json import SCHEMA, check_header, encode, strict
 from corrdp.bounds.scope import FOR_ALL
-from corrdp.errors import RefusedError
+from corrdp.calibration.adequacy import (
+    Adequacy,
+    judged_from_dict,
+    judged_to_dict,
+    model_lines,
+    worst_leakage,
+)
+from corrdp.calibration.number import Calibration
+from corrdp.calibration.response_results import SeriesCalibration
+from corrdp.errors import InputError, RefusedError
 from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
 from corrdp.mechanisms.sample import integer_mechanism, with_noise
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, what_is_read
 from corrdp.release.answer import exact_answer, opened
 from corrdp.release.timetable import check_timetable
-from corrdp.results import Calibration, Release, SeriesCalibration
-from corrdp.results.laws import RecordLaw, record_law
+from corrdp.results import Certificate
+
+_SAME = 1e-12  # laws of records that differ by less are one law
+
+
+@dataclass(frozen=True)
+class RecordLaw:
+    """The law of one record under a model, for who knows no other record.
+
+    Parameters
+    ----------
+    states : tuple
+        What the record may be; a state that JSON cannot hold is written as text.
+    probabilities : tuple of float
+    record : int or None
+        Which record has this law, counted from 0; None where every record has it.
+    reads : str
+        The expression whose values the states are, where the model was fitted to a table.
+    """
+
+    states: tuple[Any, ...]
+    probabilities: tuple[float, ...]
+    record: int | None = None
+    reads: str = ""
+
+    @property
+    def question(self) -> str:
+        """What somebody may want to know of the record, in a few words.
+
+        Examples
+        --------
+        >>> RecordLaw((False, True), (.7, .3), reads="steps > 0").question
+        'steps > 0, False or True'
+        >>> RecordLaw(tuple(range(9)), (1 / 9,) * 9, record=4).question
+        'record 4, one of 9 states'
+        """
+        named = [str(state) for state in self.states]
+        which = " or ".join(named) if len(named) <= 3 else f"one of {len(named)} states"
+        place = "" if self.record is None else f"record {self.record}"
+        return ", ".join(part for part in (self.reads, place, which) if part)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return encode(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RecordLaw:
+        """Inverse of :meth:`to_dict`."""
+        states, law = tuple(data["states"]), tuple(float(p) for p in data["probabilities"])
+        if len(states) != len(law):
+            raise InputError(f"the law of one record has {len(law)} numbers, {len(states)} states")
+        return cls(states, law, data["record"], data["reads"])
+
+
+def record_law(model: Any) -> RecordLaw | None:
+    """The law of one record under a model; None where that is not worked out.
+
+    Where records have different laws, it is that of the record that is hardest to guess beforehand
+    (its likeliest state is the least likely): between two states a release can tell most there.
+
+    Examples
+    --------
+    >>> from corrdp import Independent, MarkovChain
+    >>> record_law(MarkovChain([[.75, .25], [.25, .75]], states=("rest", "walk")))
+    RecordLaw(states=('rest', 'walk'), probabilities=(0.5, 0.5), record=None, reads='')
+    >>> record_law(MarkovChain([[.75, .25], [.25, .75]], 3, initial=[1, 0])).record
+    2
+    >>> record_law(Independent(3)) is None
+    True
+    """
+    laws = model.record_laws
+    if laws is None:
+        return None
+    hardest = int(laws.max(axis=1).argmin())
+    alike = bool((np.ptp(laws, axis=0) <= _SAME).all())
+    return RecordLaw(
+        tuple(_label(state) for state in model.states),
+        tuple(laws[hardest].tolist()),
+        None if alike else hardest,
+        getattr(model.fitted, "state", None) or "",
+    )
+
+
+def _label(state: Any) -> Any:
+    plain = state.item() if isinstance(state, np.generic) else state
+    finite = isinstance(plain, str | bool | int) or (
+        isinstance(plain, float) and np.isfinite(plain)
+    )
+    return plain if finite else str(plain)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """One answered query, with all that is needed to sign for it.
+
+    Parameters
+    ----------
+    value : number or list of numbers
+        The noisy answer.
+    epsilon, target : float
+        DP and BDP level of the release.
+    leakage : float
+        Leakage proved for epsilon; at most ``target``.
+    certificate : Certificate
+    scope : str
+    query : dict
+        The query, as its ``to_dict``.
+    scale, grid : float
+        Scale of the discrete Laplace noise and the step of its grid, in units of the answer.
+    assumptions : tuple of str
+    model, digest : str
+        One line on the model and its fingerprint.
+    reads : str
+        What was read from the data: the expression and the file.
+    nonnegative : bool
+        Whether negative answers were set to 0 afterwards (this costs no privacy).
+    made : str
+        When, as an ISO time in UTC.
+    charge : int or None
+        Number of its line in a ledger, where it was charged to one.
+    charge_hash : str
+        The hash of that line: it shows later whether the ledger is still the same.
+    confidence : float or None
+        Whether the promise holds for every law that the data of the fit allow at this level.
+    adequacy : Adequacy or None
+        How the promise fares under richer models than a fitted one.
+    law : RecordLaw or None
+        The states of a record and how likely the model takes each to be, where it has finitely
+        many; as private as the model, so the public form is without.
+    """
+
+    value: Any
+    epsilon: float
+    target: float
+    leakage: float
+    certificate: Certificate
+    scope: str
+    query: dict[str, Any]
+    scale: float
+    grid: float
+    assumptions: tuple[str, ...]
+    model: str
+    digest: str
+    reads: str = ""
+    nonnegative: bool = False
+    made: str = ""
+    charge: int | None = None
+    charge_hash: str = ""
+    confidence: float | None = None
+    adequacy: Adequacy | None = None
+    law: RecordLaw | None = None
+
+    @property
+    def worst_leakage(self) -> float:
+        """The largest leakage over the model and its alternatives; at most the target."""
+        return worst_leakage(self.adequacy, self.epsilon, self.target, self.leakage)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def interval(self, level: float = 0.95) -> Any:
+        """Interval that holds the true (clipped) answer with this probability.
+
+        ``(low, high)`` for one number; one such pair per cell, jointly at ``level``, for a
+        histogram. Narrowed to non-negative values when ``nonnegative`` was asked for.
+        """
+        from corrdp.mechanisms.laplace import coverage_radius
+
+        cells = self.value if isinstance(self.value, list) else [self.value]
+        radius = coverage_radius(level, self.scale / self.grid, len(cells)) * self.grid
+        low = [max(v - radius, 0) if self.nonnegative else v - radius for v in cells]
+        pairs = [(a, v + radius) for a, v in zip(low, cells, strict=True)]
+        return pairs if isinstance(self.value, list) else pairs[0]
+
+    def __repr__(self) -> str:
+        from corrdp.queries import query_from_dict
+
+        asked = f"{query_from_dict(self.query)}{f', {self.reads}' if self.reads else ''}"
+        lines = [
+            f"Release {self.value} ({asked})",
+            f"  interval     {self.interval(0.95)} at level .95",
+            f"  epsilon      {self.epsilon:.9g} (plain DP), BDP level {self.target:.6g} "
+            f"({self.certificate.name} proves {self.leakage:.9g})",
+            f"  noise        discrete Laplace of scale {self.scale:.6g}",
+            f"  scope        {self.scope}",
+            f"  model        {self.model}",
+            *model_lines(self.adequacy),
+        ]
+        if self.charge is not None:
+            lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
+        return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        later = ("confidence", "adequacy", "law")
+        plain = {k: v for k, v in vars(self).items() if k not in later}
+        data = {"corrdp": SCHEMA, "result": "release", **encode(plain)}
+        data["certificate"] = self.certificate.to_dict()
+        if self.law is not None:
+            data["law"] = self.law.to_dict()
+        return data | judged_to_dict(self)
+
+    @classmethod
+    @strict
+    def from_dict(cls, data: dict[str, Any]) -> Release:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, "release")
+        fields = {k: v for k, v in data.items() if k not in ("corrdp", "result")}
+        fields["certificate"] = Certificate.from_dict(fields["certificate"])
+        fields["assumptions"] = tuple(fields["assumptions"])
+        for name in ("epsilon", "target", "leakage", "scale", "grid"):
+            fields[name] = float(fields[name])
+        if fields.get("law") is not None:
+            fields["law"] = RecordLaw.from_dict(fields["law"])
+        return cls(**(fields | judged_from_dict(data)))
 
 
 def draw(

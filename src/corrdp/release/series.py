@@ -12,6 +12,7 @@ import numpy as np
 from corrdp._checks import check_items
 from corrdp.bounds.leakage import leakage
 from corrdp.bounds.scope import FOR_ALL
+from corrdp.calibration.response_results import Sanitized, SeriesCalibration
 from corrdp.calibration.searching import SHARP
 from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError, RefusedError
 from corrdp.mechanisms.local.direct import GRR
@@ -24,7 +25,6 @@ from corrdp.models.reads import check_reads, expressions, listed, open_for, what
 from corrdp.queries import Series, is_missing
 from corrdp.release.number import check_promise
 from corrdp.release.timetable import check_timetable
-from corrdp.results.series import Sanitized, SeriesCalibration
 from corrdp.tables.source import Table, is_table
 
 _ROUNDING = 32  # tries, each twice as far, for a response that misses its target by rounding

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corrdp.bounds.leakage import Leakage
+from corrdp.calibration.adequacy import CLOSE, Adequacy
 from corrdp.models.chains.alternatives import MIN_SEEN
 from corrdp.plots.models import (
     draw_blocks,
@@ -20,10 +22,7 @@ from corrdp.plots.models import (
     draw_network,
 )
 from corrdp.plots.results import draw_candidates, draw_per_record
-from corrdp.report.sheet import figure, paragraph, table
-from corrdp.report.words import FIT_NOTE
-from corrdp.results import Leakage
-from corrdp.results.adequacy import CLOSE, Adequacy
+from corrdp.report.words import FIT_NOTE, figure, paragraph, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,31 +15,37 @@ from typing import Any
 
 from corrdp._checks import check_flag, check_kind, check_path
 from corrdp._files import write_files
+from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.adequate import NOT_CONSIDERED
-from corrdp.calibration.coarse import check_told_levels
+from corrdp.calibration.number import Calibration
+from corrdp.calibration.response_results import SeriesCalibration
+from corrdp.calibration.searching import check_told_levels
 from corrdp.errors import InputError
 from corrdp.models.base import Model
 from corrdp.plots.results import draw_noise
+from corrdp.release.number import Release
 from corrdp.report.dependence import (
     adequacy_section,
     bounds_section,
     model_section,
     records_section,
 )
-from corrdp.report.sheet import figure, listing, page, paragraph, table
 from corrdp.report.words import (
     MODEL_KINDS,
     PUBLIC_NOTE,
     does_not_protect,
+    figure,
     in_words,
+    listing,
     moment,
     number,
+    page,
+    paragraph,
     promise,
     protects,
     public_assumptions,
+    table,
 )
-from corrdp.results import Calibration, Leakage, Release
-from corrdp.results.series import SeriesCalibration
 
 
 def write_report(

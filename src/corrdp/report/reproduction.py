@@ -13,7 +13,7 @@ from corrdp._files import write_files
 from corrdp._json import SCHEMA
 from corrdp.experiments.base import Result
 from corrdp.experiments.catalogue import load
-from corrdp.report.sheet import figure, listing, page, paragraph, table
+from corrdp.report.words import figure, listing, page, paragraph, table
 
 _MOST_ROWS = 60
 

@@ -12,8 +12,8 @@ from corrdp.errors import DataError, InputError, NotApplicableError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from corrdp.calibration.number import Calibration
     from corrdp.models.pedigrees.linkage import Linkage
-    from corrdp.results import Calibration
 
 QUERY = "BB"  # the genotype counted: homozygous in the counted allele
 

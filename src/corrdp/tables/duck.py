@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 
 from corrdp.errors import DataError
 from corrdp.tables.expressions import Expression, quoted
-from corrdp.tables.missing import missing_numbers
 from corrdp.tables.source import (
     GLANCE,
     MOST_COLUMNS,
@@ -32,6 +31,7 @@ from corrdp.tables.source import (
     builtin,
     check_columns,
     is_parquet,
+    missing_numbers,
     without_missing,
     without_nan,
 )

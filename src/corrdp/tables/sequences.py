@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp.errors import DataError
 from corrdp.queries import MISSING_TEXT
-from corrdp.tables.missing import is_absent, missing_numbers, missing_texts
+from corrdp.tables.source import is_absent, missing_numbers, missing_texts
 from corrdp.tables.tallies import (
     GroupCounts,
     TripleCounts,

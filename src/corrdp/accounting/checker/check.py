@@ -16,16 +16,25 @@ from statistics import NormalDist
 from typing import Any
 
 from corrdp.accounting.checker.distances import (
+    Unit,
+    Unknown,
+    Wrong,
     candidates,
     distance_of,
+    frozen,
     kind_of,
+    read_unit,
     total_variation,
     unit_of,
 )
-from corrdp.accounting.checker.listed import Listed, must_be_listed
+from corrdp.accounting.checker.listed import (
+    UNITS,
+    Listed,
+    check_verdicts,
+    must_be_listed,
+    total_problems,
+)
 from corrdp.accounting.checker.plan import number, read_plan
-from corrdp.accounting.checker.units import Unit, Unknown, Wrong, frozen, read_unit
-from corrdp.accounting.checker.verdicts import UNITS, check_verdicts, total_problems
 from corrdp.errors import InputError
 
 _WORK = 20_000_000  # losses of one release for one pair

@@ -10,11 +10,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from corrdp.accounting.checker.distances import candidates, kind_of
-from corrdp.accounting.checker.units import (
+from corrdp.accounting.checker.distances import (
     Unit,
     Wrong,
+    candidates,
     frozen,
+    kind_of,
     plain,
     read_unit,
     shape_of,

@@ -19,7 +19,7 @@ from corrdp.bounds.chains.transfer import PAIRWISE_STATES
 from corrdp.bounds.exact import REFERENCE
 from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import NotApplicableError
-from corrdp.models.birkhoff import diameter, multiply
+from corrdp.models.chains.chain import diameter, multiply
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 

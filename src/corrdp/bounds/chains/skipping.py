@@ -18,8 +18,8 @@ from numba import njit
 
 from corrdp.bounds.mixtures import star
 from corrdp.bounds.scope import ROUNDING, up
-from corrdp.models.birkhoff import diameter as birkhoff_diameter
-from corrdp.models.birkhoff import multiply
+from corrdp.models.chains.chain import diameter as birkhoff_diameter
+from corrdp.models.chains.chain import multiply
 from corrdp.models.chains.markov import MarkovChain
 
 MAX_SKIP = 32

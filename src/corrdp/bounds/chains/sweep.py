@@ -26,7 +26,7 @@ from numba import njit
 
 from corrdp.bounds.mixtures import lambda_both, lambda_pairs, ratio_order, star
 from corrdp.errors import NotApplicableError
-from corrdp.models.birkhoff import multiply, row_log_ratio_spread
+from corrdp.models.chains.chain import multiply, row_log_ratio_spread
 from corrdp.models.chains.markov import MarkovChain
 
 # Below this a supported weight, or its product with a kernel's entry, counts as lost to underflow:

@@ -26,8 +26,14 @@ from numba import njit
 
 from corrdp.bounds.gaussian.factors import EPS, Costs, rounding_slack
 from corrdp.errors import NotApplicableError
-from corrdp.models.gaussian.banded import BandedFactor, TooWideError, factorise
-from corrdp.models.gaussian.shapes import WRITTEN_OUT, DenseShape, Shape
+from corrdp.models.gaussian.shapes import (
+    WRITTEN_OUT,
+    BandedFactor,
+    DenseShape,
+    Shape,
+    TooWideError,
+    factorise,
+)
 
 MOST_RECORDS = 20  # 2^20 subsets take about a second
 
@@ -209,7 +215,7 @@ def inverse_diagonal(factor: BandedFactor) -> np.ndarray:
     Examples
     --------
     >>> from scipy.sparse import csr_array
-    >>> from corrdp.models.gaussian.banded import factorise
+    >>> from corrdp.models.gaussian.shapes import factorise
     >>> inverse_diagonal(factorise(csr_array([[2., -1.], [-1., 2.]]))).round(6).tolist()
     [0.666667, 0.666667]
     """

@@ -24,8 +24,8 @@ from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.conversion import conversion_factor
 from corrdp.metric.domains import MultisetDomain, StreamDomain, TupleDomain
 from corrdp.metric.fibres import exact_loss, fibre_minimum
+from corrdp.metric.finite import hamming, symmetric_difference
 from corrdp.metric.movement import Event
-from corrdp.metric.neighbours import hamming, symmetric_difference
 from corrdp.metric.tradeoff import GaussianCurve, pair_curve, tensor
 
 RESPONSE = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomized response of level ln 3

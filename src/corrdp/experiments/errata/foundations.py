@@ -18,8 +18,8 @@ from corrdp.mechanisms.response import BinaryResponse
 from corrdp.metric.conversion import conversion_factor, sensitivity
 from corrdp.metric.domains import MultisetDomain, StreamDomain
 from corrdp.metric.fibres import exact_delta, exact_loss
+from corrdp.metric.finite import neighbour_pairs
 from corrdp.metric.granularities import as_granularity
-from corrdp.metric.neighbours import neighbour_pairs
 from corrdp.models.groups import JointTable
 from corrdp.queries import Count, Histogram
 

@@ -21,10 +21,9 @@ from corrdp.partial.binomials import log_binomial
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import NaturalNoise, partial_delta
-from corrdp.partial.gaussians import classic_gaussian, exact_gaussian, tail_gaussian
 from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.literal import literal_delta
-from corrdp.partial.mixtures import Mixture
+from corrdp.partial.mixtures import Mixture, classic_gaussian, exact_gaussian, tail_gaussian
 from corrdp.partial.printed import class_losses, class_masses
 
 

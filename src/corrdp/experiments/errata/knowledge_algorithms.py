@@ -16,8 +16,8 @@ from corrdp.partial.binomials import bias_interval, divergence
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.deltas import NaturalNoise, partial_delta
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
-from corrdp.partial.gaussians import tail_gaussian
 from corrdp.partial.knowledge import Knowledge, Noise
+from corrdp.partial.mixtures import tail_gaussian
 from corrdp.partial.printed import (
     PrintedRun,
     class_losses,

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping
 
-from corrdp.attacks.scoring import success_bound
+from corrdp.attacks.base import success_bound
 from corrdp.bounds.chains.correlated import correlated_leakage
 from corrdp.bounds.chains.transfer import transfer
 from corrdp.calibration.response import least_flips, published_flip, zhao_flip

@@ -26,8 +26,8 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.foundations.dissertation import ABCD, DISSERTATION, HALVES, counts
 from corrdp.metric.fibres import exact_loss
+from corrdp.metric.finite import neighbour_pairs
 from corrdp.metric.granularities import Bounded, Unbounded
-from corrdp.metric.neighbours import neighbour_pairs
 from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:

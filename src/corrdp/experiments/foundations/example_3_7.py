@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.attacks.centroids import centroid_candidates
+from corrdp.attacks.linking import centroid_candidates
 from corrdp.experiments.base import (
     Experiment,
     Progress,

@@ -23,7 +23,7 @@ from corrdp.experiments.base import (
     values,
 )
 from corrdp.experiments.foundations.dissertation import DISSERTATION
-from corrdp.linting.registry.survey import Surveyed, survey
+from corrdp.linting.registry import Surveyed, survey
 from corrdp.plots.style import ACCENT, WARM, axes_or_new
 
 if TYPE_CHECKING:

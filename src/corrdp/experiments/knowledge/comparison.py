@@ -10,8 +10,8 @@ from corrdp.experiments.base import Finding, Progress, Size, Table, judge
 from corrdp.partial.binomials import bias_interval
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
-from corrdp.partial.gaussians import exact_gaussian, tail_gaussian
 from corrdp.partial.knowledge import Knowledge, Noise
+from corrdp.partial.mixtures import exact_gaussian, tail_gaussian
 from corrdp.partial.printed import printed_noise_scale
 
 BIAS, DELTA, KAPPA = 0.5, 1e-6, 1e-8  # the best bias; delta, kappa_1 and kappa_2 are ours

@@ -24,7 +24,7 @@ from corrdp.experiments.base import (
 )
 from corrdp.experiments.knowledge.thesis import THESIS
 from corrdp.metric.tradeoff import delta_for
-from corrdp.partial.gaussians import classic_gaussian, exact_gaussian, tail_gaussian
+from corrdp.partial.mixtures import classic_gaussian, exact_gaussian, tail_gaussian
 from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def printed_sigma(epsilon: float, delta: float) -> float:
     .. math:: \frac{1}{\sqrt{2\varepsilon}}\big(k + \sqrt{k^2 + \varepsilon}\big), \qquad
               k = \mathrm{erfc}^{-1}(2\delta)
 
-    Right is sqrt(2) epsilon in the denominator (:func:`corrdp.partial.gaussians.tail_gaussian`).
+    Right is sqrt(2) epsilon in the denominator (:func:`corrdp.partial.mixtures.tail_gaussian`).
 
     Examples
     --------

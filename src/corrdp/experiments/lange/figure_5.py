@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.bounds.impossibility import minimum_error
+from corrdp.bounds.general import minimum_error
 from corrdp.experiments.base import (
     Experiment,
     Progress,

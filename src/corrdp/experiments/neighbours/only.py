@@ -22,7 +22,7 @@ from corrdp.experiments.neighbours.calls import (
     opendp_laplace,
     riskcal,
 )
-from corrdp.linting.registry.survey import survey
+from corrdp.linting.registry import survey
 from corrdp.metric.domains import MultisetDomain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Count

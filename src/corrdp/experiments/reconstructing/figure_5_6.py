@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.attacks.optimal import Optimal
+from corrdp.attacks.records import Optimal
 from corrdp.errors import DataError
 from corrdp.experiments.base import (
     Experiment,

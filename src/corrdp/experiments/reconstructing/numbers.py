@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.attacks.optimal import Optimal
+from corrdp.attacks.records import Optimal
+from corrdp.cli.audit import PROTOCOLS
 from corrdp.experiments.base import (
     Experiment,
     Finding,
@@ -24,7 +25,6 @@ from corrdp.experiments.base import (
     values,
 )
 from corrdp.experiments.reconstructing.dissertation import CHAPTER, uniform
-from corrdp.mechanisms.local.catalogue import PROTOCOLS
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
 from corrdp.mechanisms.local.unary import OUE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.attacks.optimal import RecordAttack
+from corrdp.attacks.records import RecordAttack
 from corrdp.experiments.base import (
     Experiment,
     Finding,

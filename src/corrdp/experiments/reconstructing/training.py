@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from corrdp.attacks.optimal import Measured, likeliest_gain
+from corrdp.attacks.records import Measured, likeliest_gain
 from corrdp.reconstruction.exact import best_guesses
 from corrdp.reconstruction.threat import Threat
 
@@ -131,7 +131,7 @@ def attacked(watched: Watched, sigma: float, threat: Threat, rule: Rule) -> Meas
 
     where q_j is the posterior of the candidates after training j: instead of counting whether the
     candidate used was hit, its law given what was seen is summed over, which has the same mean and
-    less variance. Rules as in :class:`corrdp.attacks.gradient.GradientAttack`, whose candidates
+    less variance. Rules as in :class:`corrdp.attacks.records.GradientAttack`, whose candidates
     have the same gradients in every training; here each training has its own.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from corrdp.accounting.mistakes import unpriced
 from corrdp.linting.description import Description, Part
-from corrdp.results.findings import Finding
+from corrdp.results import Finding
 
 
 def _outside(mechanism: Description, part: Part) -> bool:

@@ -16,7 +16,7 @@ from corrdp.linting.description import Description
 from corrdp.linting.laws import Laws
 from corrdp.linting.level import as_level
 from corrdp.metric.granularities import FreeLunch
-from corrdp.results.findings import Finding, Findings
+from corrdp.results import Finding, Findings
 
 _SLACK = 1 + 1e-9
 

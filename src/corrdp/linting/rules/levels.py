@@ -10,7 +10,7 @@ import numpy as np
 from corrdp.linting.description import Description, Part
 from corrdp.linting.level import TREES, Counted, Level
 from corrdp.metric.granularities import Trajectory, User
-from corrdp.results.findings import Finding, Severity
+from corrdp.results import Finding, Severity
 
 _SLACK = 1 + 1e-9
 _NORM = {"laplace": "l1", "geometric": "l1", "gaussian": "l2"}

@@ -14,7 +14,7 @@ from corrdp.linting.reading import forgetting
 from corrdp.metric.conversion import conversion_factor
 from corrdp.metric.domains import StreamDomain
 from corrdp.metric.granularities import Event, FreeLunch, Granularity, Trajectory, User, WEvent
-from corrdp.results.findings import Finding
+from corrdp.results import Finding
 
 
 def forced_points(data: Mapping[str, Any]) -> float | None:

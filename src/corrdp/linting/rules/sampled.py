@@ -15,7 +15,7 @@ import numpy as np
 
 from corrdp.errors import InputError
 from corrdp.linting.level import Level, as_level
-from corrdp.results.findings import Finding, Findings
+from corrdp.results import Finding, Findings
 
 Sampler = Callable[[Any, np.random.Generator], Any]
 

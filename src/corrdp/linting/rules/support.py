@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from corrdp.errors import InputError
 from corrdp.linting.description import Description, Noise, Part
 from corrdp.metric.curves import check_level
-from corrdp.results.findings import Finding
+from corrdp.results import Finding
 
 
 def release_threshold(scale: float, delta: float, contribution: int = 1) -> float:

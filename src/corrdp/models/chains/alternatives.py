@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp.errors import ModelError
-from corrdp.models.chains.chain import MOST_WINDOWS, Chain
+from corrdp.models.chains.chain import MOST_WINDOWS, Chain, SwitchingChain
 from corrdp.models.chains.diagnostics import GROUPS, HALVES, Diagnostics, diagnose, order_name
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.chains.switching import SwitchingChain
 from corrdp.models.chains.window import WindowChain
 
 if TYPE_CHECKING:

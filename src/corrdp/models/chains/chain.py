@@ -4,13 +4,22 @@ What a fit keeps beyond its own counts, so that richer models can be held agains
 
 Runs of one more state (by half), and the runs of the largest groups apart: with them the next
 order, a kernel for each half and a kernel for each group can be built without the data.
+
+How much a kernel can tell apart: Birkhoff's diameter and the column ratio.
+
+For rows p, q of a non-negative matrix, Hilbert's projective distance is
+``d(p, q) = max_{y,y'} ln[p_y q_y' / (q_y p_y')]``; it ignores any common reweighting of the
+columns, which is what conditioning on later records does to a Markov kernel.
+
+A chain whose kernel changes once: what two halves of a series with a kernel each really are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,8 +29,123 @@ from corrdp.models.base import Model
 if TYPE_CHECKING:
     from corrdp.models.chains.diagnostics import Diagnostics
     from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.markov import MarkovChain
     from corrdp.models.chains.region import Region
+    from corrdp.models.chains.window import WindowChain
     from corrdp.tables.clock import Reading
+
+_CHUNK = 2**20  # numbers of a stack that are compared at a time
+_VANISHED = 1e-140  # a positive entry of a product that is smaller may have lost its digits
+
+
+def row_log_ratio_spread(kernel: np.ndarray) -> np.ndarray:
+    """Hilbert's distance between every pair of rows, as an s x s matrix. O(s^3).
+
+    Columns that are zero in both rows are dropped; a column that is zero in one of them only
+    makes the distance infinite. A stack of matrices, shape (.., s, m), gives a stack (.., s, s).
+
+    Examples
+    --------
+    >>> row_log_ratio_spread(np.array([[.9, .1], [.2, .8]]))[0, 1].round(6)
+    np.float64(3.583519)
+    """
+    positive = kernel > 0
+    with np.errstate(divide="ignore"):
+        logs = np.where(positive, np.log(kernel), 0.0)
+    difference = logs[..., :, None, :] - logs[..., None, :, :]
+    both = positive[..., :, None, :] & positive[..., None, :, :]
+    one = positive[..., :, None, :] ^ positive[..., None, :, :]
+    top = np.where(both, difference, -np.inf).max(axis=-1)
+    bottom = np.where(both, difference, np.inf).min(axis=-1)
+    with np.errstate(invalid="ignore"):
+        spread = np.where(both.any(axis=-1), top - bottom, 0.0)
+    return np.where(one.any(axis=-1), np.inf, spread)
+
+
+def multiply(left: np.ndarray | None, right: np.ndarray) -> np.ndarray | None:
+    """Product of non-negative matrices, each row scaled to a largest entry of one. O(s^3).
+
+    Row scales change no distance. None where a possible entry comes out so small that it may have
+    underflowed on the way: a zero must mean impossible. None times anything is None.
+
+    Examples
+    --------
+    >>> multiply(np.array([[.5, .5], [0, 1]]), np.array([[.2, .8], [0, 1]])).round(4).tolist()
+    [[0.1111, 1.0], [0.0, 1.0]]
+    >>> multiply(np.array([[1e-90, 1], [0, 1]]), np.array([[1e-90, 1], [0, 1]])) is None
+    True
+    """
+    if left is None:
+        return None
+    product = left @ right
+    product /= np.maximum(product.max(axis=-1, keepdims=True), np.finfo(float).tiny)
+    possible = ((left > 0).astype(float) @ (right > 0).astype(float)) > 0
+    return None if (product[possible] < _VANISHED).any() else product
+
+
+def diameter(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:
+    """Birkhoff diameter ``D(P) = max over row pairs of d(P(a,.), P(b,.))``.
+
+    Parameters
+    ----------
+    kernel : (s, s) array
+    rows : boolean mask, optional
+        Rows of states that can occur; the others are left out.
+
+    Examples
+    --------
+    >>> round(diameter(np.array([[.9, .1], [.2, .8]])), 6)
+    3.583519
+    >>> diameter(np.array([[.7, .3], [1, 0]]))
+    inf
+    """
+    used = kernel if rows is None else kernel[rows]
+    return float(row_log_ratio_spread(used).max()) if len(used) else 0.0
+
+
+def diameters(stack: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    """Birkhoff diameter of each matrix of a stack; all-zero rows are left out. O(k s^2 m).
+
+    Parameters
+    ----------
+    stack : (k, s, m) array
+        Non-negative; m need not be s.
+    rows : (k, s) boolean mask, optional
+        Rows of states that can occur; the others are left out.
+
+    Examples
+    --------
+    >>> diameters(np.array([[[.9, .1], [.2, .8]], [[1, 0], [0, 0]]])).round(6).tolist()
+    [3.583519, 0.0]
+    """
+    count, s, m = stack.shape
+    found = np.empty(count)
+    chunk = max(1, _CHUNK // (s * s * m))
+    for start in range(0, count, chunk):
+        part = stack[start : start + chunk]
+        used: np.ndarray = np.any(part > 0, axis=2)
+        if rows is not None:
+            used = used & rows[start : start + chunk]
+        spread = row_log_ratio_spread(part)
+        compared = used[:, :, None] & used[:, None, :]
+        found[start : start + chunk] = np.where(compared, spread, 0.0).max(axis=(1, 2))
+    return found
+
+
+def column_ratio(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:
+    """omega: the largest ratio of two entries of one column; inf when zeros and non-zeros mix.
+
+    Examples
+    --------
+    >>> round(column_ratio(np.array([[.9, .1], [.2, .8]])), 9)
+    8.0
+    """
+    used = kernel if rows is None else kernel[rows]
+    columns = used[:, (used > 0).any(axis=0)]
+    if not columns.size:
+        return 1.0
+    with np.errstate(divide="ignore"):
+        return float((columns.max(axis=0) / columns.min(axis=0)).max())
 
 
 class Chain(Model):
@@ -126,3 +250,68 @@ def _relabelled(place: np.ndarray, runs: np.ndarray, columns: slice) -> np.ndarr
     runs = runs.copy()
     runs[:, columns] = place[runs[:, columns]]
     return runs[np.lexsort(runs[:, columns.stop - 1 :: -1].T)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SwitchingChain(Chain):
+    """A chain with one kernel up to some record and another from there on, wherever that is.
+
+    Records near the switch depend on what lies before by the first kernel and on what comes after
+    by the second, which can leak more than either kernel would alone.
+
+    Parameters
+    ----------
+    parts : two MarkovChain, or two WindowChain of one order
+        Their kernels count: the law at the switch is whatever the first leaves.
+    length : int, optional
+    states : sequence
+
+    Examples
+    --------
+    >>> from corrdp.bounds.leakage import leakage
+    >>> from corrdp.models.chains.markov import MarkovChain
+    >>> parts = MarkovChain([[.56, .44], [.34, .66]]), MarkovChain([[.01, .99], [.14, .86]])
+    >>> chain = SwitchingChain(parts, 25, (0, 1))
+    >>> kernels = [parts[0].transition] * 12 + [parts[1].transition] * 12
+    >>> truth = leakage(MarkovChain(kernels, initial=[.4, .6]), .3).value
+    >>> max(leakage(part, .3).value for part in parts) < truth <= leakage(chain, .3).value
+    True
+    """
+
+    kind: ClassVar[str] = "switching"
+    parts: tuple[MarkovChain, MarkovChain] | tuple[WindowChain, WindowChain]
+    length: int | None
+    states: Any
+    fitted: ChainFit | None = field(default=None, kw_only=True)
+
+    @property
+    def transition(self) -> np.ndarray:
+        """The kernel before the switch."""
+        return np.asarray(self.parts[0].transition)
+
+    @property
+    def order(self) -> int:
+        """How many records back the next one depends on."""
+        return getattr(self.parts[0], "order", 1)
+
+    def region(self, confidence: float) -> Region:
+        """A box that holds the kernels of both parts."""
+        one, two = self.regions(confidence)
+        return replace(
+            one,
+            lower=np.minimum(one.lower, two.lower),
+            upper=np.maximum(one.upper, two.upper),
+            confidence=confidence,
+            unseen=tuple(sorted({*one.unseen, *two.unseen})),
+        )
+
+    def regions(self, confidence: float) -> tuple[Region, Region]:
+        """The regions of both parts, which hold together at this level."""
+        each = 1.0 - (1.0 - confidence) / 2
+        return self.parts[0].region(each), self.parts[1].region(each)
+
+    def describe(self) -> str:
+        return f"{self.parts[0].describe()}, with a kernel that changes once"
+
+    def fields(self) -> dict[str, Any]:
+        return {"parts": [part.to_dict() for part in self.parts], "length": self.length}

@@ -34,8 +34,7 @@ from corrdp.models.chains.private import (
 from corrdp.models.chains.window import MOST_WINDOWS, WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Clock, Reading
-from corrdp.tables.missing import warn_unfound
-from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table
+from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table, warn_unfound
 from corrdp.tables.tallies import TripleCounts, bin_expression
 
 MANY_BREAKS = 0.05  # of the steps in time: more, and time may be no clock

@@ -12,8 +12,7 @@ import numpy as np
 from corrdp._checks import check_array, check_kind
 from corrdp.errors import InputError, ModelError
 from corrdp.models.base import check_length, check_states
-from corrdp.models.birkhoff import column_ratio, diameter
-from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.chain import Chain, column_ratio, diameter
 
 if TYPE_CHECKING:
     from corrdp.models.chains.fitting import ChainFit

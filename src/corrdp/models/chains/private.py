@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp.errors import DataError
-from corrdp.tables.missing import is_absent
+from corrdp.tables.source import is_absent
 from corrdp.tables.tallies import TripleCounts
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ from corrdp.models.gaussian.siblings import (
 )
 from corrdp.models.gaussian.table import BlockTable, from_array, long_table, wide_table
 from corrdp.queries import MISSING_TEXT
-from corrdp.tables.missing import warn_unfound
-from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table
+from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table, warn_unfound
 
 _SMALL = 10  # fewer complete blocks per role than this, and correlations are shrunk
 _FEWEST_PAIRS = 3  # blocks with both roles that a covariance needs

@@ -11,7 +11,7 @@ import numpy as np
 from corrdp._checks import check_array, check_items
 from corrdp.errors import ModelError
 from corrdp.models.base import LONGEST, Model, check_states
-from corrdp.models.birkhoff import diameters
+from corrdp.models.chains.chain import diameters
 from corrdp.models.chains.markov import check_law
 
 

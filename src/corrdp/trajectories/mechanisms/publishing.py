@@ -24,8 +24,7 @@ from corrdp.trajectories.data.splitting import ENDS
 from corrdp.trajectories.mechanisms.local import LocalNgrams
 from corrdp.trajectories.mechanisms.noisytree import NoisyTree, ReleasedSequences
 from corrdp.trajectories.mechanisms.planar import PlanarCells
-from corrdp.trajectories.mechanisms.sampling import BernoulliSample
-from corrdp.trajectories.mechanisms.synthetic import synthesize
+from corrdp.trajectories.mechanisms.sampling import BernoulliSample, synthesize
 from corrdp.trajectories.mechanisms.trees import TreeMechanism
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from corrdp.attacks.base import counted_interval, success_interval
 from corrdp.attacks.linking import Distance, PlacedPoints, lone_walks, match_chances
 from corrdp.attacks.next_place import (
     HOURS,
@@ -16,7 +17,6 @@ from corrdp.attacks.next_place import (
     moves_made,
     usual_places,
 )
-from corrdp.attacks.scoring import counted_interval, success_interval
 from corrdp.attacks.singling import known_points
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import check_positive

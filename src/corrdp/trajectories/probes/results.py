@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from corrdp._json import SCHEMA, check_header, encode
-from corrdp.attacks.scoring import LEVEL
+from corrdp.attacks.base import LEVEL
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Probes:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Each probe beside its baseline and its reference."""
-        from corrdp.report.probes import draw_probes
-        from corrdp.results.leaks import axes_or_pyplot
+        from corrdp.bounds.leakage import axes_or_pyplot
+        from corrdp.report.audits import draw_probes
 
         return draw_probes(self, axes_or_pyplot(ax))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from corrdp.bounds.chains.transfer import PAIRWISE_STATES
-from corrdp.bounds.leakage import leakage
+from corrdp.bounds.leakage import Leakage, leakage
 from corrdp.errors import DataError, InputError
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.results import Candidate, Certificate, Leakage
+from corrdp.results import Candidate, Certificate
 from corrdp.trajectories.data.splitting import duration
 from corrdp.trajectories.data.streams import Streams
 

@@ -16,8 +16,8 @@ import numpy as np
 from corrdp._json import encode
 from corrdp.errors import InputError
 from corrdp.metric.conversion import conversion_factor
-from corrdp.metric.coverage import covers
 from corrdp.metric.domains import StreamDomain
+from corrdp.metric.fibres import covers
 from corrdp.metric.movement import Element
 from corrdp.trajectories.data.streams import Streams
 
@@ -71,7 +71,7 @@ def cover_report(streams: Streams, places: Sequence[int], w: int, l: int) -> tup
 
     References
     ----------
-    Guerra-Balboa, dissertation, section 3.3; :func:`corrdp.metric.coverage.covers`.
+    Guerra-Balboa, dissertation, section 3.3; :func:`corrdp.metric.fibres.covers`.
 
     Examples
     --------

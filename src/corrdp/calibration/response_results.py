@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from corrdp._json import SCHEMA, check_header, encode, strict
-from corrdp.results.adequacy import (
+from corrdp.bounds.leakage import Leakage
+from corrdp.calibration.adequacy import (
     Adequacy,
     judged_from_dict,
     judged_to_dict,
     model_lines,
     model_notes,
 )
-from corrdp.results.leaks import Leakage
-from corrdp.results.proofs import Certificate
+from corrdp.results import Certificate
 
 if TYPE_CHECKING:
     from corrdp.guarantees import Pure

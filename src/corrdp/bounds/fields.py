@@ -243,7 +243,7 @@ def field_contraction(
     * D(j, e) is the diameter of edge e as seen from node j.
 
     The smallest solution is approached from above by
-    :func:`~corrdp.bounds.networks.fields.sweeps`; the value is the last iterate, which is valid
+    :func:`~corrdp.bounds.fields.sweeps`; the value is the last iterate, which is valid
     whether or not it has settled, and never more than the sum of epsilon over the component.
     O(edges) a sweep.
 

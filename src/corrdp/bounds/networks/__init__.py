@@ -1,1 +1,0 @@
-"""Bounds for trees and networks; the engine is :mod:`corrdp.bounds.contraction`."""
