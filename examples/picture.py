@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from corrdp_reproduction.base import Result, Table
+from corrdp_reproduction.noise import COLUMNS, draw, relative_noise
 from matplotlib.figure import Figure
 
 import corrdp as cdp
-from corrdp.experiments.base import Result, Table
-from corrdp.experiments.noise import COLUMNS, draw, relative_noise
 
 COUNTS = np.array([[9713, 1295], [1295, 2955]])
 

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from corrdp_reproduction.foundations.partition import check_partition
 
 from corrdp.accounting.account import account
 from corrdp.accounting.graphs import (
@@ -27,7 +28,6 @@ from corrdp.accounting.maps import (
     Sum,
     Table,
 )
-from corrdp.accounting.partition import check_partition
 from corrdp.accounting.plan import Claim, Plan, plan_from_dict
 from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import CompositionError, InputError

@@ -81,6 +81,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from corrdp_reproduction.foundations.partition import check_partition
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,7 +90,6 @@ from corrdp.accounting.account import account
 from corrdp.accounting.choices import Choice, Flags
 from corrdp.accounting.graphs import clique_change, clique_counts, clique_loss, edge_clique_loss
 from corrdp.accounting.maps import Columns, Count, Degree, Records, Select, Table
-from corrdp.accounting.partition import check_partition
 from corrdp.accounting.plan import Plan, plan_from_dict
 from corrdp.accounting.published import from_opendp
 from corrdp.accounting.step import DistanceTable, Step

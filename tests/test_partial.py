@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from corrdp_reproduction.knowledge.literal import literal_delta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,6 @@ from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.binomials import log_binomial
 from corrdp.partial.deltas import PartialDelta, partial_delta
 from corrdp.partial.knowledge import Knowledge, Noise
-from corrdp.partial.literal import literal_delta
 from corrdp.partial.mixtures import Mixture
 
 

@@ -9,6 +9,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from corrdp_reproduction.knowledge.printed import (
+    class_losses,
+    class_masses,
+    printed_noise_scale,
+    truncation_error,
+    worst_class,
+)
 from scipy.stats import binom, hypergeom
 
 from corrdp.errors import InputError
@@ -26,13 +33,6 @@ from corrdp.partial.estimating import (
 )
 from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.mixtures import exact_gaussian
-from corrdp.partial.printed import (
-    class_losses,
-    class_masses,
-    printed_noise_scale,
-    truncation_error,
-    worst_class,
-)
 
 # -- Chernoff ------------------------------------------------------------------------------------
 

@@ -8,19 +8,19 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from corrdp_reproduction.knowledge.bisection import printed_search
+from corrdp_reproduction.knowledge.literal import literal_delta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corrdp.partial.deltas as deltas
 from corrdp.errors import GuaranteeError, InfeasibleError, InputError
-from corrdp.experiments.knowledge.bisection import printed_search
 from corrdp.guarantees import Approximate
 from corrdp.metric.tradeoff import delta_for
 from corrdp.models.groups import Groups, Independent, JointTable
 from corrdp.partial.calibrating import Noiseless, NoiseScale, noise_scale, noiseless_records
 from corrdp.partial.deltas import partial_delta
 from corrdp.partial.knowledge import Knowledge, Noise, dp_promise
-from corrdp.partial.literal import literal_delta
 from corrdp.partial.mixtures import Mixture, classic_gaussian, exact_gaussian, tail_gaussian
 
 A1_04 = [

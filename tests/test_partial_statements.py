@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 import pytest
+from corrdp_reproduction.knowledge.printed import truncation_error
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
 from corrdp.partial.binomials import log_binomial
-from corrdp.partial.printed import truncation_error
 
 
 def loss(unknown: int, bias: float, beta: float, x: float) -> float:

@@ -82,7 +82,7 @@ _HOME = {
     "check_proof": "corrdp.accounting.checker.check",
     "lint": "corrdp.linting.lint",
     "Findings": "corrdp.results",
-    "reproduce": "corrdp.experiments.running",
+    "reproduce": "corrdp_reproduction.running",
     "Gaussian": "corrdp.mechanisms.gaussian",
     "Exponential": "corrdp.mechanisms.exponential",
     "DistanceExponential": "corrdp.mechanisms.exponential",
@@ -135,6 +135,8 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from corrdp_reproduction.running import reproduce as reproduce
+
     from corrdp.accounting.account import Composition as Composition
     from corrdp.accounting.account import account as account
     from corrdp.accounting.checker.check import check_proof as check_proof
@@ -164,7 +166,6 @@ if TYPE_CHECKING:
     from corrdp.calibration.response_results import Sanitized as Sanitized
     from corrdp.calibration.response_results import SeriesCalibration as SeriesCalibration
     from corrdp.errors import CorrdpError as CorrdpError
-    from corrdp.experiments.running import reproduce as reproduce
     from corrdp.guarantees import GDP as GDP
     from corrdp.guarantees import L1 as L1
     from corrdp.guarantees import Approximate as Approximate

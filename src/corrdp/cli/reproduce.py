@@ -12,7 +12,7 @@ from corrdp.cli.options import Json, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from corrdp.experiments.base import Result
+    from corrdp_reproduction.base import Result
 
 EXAMPLE = "Example: corrdp reproduce --only 001-figure-2 --quick"
 
@@ -40,7 +40,7 @@ def reproduce(
     A run that was stopped goes on where it was: results made by the same code, seed and data are
     kept in the output directory.
     """
-    from corrdp.experiments.running import matching
+    from corrdp_reproduction.running import matching
 
     names = matching(None if only is None else [w for text in only for w in words(text)])
     if listed:
@@ -48,10 +48,11 @@ def reproduce(
         return
     import os
 
+    from corrdp_reproduction.page import write_reproduction
+    from corrdp_reproduction.recordings import VARIABLE
+    from corrdp_reproduction.running import reproduce as run
+
     from corrdp.cli.show import say_aside, show_files
-    from corrdp.experiments.recordings import VARIABLE
-    from corrdp.experiments.running import reproduce as run
-    from corrdp.report.reproduction import write_reproduction
 
     if data is None and not os.environ.get(VARIABLE):
         say_aside(
@@ -76,7 +77,7 @@ def reproduce(
 
 
 def _list(names: Sequence[str]) -> None:
-    from corrdp.experiments.catalogue import load
+    from corrdp_reproduction.catalogue import load
 
     for name in names:
         print(f"{name:18} {load(name).title}")
@@ -112,11 +113,11 @@ class _bar:
 
 
 def _show(results: Sequence[Result]) -> None:
+    from corrdp_reproduction.catalogue import load
     from rich.table import Table
     from rich.text import Text
 
     from corrdp.cli.show import print_parts
-    from corrdp.experiments.catalogue import load
 
     table = Table("item", "what", "matches", "differs", "not run")
     for result in results:

@@ -1,0 +1,292 @@
+"""What every experiment shares: published constants, a computed table, a verdict on both.
+
+An experiment module has ``published()`` (constants and claims, each with its place in the source),
+``computed()`` (the same by the source's own formulas and by ours) and ``EXPERIMENT``, which names
+them. The verdict is made from numbers: a finding never holds a conclusion that was typed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from corrdp._json import SCHEMA, check_header, decode_number, encode
+from corrdp.errors import InputError
+
+if TYPE_CHECKING:
+    import os
+
+    from matplotlib.axes import Axes
+
+Size = Literal["quick", "full"]
+Outcome = Literal["matches", "differs", "not run"]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A constant or a claim of the source.
+
+    Parameters
+    ----------
+    says : str
+        What it is, in our words.
+    where : str
+        Section, and line in the stored text of the source.
+    value : number or tuple, optional
+        As printed; None for a claim in words.
+    """
+
+    says: str
+    where: str
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one claim.
+
+    Parameters
+    ----------
+    claim : str
+        Its key in ``published()``.
+    outcome : "matches", "differs" or "not run"
+    found : str
+        The numbers that decide, in words; why, when they differ.
+    by_source : float, optional
+        Our number by the source's own formula.
+    tight : float, optional
+        Our number by the tight method: every adversary, or the exact value.
+    """
+
+    claim: str
+    outcome: Outcome
+    found: str
+    by_source: float | None = None
+    tight: float | None = None
+
+
+def judge(
+    claim: str,
+    holds: bool,
+    found: str,
+    by_source: float | None = None,
+    tight: float | None = None,
+) -> Finding:
+    """A finding that matches where ``holds``, and differs otherwise.
+
+    Examples
+    --------
+    >>> judge("below", .61 < .622, "at most .61").outcome
+    'matches'
+    """
+    return Finding(claim, "matches" if holds else "differs", found, by_source, tight)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small table: the numbers behind a figure.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    rows : tuple of tuples
+        One entry per column; None where there is no number.
+
+    Examples
+    --------
+    >>> table = Table(("theta", "success"), ((.1, .75), (.2, None)))
+    >>> table.column("success")
+    [0.75, None]
+    >>> table.where(theta=.1).rows
+    ((0.1, 0.75),)
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def column(self, name: str) -> list[Any]:
+        """The entries of one column."""
+        at = self._at(name)
+        return [row[at] for row in self.rows]
+
+    def where(self, **equal: Any) -> Table:
+        """The rows whose named columns hold these values."""
+        at = [(self._at(name), value) for name, value in equal.items()]
+        return Table(self.columns, tuple(r for r in self.rows if all(r[k] == v for k, v in at)))
+
+    def records(self) -> Iterable[dict[str, Any]]:
+        """One dictionary per row."""
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
+    def _at(self, name: str) -> int:
+        if name not in self.columns:
+            raise InputError(f"the table has no column {name!r}; it has {', '.join(self.columns)}")
+        return self.columns.index(name)
+
+    def __str__(self) -> str:
+        cells = [self.columns, *(tuple(_shown(value) for value in row) for row in self.rows)]
+        widths = [max(len(row[k]) for row in cells) for k in range(len(self.columns))]
+        lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
+        return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What an experiment computed, and how it compares.
+
+    Parameters
+    ----------
+    experiment : str
+        Its name in the catalogue.
+    size : "quick" or "full"
+    table : Table
+    findings : tuple of Finding
+    inputs : mapping
+        Everything that was chosen: constants of the source, sizes.
+    notes : tuple of str
+        What a reader should know beside the numbers.
+    """
+
+    experiment: str
+    size: Size
+    table: Table
+    findings: tuple[Finding, ...]
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What became of the claims together: one that differs decides, one not run does not."""
+        outcomes = {finding.outcome for finding in self.findings}
+        if "differs" in outcomes:
+            return "differs"
+        return "matches" if "matches" in outcomes else "not run"
+
+    @property
+    def verdict(self) -> str:
+        """Each published claim, what became of it and the numbers, in words."""
+        from corrdp_reproduction.catalogue import load
+
+        claims = load(self.experiment).published()
+        lines = []
+        for finding in self.findings:
+            claim = claims[finding.claim]
+            lines.append(f"{finding.outcome}: {claim.says} ({claim.where}). {finding.found}")
+        return "\n".join(lines)
+
+    def finding(self, claim: str) -> Finding:
+        """What became of one claim."""
+        for finding in self.findings:
+            if finding.claim == claim:
+                return finding
+        said = ", ".join(finding.claim for finding in self.findings)
+        raise InputError(f"no finding on {claim!r}; there are {said}")
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the figure; on new axes when none are given."""
+        from corrdp.bounds.leakage import axes_or_pyplot
+        from corrdp_reproduction.catalogue import load
+
+        return load(self.experiment).draw(self, axes_or_pyplot(ax))
+
+    def __repr__(self) -> str:
+        lines = [f"{self.experiment} ({self.size}): {self.outcome}", self.verdict, str(self.table)]
+        return "\n".join([*lines, *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "corrdp": SCHEMA,
+            "result": "experiment",
+            "experiment": self.experiment,
+            "size": self.size,
+            "outcome": self.outcome,
+            "inputs": encode(dict(self.inputs)),
+            "columns": list(self.table.columns),
+            "rows": encode(self.table.rows),
+            "findings": [encode(vars(finding)) for finding in self.findings],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Result:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, "experiment")
+        rows = tuple(tuple(decode_number(value) for value in row) for row in data["rows"])
+        return cls(
+            data["experiment"],
+            data["size"],
+            Table(tuple(data["columns"]), rows),
+            tuple(Finding(**finding) for finding in data["findings"]),
+            data["inputs"],
+            tuple(data["notes"]),
+        )
+
+
+class Compute(Protocol):
+    """``computed`` of an experiment; some take more keywords of their own."""
+
+    def __call__(
+        self,
+        *,
+        rng: np.random.Generator,
+        size: Size = "quick",
+        data: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Result: ...
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A published figure or table that can be run again.
+
+    Parameters
+    ----------
+    name : str
+        Its key in the catalogue.
+    title : str
+    source : str
+        Author, title, year, and which figure.
+    published : callable
+        Without arguments: constants and claims by key.
+    computed : callable
+        ``computed(rng=, size="quick", data=None, progress=None)``: a :class:`Result`. ``rng`` is
+        the only source of randomness, ``data`` a directory (else that of ``CORRDP_DATA``), and
+        ``progress(done, total)`` is called now and then.
+    draw : callable
+        ``draw(result, ax)``; from the result's table alone, so that a stored result can be drawn.
+    """
+
+    name: str
+    title: str
+    source: str
+    published: Callable[[], dict[str, Published]]
+    computed: Compute
+    draw: Callable[[Result, Axes], Axes]
+
+
+def check_run(rng: np.random.Generator, size: Size) -> None:
+    """Refuse a run without a generator or of an unknown size."""
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}")
+    if size not in ("quick", "full"):
+        raise InputError(f"size must be 'quick' or 'full', got {size!r}")
+
+
+def values(constants: Mapping[str, Published]) -> dict[str, Any]:
+    """The constants that are numbers, by key."""
+    return {key: entry.value for key, entry in constants.items() if entry.value is not None}
+
+
+def silent(done: int, total: int) -> None:
+    """Progress that nobody watches."""

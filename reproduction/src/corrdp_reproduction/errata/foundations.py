@@ -1,0 +1,309 @@
+"""Errata of the dissertation, chapters 1 to 4: foundations, trajectories, composition."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from corrdp.bounds.exact import exact_query
+from corrdp.mechanisms.laplace import Laplace
+from corrdp.mechanisms.response import BinaryResponse
+from corrdp.metric.conversion import conversion_factor, sensitivity
+from corrdp.metric.domains import MultisetDomain, StreamDomain
+from corrdp.metric.fibres import exact_delta, exact_loss
+from corrdp.metric.finite import neighbour_pairs
+from corrdp.metric.granularities import as_granularity
+from corrdp.models.groups import JointTable
+from corrdp.queries import Count, Histogram
+from corrdp_reproduction.errata.base import Counterexample, Erratum
+from corrdp_reproduction.errata.composition import COMPOSITION
+from corrdp_reproduction.foundations.example_2_25 import advantage_of_threshold
+from corrdp_reproduction.foundations.example_3_7 import PARTITIONS, centroid
+from corrdp_reproduction.foundations.table_3_2 import prefixes, sensitivities
+
+
+def _interval() -> Counterexample:
+    noise = Laplace(Count(1), 1 / math.log(20))  # error of 1 or more with probability .05
+    inside = 1 - noise.tail(1.0)
+    half = inside / 2  # the law is symmetric
+    return Counterexample(
+        half < 0.95 - 1e-9,
+        abs(inside - 0.95) < 1e-9,
+        f"with Laplace noise of that accuracy the truth lies between 31 and 32 with probability "
+        f"{half:.3f}, between 31 and 33 with {inside:.3f}.",
+    )
+
+
+def _cells() -> Counterexample:
+    noise, radius = Laplace(Histogram(tuple(range(5))), 1.0), math.log(1 / 0.05)
+    printed, right = noise.tail(radius), noise.error(0.05)
+    return Counterexample(
+        printed > 0.05 + 1e-9,
+        abs(noise.tail(right) - 0.05) < 1e-9
+        and abs(Laplace(Count(1), 1.0).tail(radius) - 0.05) < 1e-9,
+        f"with five numbers and scale 1 the largest error reaches {radius:.6f} with probability "
+        f"{printed:.6f}; the radius for .05 is {right:.6f}.",
+    )
+
+
+def _sign() -> Counterexample:
+    printed, right = (advantage_of_threshold(1.0, 0.9, upward=up) for up in (False, True))
+    return Counterexample(
+        printed < 0,
+        abs(right - 0.9 * -math.expm1(-1.0)) < 1e-12,
+        f"saying sick up to 1 has advantage {printed:.6f}, from 1 upwards {right:.6f}.",
+    )
+
+
+def _pairwise() -> Counterexample:
+    parity = JointTable({(a, b, a ^ b): 0.25 for a in (0, 1) for b in (0, 1)})
+    free = JointTable({bits: 0.125 for bits in itertools.product((0, 1), repeat=3)})
+    pairs = [{(x[i], x[j]) for x in parity.law} for i, j in itertools.combinations(range(3), 2)]
+    independent = all(len(found) == 4 for found in pairs)  # each with probability 1/4
+    leaks = [exact_query(table, Count(1), 1.0).value for table in (parity, free)]
+    return Counterexample(
+        independent and leaks[0] > 1 + 1e-9,
+        abs(leaks[1] - 1) < 1e-9,
+        f"X3 = X1 xor X2 with fair bits: every two are independent, and a noisy count of level 1 "
+        f"leaks {leaks[0]:.6f}; of three independent bits {leaks[1]:.6f}.",
+    )
+
+
+def bayesian_leakage(law: dict[tuple[int, ...], float], channel: dict) -> float:
+    """BDP leakage of a mechanism with finitely many outputs, over every adversary.
+
+    Parameters
+    ----------
+    law : dict
+        Probability of each data set; those of probability 0 are skipped.
+    channel : dict
+        Law of the output on each data set.
+
+    Examples
+    --------
+    >>> both = {(0, 0): .5, (1, 1): .5}
+    >>> round(bayesian_leakage(both, {(0, 0): [.75, .25], (1, 1): [.25, .75]}), 6)
+    1.098612
+    """
+    n, worst = len(next(iter(law))), 0.0
+    for i in range(n):
+        others = [j for j in range(n) if j != i]
+        for known in itertools.chain.from_iterable(
+            itertools.combinations(others, k) for k in range(n)
+        ):
+            seen: dict[tuple[int, ...], dict[int, np.ndarray]] = {}
+            for x, p in law.items():
+                if p > 0:
+                    mine = seen.setdefault(tuple(x[j] for j in known), {})
+                    mine[x[i]] = mine.get(x[i], 0.0) + p * np.array(channel[x])
+            for laws in seen.values():
+                rows = np.array([row / row.sum() for row in laws.values()])
+                worst = max(worst, float(exact_loss(rows).max()))
+    return worst
+
+
+def _support() -> Counterexample:
+    cube = list(itertools.product((0, 1), repeat=2))
+    keep = BinaryResponse.for_epsilon(1.0).channel()
+    channel = {x: keep[x[0] ^ x[1]] for x in cube}
+    near = [
+        (x, y) for x in cube for y in cube if sum(a != b for a, b in zip(x, y, strict=True)) == 1
+    ]
+    dp = max(float(exact_loss(np.array([channel[x], channel[y]])).max()) for x, y in near)
+    thin = bayesian_leakage({(0, 0): 0.5, (1, 1): 0.5}, channel)
+    full = bayesian_leakage({x: 0.45 if x[0] == x[1] else 0.05 for x in cube}, channel)
+    return Counterexample(
+        thin < dp - 1e-9,
+        full >= dp - 1e-9,
+        f"randomized response on x1 xor x2 has DP level {dp:.6f}; if x1 = x2 always it leaks "
+        f"{thin:.6f}, if every pair is possible {full:.6f}.",
+    )
+
+
+def _thinned(data: str, keep: float) -> dict[str, float]:
+    """The law of a data set whose rows are each kept with some probability."""
+    law: dict[str, float] = {}
+    for kept in itertools.product((False, True), repeat=len(data)):
+        left = "".join(itertools.compress(data, kept))
+        p = math.prod(keep if k else 1 - keep for k in kept)
+        law[left] = law.get(left, 0.0) + p
+    return law
+
+
+def _chain() -> Counterexample:
+    without = _thinned("yy", 0.0)  # the void algorithm, on D without its rows x
+    printed = without[""]
+    right = sum(p for left, p in _thinned("yy", 0.5).items() if "x" in left)
+    return Counterexample(
+        printed > 0,
+        right == 0,
+        f"for the void algorithm and S = {{the empty set}} the last probability is {printed:g}; "
+        f"it is {right:g} if all of S hold x.",
+    )
+
+
+def _signature() -> Counterexample:
+    points = np.array([(2, 2), (5, 2), (5, 5)], dtype=float)
+    found = centroid(points, PARTITIONS["P2"][1])
+    return Counterexample(
+        found != (5, 3), found == (5, 5), f"the centroid of the last location alone is {found}."
+    )
+
+
+def _tree() -> Counterexample:
+    whole, *levels = sensitivities(prefixes)
+    return Counterexample(
+        whole > 1,
+        max(levels) == 1 and whole == sum(levels),
+        f"of trajectories over two places with at most three points, one changes {whole} counts "
+        f"of the tree and {max(levels)} of each level.",
+    )
+
+
+def _windows() -> Counterexample:
+    stream = StreamDomain(3, 3)
+
+    def visited(data: tuple[tuple[int, ...], ...]) -> int:
+        return sum(1 in row for row in data)
+
+    user, window = (sensitivity(visited, stream, g) for g in ("user", "w-event(3)"))
+    factor = conversion_factor("user", "w-event(3)", stream)
+    return Counterexample(
+        window > user,
+        window <= factor * user,
+        f"the number of users who were ever there, three users and steps: user level {user:g}, "
+        f"windows of three steps {window:g}; the factor between them is {factor:g}.",
+    )
+
+
+def _deterministic() -> Counterexample:
+    items = MultisetDomain(("a", "b"), largest=2)
+    data = items.databases()
+    near = list(neighbour_pairs(items, as_granularity("bounded"), data))
+    size = exact_loss(np.eye(3)[[len(x) for x in data]])
+    itself = exact_loss(np.eye(len(data)))
+    loss, other = (max(float(found[pair]) for pair in near) for found in (size, itself))
+    return Counterexample(
+        loss == 0 and len({len(x) for x in data}) > 1,
+        other == math.inf,
+        f"the size of a data set has loss {loss:g} between bounded neighbours, the data set "
+        f"itself {other:g}.",
+    )
+
+
+def _any_value() -> Counterexample:
+    q = 0.1  # a record is published with this probability
+    law = np.array([[1 - q, q, 0.0], [1 - q, 0.0, q]])
+    delta, loss = float(exact_delta(law, 0.0).max()), float(exact_loss(law).max())
+    return Counterexample(
+        delta <= q + 1e-12 and bool((law == 0).any()),
+        loss == math.inf,
+        f"publishing a record with probability {q} is (0, {delta:g})-DP, and from the other "
+        f"record that output is impossible; pure DP excludes it (loss {loss:g}).",
+    )
+
+
+def _hidden_step() -> Counterexample:
+    first = np.eye(2)  # the record itself, kept inside
+    second = BinaryResponse.for_epsilon(1.0).channel()
+    inner, whole = float(exact_loss(first).max()), float(exact_loss(first @ second).max())
+    shown = np.hstack([first[:, [k]] * second[[k]] for k in range(2)])
+    return Counterexample(
+        inner == math.inf and abs(whole - 1) < 1e-9,
+        float(exact_loss(shown).max()) == math.inf,
+        f"the identity followed by randomized response: the first has loss {inner:g}, the output "
+        f"{whole:.6f}; with the first published too, {float(exact_loss(shown).max()):g}.",
+    )
+
+
+ERRATA = (
+    Erratum(
+        "004-E01",
+        "section 2.2, line 444",
+        "An answer 32 of accuracy (1, .05) puts the truth between 31 and 32.",
+        "Between 31 and 33.",
+        _interval,
+    ),
+    Erratum(
+        "004-E02",
+        "proposition 2.10, line 462",
+        "Laplace noise on k numbers has an error of ln(1/beta) Delta/epsilon or more with "
+        "probability beta.",
+        "For one number; the largest of k errors needs -ln(1 - (1 - beta)^(1/k)).",
+        _cells,
+    ),
+    Erratum(
+        "004-E05",
+        "equation (2.7), line 719",
+        "The attack says sick if the noisy count is at most 1.",
+        "At least 1, as its derivation has it.",
+        _sign,
+    ),
+    Erratum(
+        "004-E06",
+        "section 2.3.2.1, line 771",
+        "DP and BDP agree if every two records are independent.",
+        "If all are independent together.",
+        _pairwise,
+    ),
+    Erratum(
+        "004-E07",
+        "section 2.3.2.1, line 771",
+        "epsilon-BDP implies epsilon-DP.",
+        "If every data set has positive probability; others are never conditioned on.",
+        _support,
+    ),
+    Erratum(
+        "004-E09",
+        "proof of proposition 3.5, line 1127",
+        "Pr[M(D without x) in S] = 0 for every S.",
+        "For S whose elements all hold x, which is what the proof uses.",
+        _chain,
+    ),
+    Erratum(
+        "004-E10",
+        "example 3.7, line 1209",
+        "The known centroid of the second partition is (5, 3).",
+        "It is (5, 5).",
+        _signature,
+    ),
+    Erratum(
+        "004-E13",
+        "section 3.4.1.1, line 1083, and table 3.2",
+        "The counts of a prefix tree have sensitivity 1.",
+        "1 on each level; a tree of h levels has h (2h if a trajectory is replaced), and its "
+        "levels must share epsilon.",
+        _tree,
+    ),
+    Erratum(
+        "004-E15",
+        "section 3.3, lines 982 and 1027",
+        "The sensitivity for w-events is at most that for users.",
+        "A window may touch several users: up to min(w, users) times that.",
+        _windows,
+    ),
+    Erratum(
+        "004-E17",
+        "section 3.4, line 1044",
+        "A deterministic algorithm cannot be DP.",
+        "It is if it is constant on each connected component, as in example 2.16.",
+        _deterministic,
+    ),
+    Erratum(
+        "004-E18",
+        "section 3.4.1.4, line 1149",
+        "Every DP mechanism can output any value of its range on any data.",
+        "Pure and Gaussian DP on connected spaces demand it; (epsilon, delta)-DP does not.",
+        _any_value,
+    ),
+    Erratum(
+        "004-E19",
+        "section 3.4.2, line 1169",
+        "For the whole to be DP both steps must be.",
+        "Each step whose output is published must be.",
+        _hidden_step,
+    ),
+    *COMPOSITION,
+)

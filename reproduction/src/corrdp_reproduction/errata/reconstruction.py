@@ -1,0 +1,404 @@
+"""Errors in chapter 5 of source 004: reconstruction advantage, its bounds, attacks and audits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from corrdp.guarantees import GDP, Approximate
+from corrdp.mechanisms.local.direct import GRR
+from corrdp.mechanisms.local.scalar import LaplaceAnswer
+from corrdp.mechanisms.local.subset import SS
+from corrdp.mechanisms.local.unary import OUE
+from corrdp.reconstruction.bounds import knapsack, rad_bound
+from corrdp.reconstruction.exact import rad, rad_of_attack
+from corrdp.reconstruction.threat import Threat
+from corrdp_reproduction.errata.base import Counterexample, Erratum
+
+_SAME = 1e-9
+
+
+def _uniform(m: int) -> Threat:
+    return Threat(np.full(m, 1 / m))
+
+
+def _replaced() -> Counterexample:
+    """Two opposite gradients at the clipping norm, one step, sigma = 1."""
+    printed, right = (rad_bound(GDP(mu), _uniform(2)).value for mu in (1.0, 2.0))
+    crossed, opposite = (0.5 * math.erf(d / math.sqrt(8)) for d in (math.sqrt(2), 2.0))
+    return Counterexample(
+        crossed > printed and opposite > printed,
+        max(crossed, opposite) <= right,
+        f"two records, one step, sigma = 1: the bound is {printed:.4f}; orthogonal gradients have "
+        f"{crossed:.4f}, opposite ones {opposite:.4f}. With mu = 2/sigma the bound is {right:.4f}.",
+    )
+
+
+def _jensen() -> Counterexample:
+    """Three orthonormal gradients, one step: a positive score, a smaller likelihood."""
+    products, sigma = np.array([1.0, 0.6, 0.0]), 0.5
+    scores = products - products.mean()
+    logs = (products - 0.5) / sigma**2
+    change = logs - math.log(float(np.exp(logs).mean()))
+    wrong = (scores > 0) & (change < 0)
+    # what saying "member" by either sign gains at this output, over the density there
+    gains = np.expm1(change) / len(products)
+    return Counterexample(
+        bool(wrong.any()),
+        float(gains[change > 0].sum()) > float(gains[scores > 0].sum()),
+        f"orthonormal gradients, sigma = 1/2, g = (1, .6, 0): candidate 2 has the score "
+        f'{scores[1]:+.4f} and a log likelihood ratio of {change[1]:+.4f}. Saying "member" by '
+        f"the score gains {gains[scores > 0].sum():.4f} there, by the likelihood "
+        f"{gains[change > 0].sum():.4f}.",
+    )
+
+
+def _attribute() -> Counterexample:
+    """Four records of two bits, the first known, randomized response."""
+    channel, prior, aux = GRR(4, 1.0).channel(), [0.25] * 4, [0, 0, 1, 1]
+    printed = _equation_5_13(channel, np.array(prior), aux)
+    exact = rad(channel, Threat.attribute(prior, secret=[0, 1, 0, 1], aux=aux)).value
+    whole = rad(channel, Threat(prior, aux=aux)).value
+    return Counterexample(
+        printed > exact + 1e-3,
+        abs(whole - printed) < _SAME,
+        f"four records of two bits, the first bit known, randomized response at epsilon 1: "
+        f"equation 5.13 gives {printed:.6f}, no attack on the second bit gains more than "
+        f"{exact:.6f}; for the whole record {whole:.6f} is right.",
+    )
+
+
+def _equation_5_13(channel: np.ndarray, prior: np.ndarray, aux: list[int]) -> float:
+    gains = prior[:, None] * (channel - prior @ channel)
+    fibres = [np.flatnonzero(np.array(aux) == z) for z in dict.fromkeys(aux)]
+    return float(sum(np.maximum(gains[fibre].max(axis=0), 0.0).sum() for fibre in fibres))
+
+
+def _odds() -> Counterexample:
+    target, m, printed = 0.1, 100, 12.2087
+    g = target / (1 - 1 / m)
+    right = (1 + g * (m - 1)) / (1 - g)
+    risks = [GRR(m, math.log(odds)).rad_uniform() for odds in (printed, right)]
+    return Counterexample(
+        abs(right - printed) > 0.01 and abs(math.log(printed) - 2.503) > 5e-4,
+        abs(risks[1] - target) < _SAME,
+        f"its formula gives {right:.5f}, epsilon {math.log(right):.6f}, at which the advantage is "
+        f"{risks[1]:.6f}; at {printed} it is {risks[0]:.6f}, and ln {printed} = "
+        f"{math.log(printed):.4f}, not 2.503.",
+    )
+
+
+def _worst_prior() -> Counterexample:
+    point, two = Threat([1.0, 0.0]).kappa, Threat([0.5, 0.5]).kappa
+    pair = np.r_[0.5, 0.5, np.zeros(8)]
+    even, split = (GRR(10, 1.0).rad_prior(prior) for prior in (np.full(10, 0.1), pair))
+    shares = [rad_bound(1.0, Threat(p)).advantage for p in (np.full(10, 0.1), pair)]
+    return Counterexample(
+        point > two and even > split,
+        shares[1] > shares[0],
+        f"a point mass has kappa = {point:g}, two equally likely records {two:g}; randomized "
+        f"response on ten records, epsilon 1: advantage {even:.4f} with equally likely records, "
+        f"{split:.4f} with two. As a share of 1 - kappa, any mechanism: {shares[0]:.4f} against "
+        f"{shares[1]:.4f}.",
+    )
+
+
+def _cap() -> Counterexample:
+    from corrdp.auditing.limits import two_inputs_epsilon
+
+    runs = 10**6
+    top = two_inputs_epsilon(runs, 0, runs)
+    closed = -math.log(-math.expm1(math.log(0.01 / 4) / runs)) + math.log(0.01 / 4) / runs
+    return Counterexample(
+        abs(top - 12.25) > 0.1,
+        abs(top - closed) < 1e-6,
+        f"a million runs, all guesses right, the limits of its public code: {top:.4f}.",
+    )
+
+
+def _unary_audit() -> Counterexample:
+    runs, m = 10**6, 3052
+
+    def deviation(epsilon: float) -> float:
+        protocol = OUE(m, epsilon)
+        s = protocol.success_uniform()
+        return math.sqrt(s * (1 - s) / runs) / protocol.rad_slope()
+
+    below, above = (max(map(deviation, eps)) for eps in ((1, 2, 4, 6, 8, 9), (10, 12, 14)))
+    return Counterexample(
+        below < above,
+        deviation(9.0) < deviation(10.0) < deviation(12.0) < deviation(14.0),
+        f"standard deviation of an audit of a million runs, 3,052 places: {below:.3f} at most "
+        f"from 1 to 9, {deviation(12.0):.3f} at 12, {deviation(14.0):.3f} at 14.",
+    )
+
+
+def _posterior() -> Counterexample:
+    channel, threat = GRR(2, 1.0).channel(), Threat([0.9, 0.1])
+    posterior = (threat.prior[:, None] * channel).argmax(axis=0)[None]
+    likely = rad_of_attack(channel, threat, posterior)
+    best = rad(channel, threat)
+    assert best.attack is not None
+    return Counterexample(
+        likely[0] < best.value - 1e-3,
+        best.attack.guesses.tolist() == [[0, 1]],
+        f"prior (.9, .1), randomized response at epsilon 1: the likeliest record has advantage "
+        f"{abs(likely[0]):.6f} and success {likely[1]:.6f}, the report {best.value:.6f} and "
+        f"{best.success:.6f}.",
+    )
+
+
+def _criterion() -> Counterexample:
+    """Success as printed asks for what the attacker knows, not for what he wants."""
+    channel, prior, aux = GRR(4, 1.0).channel(), [0.25] * 4, ["a", "a", "b", "b"]
+    same = [[float(x != y) for y in aux] for x in aux]
+    own = np.array([[0] * 4, [2] * 4])  # any record with the attributes that are known
+    printed = rad_of_attack(channel, Threat(prior, same, aux=aux), own)[1]
+    right = Threat.attribute(prior, secret=[0, 1, 0, 1], aux=aux)
+    success = rad_of_attack(channel, right, own)[1]
+    return Counterexample(
+        printed == 1.0 and 49_000 + 1_000 > 1_676,
+        success < 1.0,
+        f"repeating the known attributes succeeds with probability {printed:g} as printed, "
+        f"{success:g} if the secret attribute counts; and 1,676 records are not the 50,000 that "
+        "are drawn from them.",
+    )
+
+
+def _denominator() -> Counterexample:
+    """How many records the bound may take whole, by either denominator."""
+    m, epsilon, delta = 5, 1.0, 0.0
+    prior = np.full(m, 1 / m)
+    grown = math.exp(epsilon)
+    top = (m - 1) * (grown - 1 + m * delta) * (grown + 1)
+    share = grown - 1 + 2 * delta
+    whole = [int(top / bottom / (1 - 1 / m) + 1e-12)
+             for bottom in (share * share, (grown + m - 1) * share)]  # fmt: skip
+    value, taken, _ = knapsack(prior, epsilon, delta)
+    cap = math.tanh(epsilon / 2)
+    printed = cap * float((prior * (1 - prior))[: min(m, whole[0])].sum())
+    exact = rad_bound(epsilon, Threat(prior))
+    return Counterexample(
+        whole[0] != taken and printed > value + 1e-3,
+        whole[1] == taken and exact.kind == "exact" and abs(exact.value - value) < _SAME,
+        f"five equally likely records, epsilon 1: printed, k = {min(m, whole[0])} records count "
+        f"whole and the bound is {printed:.6f}; the lemma allows {taken}, and {value:.6f} is "
+        "attained.",
+    )
+
+
+def _priors() -> Counterexample:
+    hours, loss = np.arange(101), np.abs(np.subtract.outer(range(101), range(101)))
+    ends = np.zeros(101)
+    ends[[0, -1]] = 0.5
+    even, two = (
+        rad(LaplaceAnswer(hours, 100 / 20), Threat(prior, loss, 40)).value
+        for prior in (np.full(101, 1 / 101), ends)
+    )
+    low = [
+        rad(LaplaceAnswer(hours, 100.0), Threat(prior, loss, 40)).value
+        for prior in (np.full(101, 1 / 101), ends)
+    ]
+    return Counterexample(
+        even > two,
+        low[1] > low[0],
+        f"epsilon 20, tolerance 40: equally likely hours have {even:.4f}, the two ends {two:.4f}; "
+        f"at epsilon 1 they have {low[0]:.4f} and {low[1]:.4f}. (The empirical prior: figure 5.6.)",
+    )
+
+
+def _sign() -> Counterexample:
+    prior, epsilon = np.array([0.1, 0.2, 0.3, 0.4]), 1.0
+    q = 1 / (math.e + 1)
+    p, below = 1 - q, np.cumsum(prior) - prior
+    weights = (p - q) / (2 * p) * p ** np.arange(3, -1, -1) * prior
+    plus, minus = (float(weights @ (1 - prior + sign * q * below)) for sign in (1, -1))
+    exact = rad(OUE(4, epsilon), Threat(prior)).value
+    return Counterexample(
+        plus > exact + 1e-3,
+        abs(minus - exact) < _SAME,
+        f"prior (.1, .2, .3, .4), epsilon 1: with the plus {plus:.6f}, with the minus "
+        f"{minus:.6f}, which is what the best attack has.",
+    )
+
+
+def _rounding() -> Counterexample:
+    m, epsilon = 3052, 7.0
+    floor, nearest = SS(m, epsilon), SS(m, epsilon, "round")
+    seen = nearest.rad_uniform()
+    wrong, right = floor.epsilon_at(seen), nearest.epsilon_at(seen)
+    return Counterexample(
+        floor.size != nearest.size and abs(wrong - epsilon) > 0.1,
+        abs(right - epsilon) < 1e-6,
+        f"{m:,} values, epsilon 7: public code names {nearest.size} values, the formula "
+        f"{floor.size}; an audit by the formula finds {wrong:.4f}, by the size seen {right:.4f}.",
+    )
+
+
+def _crossing() -> Counterexample:
+    def gap(epsilon: float) -> float:
+        noise = LaplaceAnswer(np.linspace(0, 1, 11), 1 / epsilon)
+        return noise.rad_uniform() - OUE(11, epsilon).rad_uniform()
+
+    low, high = gap(0.001), gap(14.0)
+    inside = max(gap(e) for e in (0.0019, 0.1, 1.0, 5.0, 10.0, 13.8628))
+    return Counterexample(
+        low > 0 and high > 0,
+        inside < 0,
+        f"eleven records: Laplace minus OUE is {low:+.1e} at .001, {high:+.4f} at 14, and "
+        f"negative between .00188 and 13.8628 (at most {inside:.1e} on a few points).",
+    )
+
+
+def _accurate() -> Counterexample:
+    prior = np.r_[np.full(6, 0.15), np.full(6, 1 / 60)]
+    found = rad_bound(Approximate(0.1, 0.01), Threat(prior))
+    values = {candidate.method: candidate.value for candidate in found.candidates}
+    sharp, mixed = values["categorical"], values["epsilon, delta"]
+    assert sharp is not None
+    assert mixed is not None
+    return Counterexample(
+        sharp > mixed,
+        found.value <= min(sharp, mixed),
+        f"six records of .15, six of 1/60, epsilon .1, delta .01: theorem 5.15 gives {sharp:.6f}, "
+        f"proposition 5.13 {mixed:.6f}.",
+    )
+
+
+def _attained() -> Counterexample:
+    m, member = 5, Threat.membership(np.full(5, 0.2))
+    grr = GRR(m, 1.0)
+    risk, bound = rad(grr, member).value, rad_bound(1.0, member).value
+    own = grr.total_variation * member.ceiling
+    pair = Threat.membership([0.5, 0.5])
+    two = rad(GRR(2, 1.0), pair).value, rad_bound(1.0, pair).value
+    return Counterexample(
+        risk < bound - 1e-3,
+        abs(risk - own) < _SAME and abs(two[0] - two[1]) < _SAME,
+        f"five records, epsilon 1, the record known: randomized response has {risk:.6f}, its "
+        f"total variation gives {own:.6f}, epsilon {bound:.6f}; two records: {two[0]:.6f} and "
+        f"{two[1]:.6f}.",
+    )
+
+
+ERRATA = (
+    Erratum(
+        "004-ERR1",
+        "example 5.17, lines 2769 to 2797",
+        "A step of full-batch DP-SGD is 1/sigma-GDP, and bounds on the advantage follow.",
+        "The advantage compares data sets that differ by a replaced record, which moves the sum of "
+        "clipped gradients by up to two norms: mu = 2/sigma. With nothing known, mu = 1/sigma may "
+        "be used in 1 - G(1/m) - 1/m, for records near one law.",
+        _replaced,
+    ),
+    Erratum(
+        "004-ERR2",
+        "example 5.10, lines 2419 to 2445",
+        "The score W is positive exactly if the candidate has become more likely.",
+        "Jensen's inequality gives one direction only, and the marginal is a mixture of products: "
+        "compare the likelihood with its mean over the candidates.",
+        _jensen,
+    ),
+    Erratum(
+        "004-ERR3",
+        "equation 5.13, lines 2252 to 2254",
+        "For exact guesses, as in attribute inference, only gains above 0 count.",
+        "That needs a guess that is certainly wrong. Where every value of the attribute fits what "
+        "is known there is none, and theorem 5.3 itself gives less.",
+        _attribute,
+    ),
+    Erratum(
+        "004-ERR4",
+        "example 5.4, line 2283",
+        "Advantage .1 for 100 records: epsilon = ln 12.2087 = 2.503.",
+        "epsilon = ln 12.23596 = 2.504379.",
+        _odds,
+    ),
+    Erratum(
+        "004-ERR5",
+        "lines 2123 and 2490",
+        "kappa is largest, and the risk worst, for two equally likely records.",
+        "kappa is largest for a point mass; two equally likely records have the largest share of "
+        "1 - kappa, not the largest advantage.",
+        _worst_prior,
+    ),
+    Erratum(
+        "004-ERR6",
+        "section 5.5.3, line 2928",
+        "The two-input auditor reports about 12.25 at most.",
+        "12.0252 with a million runs and its public parameters.",
+        _cap,
+    ),
+    Erratum(
+        "004-ERR6b",
+        "section 5.5.3, line 2928",
+        "Audits of OUE lose accuracy at epsilon <= 9.",
+        "At epsilon >= 9, where its advantage no longer grows.",
+        _unary_audit,
+    ),
+    Erratum(
+        "004-ERR7",
+        "lines 2367 and 2664",
+        "With nothing known, the best guess is the record of largest posterior probability.",
+        "It is the one of largest prior times change in likelihood; the same for equally likely "
+        "records only.",
+        _posterior,
+    ),
+    Erratum(
+        "004-ERR8",
+        "section 5.5.1, line 2837, and section 5.5.2, line 2855",
+        "A guess succeeds if a(x) = a(x'); 50,000 records are drawn from 1,676.",
+        "It succeeds if the secret attribute is the same; the table must have had more records.",
+        _criterion,
+    ),
+    Erratum(
+        "004-ERR9",
+        "equation 5.57, lines 2728 and 2740",
+        "The number of records that count whole has (e^eps - 1 + 2 delta)^2 as denominator.",
+        "(e^eps + m - 1)(e^eps - 1 + 2 delta).",
+        _denominator,
+    ),
+    Erratum(
+        "004-ERR10",
+        "section 5.5.3, line 2917",
+        "The two-point prior is the worst case for the sum of hours.",
+        "Not at large epsilon.",
+        _priors,
+    ),
+    Erratum(
+        "004-ERR11",
+        "example A.17, line 4589",
+        "A_i = (1 - pi_i) p^(m-i) + q p^(m-i) (sum of the smaller priors).",
+        "Minus, as two lines later.",
+        _sign,
+    ),
+    Erratum(
+        "004-ERR12",
+        "example 5.6, line 2307",
+        "Subsets have floor(m/(e^eps + 1)) members, and audits may be inverted with that.",
+        "Public implementations round to the nearest number: invert with the size that is seen.",
+        _rounding,
+    ),
+    Erratum(
+        "004-ERR13",
+        "example 5.7, line 2317",
+        "For 11 records Laplace noise has less risk than OUE for all epsilon in [0, 14].",
+        "For .00188 < epsilon < 13.8628.",
+        _crossing,
+    ),
+    Erratum(
+        "004-ERR15",
+        "section 5.3, line 2748",
+        "For exact guesses theorem 5.15 is more accurate than proposition 5.13.",
+        "For equally likely records, or small delta; otherwise take the smaller.",
+        _accurate,
+    ),
+    Erratum(
+        "004-ERR16",
+        "section 5.2, line 2401",
+        "Theorem 5.2 is tight: randomized response attains it.",
+        "In terms of total variation; in terms of epsilon for two records only.",
+        _attained,
+    ),
+)

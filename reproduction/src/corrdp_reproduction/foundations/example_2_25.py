@@ -1,0 +1,238 @@
+"""Source 004, example 2.25: a noisy count of a household, and what it says about one member."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from corrdp.bounds.leakage import leakage
+from corrdp.mechanisms.laplace import Laplace
+from corrdp.models.groups import JointTable
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.queries import Count
+from corrdp.reconstruction.bounds import advantage
+from corrdp.reconstruction.exact import rad
+from corrdp.reconstruction.threat import Threat
+from corrdp_reproduction.base import (
+    Experiment,
+    Progress,
+    Published,
+    Result,
+    Size,
+    Table,
+    check_run,
+    judge,
+    silent,
+    values,
+)
+from corrdp_reproduction.foundations.dissertation import DISSERTATION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SICK = Count(1)
+EPSILONS: dict[Size, tuple[float, ...]] = {
+    "quick": (0.1, 0.25, 0.5, 1.0, 2.0, 3.0),
+    "full": tuple(k / 20 for k in range(1, 81)),
+}
+_COLUMNS = ("epsilon", "independent bound", "attack", "best attack", "leakage", "correlated bound")
+
+
+def published() -> dict[str, Published]:
+    """Constants and claims of example 2.25.
+
+    Examples
+    --------
+    >>> published()["attack"].value
+    0.57
+    """
+    example = "example 2.25, line "
+    return {
+        "epsilon": Published("level of the Laplace noise", example + "733", 1.0),
+        "same": Published("probability that both are in the same state", example + "713", 0.9),
+        "bound": Published(
+            "largest advantage of any attacker if records are independent", example + "735", 0.46
+        ),
+        "attack": Published("advantage of the attack on the pair", example + "735", 0.57),
+        "formula": Published("the attack has advantage 0.9 (1 - exp(-epsilon))", example + "731"),
+        "exceeds": Published("the attack exceeds the bound", example + "737"),
+        "holds": Published(
+            "the bound holds for every attacker if records are independent", example + "711"
+        ),
+        "sign": Published(
+            "the attack says sick if the noisy count is at most 1", "equation (2.7), line 719"
+        ),
+    }
+
+
+def household(same: float) -> JointTable:
+    """Two members, each sick with probability 1/2, in the same state with probability ``same``.
+
+    Examples
+    --------
+    >>> household(.9).law[(1, 1)]
+    0.45
+    """
+    alike, apart = same / 2, (1.0 - same) / 2
+    return JointTable({(0, 0): alike, (1, 1): alike, (0, 1): apart, (1, 0): apart})
+
+
+def advantage_of_threshold(epsilon: float, same: float, *, upward: bool) -> float:
+    """Advantage of saying sick from a noisy count of 1 upwards, or up to 1.
+
+    Parameters
+    ----------
+    epsilon : float
+    same : float
+    upward : bool
+
+    Examples
+    --------
+    >>> round(advantage_of_threshold(1.0, .9, upward=True), 6)
+    0.568909
+    """
+    law = household(same)
+
+    def says_sick(state: int) -> float:
+        total = 0.0
+        for (_, other), p in law.condition({0: state}).law.items():
+            gap = (1 - state - other) * epsilon
+            above = math.exp(-gap) / 2 if gap >= 0 else 1 - math.exp(gap) / 2
+            total += p * (above if upward else 1 - above)
+        return total
+
+    return says_sick(1) - says_sick(0)
+
+
+def computed(
+    *,
+    rng: np.random.Generator,
+    size: Size = "quick",
+    data: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """The attack, the best attack there is, and the bounds for independent and dependent records.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Nothing is drawn.
+    size : "quick" or "full"
+        How many epsilons.
+    data : ignored
+    progress : callable, optional
+    """
+    check_run(rng, size)
+    given = values(published())
+    model, told = household(given["same"]), progress or silent
+    epsilons = EPSILONS[size]
+    rows = []
+    for k, epsilon in enumerate(epsilons):
+        told(k, len(epsilons))
+        rows.append((epsilon, *_row(model, epsilon, given["same"])))
+    told(len(epsilons), len(epsilons))
+    table = Table(_COLUMNS, tuple(rows))
+    at = next(iter(table.where(epsilon=given["epsilon"]).records()))
+    attack, best = np.array(table.column("attack")), np.array(table.column("best attack"))
+    formula = given["same"] * -np.expm1(-np.array(epsilons))
+    apart = [(_best(household(0.5), epsilon), advantage(epsilon).value) for epsilon in epsilons]
+    from_below = advantage_of_threshold(given["epsilon"], given["same"], upward=False)
+    kept = bool((best <= np.array(table.column("correlated bound"))).all())
+    least = 1 / (1 + math.exp(-given["epsilon"]))
+    findings = (
+        judge(
+            "bound",
+            round(at["independent bound"], 2) == given["bound"],
+            f"{at['independent bound']:.6f} = (e - 1)/(e + 1).",
+            at["independent bound"],
+            at["correlated bound"],
+        ),
+        judge(
+            "attack",
+            round(at["attack"], 2) == given["attack"],
+            f"{at['attack']:.6f}; no attack does better, the best has {at['best attack']:.6f}.",
+            at["attack"],
+            at["best attack"],
+        ),
+        judge(
+            "formula",
+            float(np.abs(attack - formula).max()) < 1e-12,
+            f"To {np.abs(attack - formula).max():.0e} at {len(epsilons)} epsilons.",
+            float(formula[epsilons.index(given["epsilon"])]),
+            at["attack"],
+        ),
+        judge(
+            "exceeds",
+            at["attack"] > at["independent bound"],
+            f"{at['attack']:.6f} against {at['independent bound']:.6f}. It does so as soon as both "
+            f"share their state with more than {least:.6f}. The release leaks "
+            f"{at['leakage']:.6f}, and the bound for that, {at['correlated bound']:.6f}, holds "
+            f"at every epsilon: {kept}.",
+            at["attack"],
+            at["correlated bound"],
+        ),
+        judge(
+            "holds",
+            all(one <= bound + 1e-12 for one, bound in apart),
+            "The best attack on independent members stays below it at every epsilon, at epsilon "
+            f"{given['epsilon']:g} with "
+            f"{_best(household(0.5), given['epsilon']):.6f}.",
+            at["independent bound"],
+            _best(household(0.5), given["epsilon"]),
+        ),
+        judge(
+            "sign",
+            from_below > 0,
+            f"That attack has advantage {from_below:.6f}; the derivation uses at least 1, which "
+            f"has {at['attack']:.6f}.",
+            from_below,
+            at["attack"],
+        ),
+    )
+    return Result(EXPERIMENT.name, size, table, findings, given)
+
+
+def _best(model: JointTable, epsilon: float) -> float:
+    """The largest normalised advantage about the first member."""
+    noise = Laplace(SICK, 1.0 / epsilon)
+    return rad(noise, Threat.under(model, 0), model=model, target=0).advantage
+
+
+def _row(model: JointTable, epsilon: float, same: float) -> tuple[float, ...]:
+    leak = leakage(model, epsilon, query=SICK).value
+    return (
+        advantage(epsilon).value,
+        advantage_of_threshold(epsilon, same, upward=True),
+        _best(model, epsilon),
+        leak,
+        advantage(leak).value,
+    )
+
+
+def draw(result: Result, ax: Axes) -> Axes:
+    """Advantage against epsilon."""
+    axes_or_new(ax, 3.0)
+    epsilon = result.table.column("epsilon")
+    for name, colour, style in (
+        ("correlated bound", ACCENT, "-"),
+        ("attack", WARM, "-"),
+        ("independent bound", INK, "--"),
+    ):
+        ax.plot(epsilon, result.table.column(name), style, color=colour, linewidth=1.5, label=name)
+    ax.set_xlabel("epsilon of the noisy count", fontsize=9)
+    ax.set_ylabel("advantage about one member", fontsize=9)
+    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
+    return ax
+
+
+EXPERIMENT = Experiment(
+    "004-example-2.25",
+    "A noisy count of a household whose members infect each other",
+    f"{DISSERTATION}, example 2.25",
+    published,
+    computed,
+    draw,
+)

@@ -1,0 +1,300 @@
+"""Source 004, chapters 2 to 4: the numbers that stand outside of figures and examples."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corrdp.accounting.account import account
+from corrdp.accounting.maps import Select
+from corrdp.accounting.plan import Plan
+from corrdp.accounting.step import Step
+from corrdp.guarantees import GDP
+from corrdp.mechanisms.laplace import Laplace
+from corrdp.metric.canonical import inspect_space
+from corrdp.metric.conversion import conversion_factor, metric_sensitivity
+from corrdp.metric.domains import MultisetDomain
+from corrdp.metric.finite import pair_curve, product
+from corrdp.metric.granularities import Relation, Unbounded
+from corrdp.metric.tradeoff import tensor
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.queries import Count
+from corrdp.reconstruction.threat import Threat
+from corrdp_reproduction.base import (
+    Experiment,
+    Finding,
+    Progress,
+    Published,
+    Result,
+    Size,
+    Table,
+    check_run,
+    judge,
+    silent,
+    values,
+)
+from corrdp_reproduction.foundations.dissertation import DISSERTATION
+from corrdp_reproduction.foundations.partition import check_partition
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+AGE, ALPHA, BETA = 32, 1, 0.05
+LETTERS = ("a", "b", "c", "d")
+TIMES = 2  # releases composed; a normal law in bins has no more
+BINS: dict[Size, int] = {"quick": 301, "full": 1201}
+
+
+def published() -> dict[str, Published]:
+    """Numbers of chapters 2 to 4, and of appendices A.1 and A.2.
+
+    Examples
+    --------
+    >>> published()["unbounded to bounded"].value
+    2
+    """
+    return {
+        "age": Published(
+            "where the mean age lies if 32 is said with accuracy (1, 0.05)",
+            "section 2.2, line 444",
+            (31, 32),
+        ),
+        "kappa": Published(
+            "probability that two uniform draws from two records agree",
+            "section 2.3.1, line 584",
+            0.5,
+        ),
+        "root": Published(
+            "T releases of level mu have the level mu sqrt(T)", "remark 2.23, line 671"
+        ),
+        "two cells": Published(
+            "distance of one record more in each of two parts, pure and Gaussian",
+            "example 4.20, line 1878",
+            (2.0, math.sqrt(2)),
+        ),
+        "unbounded to bounded": Published(
+            "factor from unbounded to bounded", "appendix A.1, line 4310", 2
+        ),
+        "bounded to unbounded": Published(
+            "factor from bounded to unbounded", "appendix A.1, line 4310", math.inf
+        ),
+        "no neighbours": Published(
+            "of data sets of one size none are unbounded neighbours", "example A.5, line 4276"
+        ),
+        "changed parts": Published(
+            "parts that change from {x, x, x} to {x, x, y}", "proposition A.12, line 4462", 2
+        ),
+        "logistic": Published("1/(1 + e^x) moves by at most", "remark A.4, line 4266", 1),
+        "partitions": Published(
+            "two groups of {1, 2, 3} and of {1, 2}: no partition in common",
+            "section 3.4.2, line 1195",
+        ),
+        "four points": Published(
+            "trajectories that four points single out among 1.1 million users",
+            "section 3.2, line 914",
+            0.95,
+        ),
+        "figure 3.2": Published(
+            "the window from 5 to 7 holds at most two points of one user",
+            "figure 3.2, line 988",
+        ),
+        "figure 3.3": Published("a prefix tree of six trajectories", "figure 3.3, line 1034"),
+    }
+
+
+def computed(
+    *,
+    rng: np.random.Generator,
+    size: Size = "quick",
+    data: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Each number again, by brute force where a formula gave it.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Nothing is drawn.
+    size : "quick" or "full"
+        Bins of the normal law whose products are taken.
+    data : ignored
+    progress : callable, optional
+    """
+    check_run(rng, size)
+    given = values(published())
+    findings = (*_foundations(given, BINS[size]), *_spaces(given), *_not_run())
+    rows = [
+        (f.claim, _number(given.get(f.claim)), _number(f.tight), f.outcome)
+        for f in findings
+        if f.outcome != "not run"
+    ]
+    (progress or silent)(1, 1)
+    table = Table(("number", "printed", "ours", "outcome"), tuple(rows))
+    notes = (
+        "Left out, since they are results of other works or of chapter 6: 173 million trips, "
+        "40 %, 93 %, 80 %, 95 % of movement data, 342 locations, a leakage of nearly ten.",
+    )
+    return Result(EXPERIMENT.name, size, table, findings, given, notes)
+
+
+def _number(value: Any) -> float | None:
+    """The last of several numbers; none for a claim in words."""
+    last = value[-1] if isinstance(value, tuple) else value
+    return None if last is None else float(last)
+
+
+def _foundations(given: dict[str, Any], bins: int) -> Iterator[Finding]:
+    """Chapter 2."""
+    noise = Laplace(Count(1), ALPHA / math.log(1 / BETA))  # with this accuracy
+    radius = noise.error(BETA)
+    low, high = AGE - radius, AGE + radius
+    half = (1 - noise.tail(ALPHA)) / 2
+    yield judge(
+        "age",
+        np.allclose((low, high), given["age"]),
+        f"Between {low:g} and {high:g} (erratum 004-E01). Between {given['age'][0]} and "
+        f"{given['age'][1]} it lies with probability {half:.3f}.",
+        float(given["age"][1]),
+        high,
+    )
+    kappa = Threat.membership([0.5, 0.5]).kappa
+    yield judge("kappa", kappa == given["kappa"], f"{kappa:g}.", given["kappa"], kappa)
+    from scipy.special import ndtr
+
+    edges = np.linspace(-8.0, 9.0, bins + 1)
+    edges[0], edges[-1] = -np.inf, np.inf
+    one = pair_curve(*(np.diff(ndtr(edges - mean)) for mean in (0.0, 1.0)))
+    brute, root = product(one, one).total_variation, tensor(*[GDP(1.0)] * TIMES)
+    yield judge(
+        "root",
+        abs(root.mu - math.sqrt(TIMES)) < 1e-12 and 0 <= root.total_variation - brute < 1e-3,  # type: ignore[attr-defined]
+        f"Total variation {root.total_variation:.6f} for mu = sqrt({TIMES}); the product of two "
+        f"normal laws in {bins} bins has {brute:.6f}.",
+        root.total_variation,
+        brute,
+    )
+
+
+def _spaces(given: dict[str, Any]) -> Iterator[Finding]:
+    """Chapters 3 and 4 and their appendices: spaces, partitions, factors."""
+    free, fixed = MultisetDomain(LETTERS, largest=3), MultisetDomain(LETTERS, size=3)
+    parts = (Select(("a", "b")), Select(("c", "d")))
+    ends = Relation(((("b", "d"), ()),))
+    listed = MultisetDomain(LETTERS, largest=2)
+    gauss, pure = (
+        account(
+            Plan(
+                listed,
+                tuple(Step(str(k), level, p, "pre", Unbounded()) for k, p in enumerate(parts)),
+            ),
+            ends,
+        ).loss
+        for level in (GDP(1.0), 1.0)
+    )
+    yield judge(
+        "two cells",
+        np.allclose((pure, gauss), given["two cells"]),
+        f"{pure:g} and {gauss:.6f}.",
+        pure,
+        gauss,
+    )
+    for name, one, two in (
+        ("unbounded to bounded", "unbounded", "bounded"),
+        ("bounded to unbounded", "bounded", "unbounded"),
+    ):
+        k = conversion_factor(one, two, free)
+        yield judge(name, k == given[name], f"{k:g}.", float(given[name]), k)
+    space = inspect_space(fixed, "unbounded")
+    yield judge(
+        "no neighbours",
+        space.vacuous,
+        f"{space.singletons} of {space.databases} data sets of three records have none: every "
+        "mechanism would be 0-DP.",
+        tight=float(space.databases - space.singletons),
+    )
+    pair = check_partition(
+        MultisetDomain(("x", "y"), size=3), [Select(("x",)), Select(("y",))], "bounded"
+    )
+    yield judge(
+        "changed parts",
+        pair.changed == given["changed parts"],
+        f"{pair.changed}, as from {pair.witness}.",
+        float(given["changed parts"]),
+        float(pair.changed),
+    )
+    moved = [
+        metric_sensitivity(lambda x: 1 / (1 + math.exp(x)), (-far, 0.0, far), _different)
+        for far in (5.0, 10.0, 30.0)
+    ]
+    yield judge(
+        "logistic",
+        max(moved) <= given["logistic"] and moved == sorted(moved) and moved[-1] > 1 - 1e-9,
+        f"{moved[0]:.6f} between -5 and 5, {moved[1]:.6f} between -10 and 10: 1 is its limit.",
+        float(given["logistic"]),
+        moved[-1],
+    )
+    large, small = set(_groupings((1, 2, 3))), set(_groupings((1, 2)))
+    yield judge(
+        "partitions",
+        not large & small,
+        f"{len(large)} and {len(small)} partitions, {len(large & small)} in common.",
+        tight=float(len(large & small)),
+    )
+
+
+def _not_run() -> Iterator[Finding]:
+    yield Finding(
+        "four points",
+        "not run",
+        "The data of the cited study are not here; its abstract says 90 %.",
+    )
+    yield Finding("figure 3.2", "not run", "The drawing is not in the stored text.")
+    yield Finding(
+        "figure 3.3",
+        "not run",
+        "The drawing is not in the stored text; a tree of six trajectories of our own is in "
+        "tests/test_trajectory_mechanisms.py.",
+    )
+
+
+def _different(x: float, y: float) -> float:
+    return float(x != y)
+
+
+def _groupings(items: tuple[int, ...]) -> Iterator[frozenset[frozenset[int]]]:
+    """Partitions into two groups."""
+    for n in range(1, len(items)):
+        for group in itertools.combinations(items, n):
+            yield frozenset((frozenset(group), frozenset(items) - frozenset(group)))
+
+
+def draw(result: Result, ax: Axes) -> Axes:
+    """Printed numbers and ours, where both are finite."""
+    axes_or_new(ax, 3.0)
+    rows = [
+        row
+        for row in result.table.records()
+        if row["printed"] is not None and math.isfinite(row["printed"])
+    ]
+    names = [row["number"] for row in rows]
+    ax.plot([row["printed"] for row in rows], names, "o", color=WARM, label="printed")
+    ax.plot([row["ours"] for row in rows], names, "x", color=ACCENT, label="ours")
+    ax.set_xscale("log")
+    ax.set_xlabel("value", fontsize=9)
+    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
+    return ax
+
+
+EXPERIMENT = Experiment(
+    "004-numbers",
+    "Numbers of chapters 2 to 4",
+    f"{DISSERTATION}, chapters 2 to 4",
+    published,
+    computed,
+    draw,
+)

@@ -1,0 +1,160 @@
+"""Source 000, figure 8: where the Gaussian bound is below the general one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from corrdp.bounds.gaussian.factors import (
+    lange_factor,
+    lange_threshold,
+    largest_rho,
+    sharp_factor,
+)
+from corrdp.errors import NotApplicableError
+from corrdp.plots.style import ACCENT, MUTED, RULE, WARM, axes_or_new
+from corrdp_reproduction.base import (
+    Experiment,
+    Progress,
+    Published,
+    Result,
+    Size,
+    Table,
+    check_run,
+    judge,
+    silent,
+)
+from corrdp_reproduction.lange.thesis import THESIS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+RECORDS = (3, 5, 7, 10)
+SHARES = tuple(k / 50 for k in range(1, 50))  # of the range 0 < rho < 1/(n-2)
+
+
+def published() -> dict[str, Published]:
+    """Claims of figure 8.
+
+    Examples
+    --------
+    >>> sorted(published())
+    ['applies', 'falls', 'threshold']
+    """
+    return {
+        "applies": Published(
+            "the Gaussian bound is for correlations below 1/(n-2)", "section 6.1, line 1053"
+        ),
+        "threshold": Published(
+            "it is at most the general bound exactly for rho <= (n-1)/(5n^2/4 - 3n + 2)",
+            "equation 186, line 1244",
+        ),
+        "falls": Published(
+            "the more records, the smaller the correlation up to which it improves",
+            "section 6.3, line 1247",
+        ),
+    }
+
+
+def computed(
+    *,
+    rng: np.random.Generator,
+    size: Size = "quick",
+    data: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Factors of the leakage for a 1-DP clipped sum: general n, lange F, sharp F*.
+
+    All three are for equal variances and for values of the target within the clipping range.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Nothing is drawn.
+    size, data : ignored
+    progress : callable, optional
+    """
+    check_run(rng, size)
+    rows = [
+        (n, rho, float(n), lange_factor(n, rho), sharp_factor(n, rho))
+        for n in RECORDS
+        for rho in (share / (n - 2) for share in SHARES)
+    ]
+    (progress or silent)(1, 1)
+    table = Table(("n", "rho", "general", "lange", "sharp"), tuple(rows))
+    limits = {n: lange_threshold(n) for n in RECORDS}
+    sharp = {n: largest_rho(n, n) for n in RECORDS}
+    agree = [(row["lange"] <= row["n"]) == (row["rho"] <= limits[row["n"]])
+             for row in table.records()]  # fmt: skip
+    told = ", ".join(f"{limits[n]:.4f} (n = {n})" for n in RECORDS)
+    ours = ", ".join(f"{value:.4f}" for value in sharp.values())
+    refused = [_refused(n, 1 / (n - 2)) for n in RECORDS]
+    before = min(lange_factor(n, (1 - 1e-6) / (n - 2)) for n in RECORDS)
+    findings = (
+        judge(
+            "applies",
+            all(refused) and before > 1e5,
+            f"A millionth below 1/(n-2) the factor is {before:.1e} or more; at 1/(n-2) it is "
+            f"refused for {sum(refused)} of {len(RECORDS)} sizes. The sharp factor "
+            "has the same range.",
+            before,
+            min(sharp_factor(n, (1 - 1e-6) / (n - 2)) for n in RECORDS),
+        ),
+        judge(
+            "threshold",
+            all(agree),
+            f"At {sum(agree)} of {len(agree)} points; {told}. With the sharp factor it improves up "
+            f"to {ours}.",
+            limits[3],
+            sharp[3],
+        ),
+        judge(
+            "falls",
+            list(limits.values()) == sorted(limits.values(), reverse=True),
+            f"From {limits[RECORDS[0]]:.4f} at n = {RECORDS[0]} to {limits[RECORDS[-1]]:.4f} at "
+            f"n = {RECORDS[-1]}.",
+            limits[RECORDS[-1]],
+            sharp[RECORDS[-1]],
+        ),
+    )
+    return Result(EXPERIMENT.name, size, table, findings, {"n": RECORDS, "epsilon": 1.0})
+
+
+def _refused(n: int, rho: float) -> bool:
+    try:
+        lange_factor(n, rho)
+    except NotApplicableError:
+        return True
+    return False
+
+
+def draw(result: Result, ax: Axes) -> Axes:
+    """Leakage of a 1-DP sum against the largest correlation, for 3, 5 and 7 records."""
+    axes_or_new(ax, 3.4)
+    for n, style in zip((3, 5, 7), ("-", "--", ":"), strict=True):
+        part = result.table.where(n=n)
+        rho = part.column("rho")
+        for name, colour, said in (
+            ("general", RULE, "general"),
+            ("lange", WARM, "Gaussian bound"),
+            ("sharp", ACCENT, "sharp"),
+        ):
+            ax.plot(rho, part.column(name), color=colour, linestyle=style, linewidth=1.3,
+                    label=f"{said}, n = {n}")  # fmt: skip
+    ax.set_ylim(1.0, 10.0)
+    ax.set_xlabel("largest correlation", fontsize=9)
+    ax.set_ylabel("leakage at epsilon 1", fontsize=9)
+    ax.legend(fontsize=7, frameon=False, labelcolor=MUTED)
+    return ax
+
+
+EXPERIMENT = Experiment(
+    "000-figure-8",
+    "The Gaussian bound next to the general one",
+    f"{THESIS}, figure 8",
+    published,
+    computed,
+    draw,
+)

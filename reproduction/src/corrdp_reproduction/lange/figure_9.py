@@ -1,0 +1,187 @@
+"""Source 000, figure 9: what a clipped sum of Gaussian records leaks, next to the bound."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corrdp.bounds.gaussian.clipped import clipped_estimate
+from corrdp.bounds.gaussian.factors import lange_factor, lange_threshold, sharp_factor
+from corrdp.models.gaussian.records import GaussianRecords
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.queries import Sum
+from corrdp_reproduction.base import (
+    Experiment,
+    Finding,
+    Progress,
+    Published,
+    Result,
+    Size,
+    Table,
+    check_run,
+    judge,
+    silent,
+    values,
+)
+from corrdp_reproduction.lange.thesis import THESIS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+RECORDS = (3, 5, 7)
+QUERY = Sum(0, 10)
+# of the range 0 < rho < 1/(n-2); the thesis has ten correlations and does not say which
+SHARES: dict[Size, tuple[float, ...]] = {
+    "quick": (0.1, 0.3, 0.9),
+    "full": (*(k / 10 for k in range(1, 10)), 0.95),
+}
+
+
+def attained(n: int, rho: float, deviation: float) -> float:
+    """Leakage of the clipped 1-DP sum to an adversary who knows nothing, all correlations rho.
+
+    A numerical value (about 1e-3): it shows what the bound cannot go below.
+
+    Parameters
+    ----------
+    n : int
+    rho : float
+    deviation : float
+        Of every record, whose mean is the middle of the range; small, and clipping hardly bites.
+
+    Examples
+    --------
+    >>> round(attained(2, .1, 1.0), 4)
+    1.1
+    """
+    model = GaussianRecords.equicorrelated(n, rho, deviation=deviation, mean=5.0)
+    return clipped_estimate(model, QUERY, 1.0, target=0, values=(QUERY.lower, QUERY.upper))
+
+
+def published() -> dict[str, Published]:
+    """Claims of figure 9; the images of its crosses are lost.
+
+    Examples
+    --------
+    >>> published()["tight at first"].value
+    (3, 0.1)
+    """
+    where = "section 6.4.2, line 1264"
+    return {
+        "tight at first": Published(
+            "at this n and rho the Gaussian bound appears to be tight", where, (3, 0.1)
+        ),
+        "not tight": Published("overall the bound is likely not tight", where),
+        "gap": Published(
+            "the distance between bound and measured leakage grows with n and with rho", where
+        ),
+    }
+
+
+def computed(
+    *,
+    rng: np.random.Generator,
+    size: Size = "quick",
+    data: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """The smaller of the two bounds, the smaller of general and sharp, and a leakage attained.
+
+    The thesis searches random laws and adversaries by kernel density estimates; ``attained`` is
+    one law that is bad enough, evaluated by integration.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Nothing is drawn.
+    size : "quick" or "full"
+        How many correlations.
+    data : ignored
+    progress : callable, optional
+    """
+    check_run(rng, size)
+    told = progress or silent
+    points = [(n, share) for n in RECORDS for share in SHARES[size]]
+    rows = []
+    for k, (n, share) in enumerate(points):
+        told(k, len(points))
+        rho = share / (n - 2)
+        bound, sharp = min(float(n), lange_factor(n, rho)), min(float(n), sharp_factor(n, rho))
+        rows.append((n, share, rho, bound, sharp, attained(n, rho, 1.0)))
+    told(len(points), len(points))
+    table = Table(("n", "share", "rho", "bound", "sharp", "attained"), tuple(rows))
+    given = values(published())
+    inputs = {**given, "epsilon": 1.0, "range": (QUERY.lower, QUERY.upper), "mean": 5.0,
+              "deviation": 1.0}  # fmt: skip
+    return Result(EXPERIMENT.name, size, table, _findings(table, given), inputs)
+
+
+def _findings(table: Table, given: dict[str, Any]) -> tuple[Finding, ...]:
+    rows = list(table.records())
+    n, rho = given["tight at first"]
+    first = next(row for row in rows if row["n"] == n and abs(row["rho"] - rho) < 1e-9)
+    loose = max(rows, key=lambda row: row["bound"] / row["sharp"])
+    below = {n: [r["bound"] - r["attained"] for r in rows
+                 if r["n"] == n and r["rho"] < lange_threshold(n)] for n in RECORDS}  # fmt: skip
+    # the same share of the range for every n
+    across = [r["bound"] - r["attained"] for r in rows if r["share"] == 0.3]
+    rising = [list(np.diff(gaps) > 0) for gaps in (*below.values(), across)]
+    last = rows[len(table.where(n=RECORDS[0]).rows) - 1]
+    return (
+        judge(
+            "tight at first",
+            first["attained"] > 0.95 * first["bound"],
+            f"The bound is {first['bound']:.4f}; {first['attained']:.4f} is attained, and the "
+            f"sharp factor says {first['sharp']:.4f}.",
+            first["bound"],
+            first["sharp"],
+        ),
+        judge(
+            "not tight",
+            loose["sharp"] < loose["bound"],
+            f"At n = {loose['n']}, rho = {loose['rho']:.3f} the bound is {loose['bound']:.4f} "
+            f"and no leakage exceeds {loose['sharp']:.4f}.",
+            loose["bound"],
+            loose["sharp"],
+        ),
+        judge(
+            "gap",
+            all(all(steps) for steps in rising),
+            "It grows up to where the general bound takes over: by rho "
+            + "; ".join(f"{g[0]:.3f} to {g[-1]:.3f} (n = {n})" for n, g in below.items())
+            + f". Beyond, it closes again: at n = {last['n']}, rho = {last['rho']:.2f} a leakage "
+            f"of {last['attained']:.3f} is attained of {last['bound']:g}.",
+            max(below[RECORDS[-1]]),
+            max(r["sharp"] - r["attained"] for r in rows if r["n"] == RECORDS[-1]),
+        ),
+    )
+
+
+def draw(result: Result, ax: Axes) -> Axes:
+    """Bound, sharp bound and attained leakage against the largest correlation."""
+    axes_or_new(ax, 3.4)
+    for n, style, mark in zip(RECORDS, ("-", "--", ":"), ("x", "o", "s"), strict=True):
+        part = result.table.where(n=n)
+        rho = part.column("rho")
+        ax.plot(rho, part.column("bound"), color=WARM, linestyle=style, linewidth=1.3,
+                label=f"thesis, n = {n}")  # fmt: skip
+        ax.plot(rho, part.column("sharp"), color=ACCENT, linestyle=style, linewidth=1.3,
+                label=f"sharp, n = {n}")  # fmt: skip
+        ax.plot(rho, part.column("attained"), mark, color=MUTED, markersize=4,
+                label=f"attained, n = {n}")  # fmt: skip
+    ax.set_xlabel("largest correlation", fontsize=9)
+    ax.set_ylabel("leakage at epsilon 1, clipped", fontsize=9)
+    ax.legend(fontsize=7, frameon=False, labelcolor=MUTED)
+    return ax
+
+
+EXPERIMENT = Experiment(
+    "000-figure-9",
+    "Leakage of clipped Gaussian sums next to the bound",
+    f"{THESIS}, figure 9",
+    published,
+    computed,
+    draw,
+)

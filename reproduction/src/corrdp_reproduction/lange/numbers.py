@@ -1,0 +1,227 @@
+"""Source 000: numbers and formulas of the text that belong to no figure."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corrdp.bounds.gaussian.factors import lange_factor, largest_rho
+from corrdp.bounds.leakage import leakage
+from corrdp.mechanisms.laplace import Laplace
+from corrdp.models.groups import JointTable
+from corrdp.models.pedigrees.mendel import GENOTYPES, child_law
+from corrdp.plots.style import ACCENT, MUTED, axes_or_new
+from corrdp.queries import Count
+from corrdp_reproduction.base import (
+    Experiment,
+    Finding,
+    Progress,
+    Published,
+    Result,
+    Size,
+    Table,
+    check_run,
+    judge,
+    silent,
+    values,
+)
+from corrdp_reproduction.lange.thesis import COUNT, THESIS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WITNESSES = (2, 10, 100, 10_000)  # r of table 2
+PLANS = ((3, 2.0), (10, 2.0), (100, 1.5), (1000, 2.0))  # records, factor h
+
+
+def table_2(r: int) -> JointTable:
+    """Two bits with correlation ``1 / sqrt(r + 1)`` and nearly the leakage of equal ones.
+
+    Examples
+    --------
+    >>> table_2(10).law[(1, 1)]
+    0.9
+    """
+    alpha, beta = (r - 1) / r, 1 / r**2
+    return JointTable({(0, 0): beta, (1, 0): 1 - alpha - beta, (1, 1): alpha})
+
+
+def correlation(pair: JointTable) -> float:
+    """Pearson correlation of two bits.
+
+    Examples
+    --------
+    >>> round(correlation(table_2(10)), 6)
+    0.301511
+    """
+    both = pair.law[(1, 1)]
+    first, second = (sum(p for x, p in pair.law.items() if x[k] == 1) for k in (0, 1))
+    return float((both - first * second) / math.sqrt(first * (1 - first) * second * (1 - second)))
+
+
+def published() -> dict[str, Published]:
+    """Numbers and formulas of the text.
+
+    Examples
+    --------
+    >>> published()["error at 2"].value
+    2.3
+    """
+    cells = (
+        (1, 0, 0), (0.5, 0.5, 0), (0, 1, 0),
+        (0.5, 0.5, 0), (0.25, 0.5, 0.25), (0, 0.5, 0.5),
+        (0, 1, 0), (0, 0.5, 0.5), (0, 0, 1),
+    )  # fmt: skip
+    return {
+        "error at 2": Published(
+            "error of a 2-DP count that 1 % exceed", "equation 8, line 257", 2.3
+        ),
+        "error at 4": Published("the same of a 4-DP count", "section 2.1, line 259", 1.2),
+        "yang": Published(
+            "a noisy sum of scale lambda leaks n / lambda in Yang's model", "line 365"
+        ),
+        "correlation": Published(
+            "table 2 has correlation sqrt((r-1)/(r^2-1)), which vanishes", "equation 44, line 553"
+        ),
+        "limit": Published(
+            "and its leakage tends to 2 epsilon all the same", "equation 51, line 569", 2
+        ),
+        "mendel": Published(
+            "laws of a child by the genotypes of its parents", "table 3, lines 773-775", cells
+        ),
+        "planner": Published(
+            "up to rho = 1/(n^2/(4(h-1)) + n - 2) the error grows h-fold at most",
+            "equation 187, line 1285",
+        ),
+        "disclosure": Published(
+            "an analysis found a 97 % risk of disclosure at epsilon 5", "section 2.1, line 213"
+        ),
+    }
+
+
+def computed(
+    *,
+    rng: np.random.Generator,
+    size: Size = "quick",
+    data: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Each number by the thesis's formula and, where there is one, by the tight method.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Nothing is drawn.
+    size, data : ignored
+    progress : callable, optional
+    """
+    check_run(rng, size)
+    given = values(published())
+    findings = (*_accuracy(given), _yang(), *_witness(given), _mendel(given), _planner(), _quoted())
+    (progress or silent)(1, 1)
+    rows = tuple((f.claim, f.outcome, f.by_source, f.tight) for f in findings)
+    table = Table(("number", "verdict", "by_source", "tight"), rows)
+    return Result(EXPERIMENT.name, size, table, findings, {"r": WITNESSES, "plans": PLANS})
+
+
+def _accuracy(given: dict[str, Any]) -> tuple[Finding, ...]:
+    errors = {f"error at {e}": Laplace(COUNT, 1 / e).error(0.01) for e in (2, 4)}
+    return tuple(
+        judge(claim, round(alpha, 1) == given[claim], f"{alpha:.6f}.", alpha, alpha)
+        for claim, alpha in errors.items()
+    )
+
+
+def _yang() -> Finding:
+    n = 3
+    equal = JointTable({(0,) * n: 0.5, (1,) * n: 0.5})
+    leak = leakage(equal, 1.0, query=Count(1), method="exact").value
+    return Finding(
+        "yang",
+        "not run",
+        f"The thesis quotes it without the model. {n} records that are one bit repeated leak "
+        f"{leak:.6f} at lambda 1; with values two apart it would be twice that.",
+        float(n),
+        leak,
+    )
+
+
+def _witness(given: dict[str, Any]) -> tuple[Finding, ...]:
+    formulas = [math.sqrt((r - 1) / (r**2 - 1)) for r in WITNESSES]
+    ours = [correlation(table_2(r)) for r in WITNESSES]
+    apart = max(abs(a - b) for a, b in zip(formulas, ours, strict=True))
+    r = WITNESSES[-1]
+    lower = 2.0 + math.log((r**2 - 1) / (math.e * (r - 1) + r**2 - r))
+    exact = [leakage(table_2(k), 1.0, query=Count(1), method="exact").value for k in WITNESSES]
+    return (
+        judge(
+            "correlation",
+            apart < 1e-9 and ours == sorted(ours, reverse=True),
+            ", ".join(f"{rho:.6f} (r = {k})" for k, rho in zip(WITNESSES, ours, strict=True))
+            + f"; the formula is off by {apart:.1e} at most.",
+            formulas[1],
+            ours[1],
+        ),
+        judge(
+            "limit",
+            given["limit"] - lower < 1e-3 and given["limit"] - exact[-1] < 1e-3,
+            f"At epsilon 1 and r = {r}: at least {lower:.6f} by the thesis, exactly "
+            f"{exact[-1]:.6f}; {exact[1]:.6f} at r = {WITNESSES[1]}.",
+            lower,
+            exact[-1],
+        ),
+    )
+
+
+def _mendel(given: dict[str, Any]) -> Finding:
+    ours = [tuple(child_law(x, y).values()) for x in GENOTYPES for y in GENOTYPES]
+    equal = [a == b for a, b in zip(ours, given["mendel"], strict=True)]
+    return judge("mendel", all(equal), f"{sum(equal)} of {len(equal)} cells agree.",
+                 float(sum(equal)))  # fmt: skip
+
+
+def _planner() -> Finding:
+    rhos = {plan: largest_rho(*plan, "lange") for plan in PLANS}
+    off = max(abs(lange_factor(n, rho) - h) for (n, h), rho in rhos.items())
+    sharp = {plan: largest_rho(*plan) for plan in PLANS}
+    return judge(
+        "planner",
+        off < 1e-9,
+        "; ".join(
+            f"n = {n}, h = {h:g}: {rhos[n, h]:.6g}, sharp {sharp[n, h]:.6g}" for n, h in PLANS
+        )
+        + f". The factor there is h to {off:.1e}.",
+        rhos[PLANS[1]],
+        sharp[PLANS[1]],
+    )
+
+
+def _quoted() -> Finding:
+    return Finding("disclosure", "not run", "Quoted from another work: nothing here decides it.")
+
+
+def draw(result: Result, ax: Axes) -> Axes:
+    """The numbers by the tight method, relative to the thesis's formula."""
+    axes_or_new(ax, 2.8)
+    rows = [r for r in result.table.records() if r["by_source"] and r["tight"]]
+    places = range(len(rows))
+    ax.axvline(1.0, color=MUTED, linewidth=0.8, label="thesis's formula")
+    ax.plot([r["tight"] / r["by_source"] for r in rows], places, "o", color=ACCENT,
+            label="tight method")  # fmt: skip
+    ax.set_yticks(places, [r["number"] for r in rows])
+    ax.set_xlabel("relative to the thesis's formula", fontsize=9)
+    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
+    return ax
+
+
+EXPERIMENT = Experiment(
+    "000-numbers",
+    "Numbers of the text outside the figures",
+    THESIS,
+    published,
+    computed,
+    draw,
+)

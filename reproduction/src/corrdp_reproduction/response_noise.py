@@ -1,0 +1,191 @@
+"""Source 001, figure 3: how much noise each theorem asks for."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from corrdp.bounds.chains.transfer import transfer
+from corrdp.calibration.response import least_flips, published_flip, zhao_flip
+from corrdp.mechanisms.response import BinaryResponse
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp_reproduction.base import (
+    Experiment,
+    Progress,
+    Published,
+    Result,
+    Size,
+    Table,
+    check_run,
+    judge,
+    silent,
+    values,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SOURCE = (
+    "Chakrabarti, Gao, Saraf, Schoenebeck, Yu, Optimal local Bayesian differential privacy over "
+    "Markov chains (2022), figure 3"
+)
+EPSILONS: dict[Size, tuple[float, ...]] = {
+    "quick": (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0),
+    "full": tuple(k / 4 for k in range(1, 41)),
+}
+_COLUMNS = ("epsilon", "dp", "zhao", "closed_form", "exact_none", "exact_all", "leakage_none",
+            "leakage_closed_form")  # fmt: skip
+
+
+def published() -> dict[str, Published]:
+    """Constants and claims of figure 3.
+
+    Examples
+    --------
+    >>> published()["theta"].value
+    0.35
+    """
+    figure = "figure 3, line 312"
+    return {
+        "theta": Published("Pr[next record differs]", figure, 0.35),
+        "n": Published("length of the series", figure, 30),
+        "order": Published(
+            "most noise by the bound of Zhao et al., less by the closed form, least by the exact "
+            "form",
+            figure,
+        ),
+        "improves": Published(
+            "epsilon-BDP needs far less noise than Zhao et al. ask for", "section 4.2, line 318"
+        ),
+        "every adversary": Published(
+            "the exact form keeps epsilon against every adversary",
+            "corollary 2 with theorem 2, lines 163 and 231",
+        ),
+        "more than DP": Published(
+            "epsilon-BDP needs more noise than epsilon-DP", "section 1.2, line 43"
+        ),
+    }
+
+
+def computed(
+    *,
+    rng: np.random.Generator,
+    size: Size = "quick",
+    data: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Flip rates by each theorem, and what those of the source leak to every adversary.
+
+    ``zhao`` holds for series of 30 records, ``closed_form`` and ``exact_none`` (the source's
+    exact form) promise nothing against who knows records, ``exact_all`` is the least symmetric
+    flip rate that keeps epsilon against every adversary; all but the first hold for any length.
+    Nothing here is random, and no data are read.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    size : "quick" or "full"
+    data : ignored
+    progress : callable, optional
+
+    Returns
+    -------
+    Result
+    """
+    check_run(rng, size)
+    given = values(published())
+    theta, n = given["theta"], given["n"]
+    chain = MarkovChain([[1 - theta, theta], [theta, 1 - theta]])
+    epsilons, told = EPSILONS[size], progress or silent
+    rows = []
+    for k, epsilon in enumerate(epsilons):
+        told(k, len(epsilons))
+        rows.append(_row(chain, theta, n, epsilon))
+    told(len(epsilons), len(epsilons))
+    table = Table(_COLUMNS, tuple(rows))
+    dp, zhao, closed_form, none, every = (np.array(table.column(name)) for name in _COLUMNS[1:6])
+    eps = np.array(epsilons)
+    excess = np.array(table.column("leakage_none")) - eps
+    spare = eps - np.array(table.column("leakage_closed_form"))
+    worst, price = int(excess.argmax()), int((every / none).argmax())
+    closest = int((zhao - every).argmin())
+    findings = (
+        judge(
+            "order",
+            bool((zhao > closed_form).all() and (closed_form > none).all()),
+            f"At every epsilon from {eps[0]:g} to {eps[-1]:g}: least differences "
+            f"{(zhao - closed_form).min():.2e} and {(closed_form - none).min():.2e}.",
+            float(min((zhao - closed_form).min(), (closed_form - none).min())),
+        ),
+        judge(
+            "improves",
+            bool((every < zhao).all()),
+            f"Against every adversary the flip rate stays below theirs, closest at epsilon "
+            f"{eps[closest]:g} ({every[closest]:.6f} against {zhao[closest]:.6f}).",
+            float((zhao - none).min()),
+            float((zhao - every).min()),
+        ),
+        judge(
+            "every adversary",
+            bool((excess <= 1e-6).all()),
+            f"It leaks up to {eps[worst] + excess[worst]:.4f} where it promises {eps[worst]:g}. "
+            f"Informed adversaries cost up to {every[price] / none[price] - 1:.1%} more flips, at "
+            f"epsilon {eps[price]:g}. The closed form is wasteful enough to keep its promise "
+            f"against all of them at {int((spare >= 0).sum())} of {len(eps)} epsilons.",
+            float(excess[worst]),
+            0.0,
+        ),
+        judge(
+            "more than DP",
+            bool((none > dp).all()),
+            f"The flip rate is {(none / dp).min():.3f} to {(none / dp).max():.3f} times that of "
+            f"epsilon-DP; against every adversary {(every / dp).min():.3f} to "
+            f"{(every / dp).max():.3f} times.",
+            float((none / dp).min()),
+            float((every / dp).min()),
+        ),
+    )
+    notes = ("The source prints no numbers of this figure: its claims are tested.",)
+    return Result(EXPERIMENT.name, size, table, findings, given, notes)
+
+
+def _row(chain: MarkovChain, theta: float, n: int, epsilon: float) -> tuple[float, ...]:
+    closed = published_flip(theta, epsilon)
+    none = least_flips(chain, epsilon, symmetric=True, adversary="none").rate
+    every = least_flips(chain, epsilon, symmetric=True).rate
+    leaks = [transfer(chain, BinaryResponse(f).steps()[None]).value for f in (none, closed)]
+    dp = BinaryResponse.for_epsilon(epsilon).flip0
+    return (epsilon, dp, zhao_flip(theta, epsilon, n), closed, none, every, *leaks)
+
+
+def draw(result: Result, ax: Axes) -> Axes:
+    """Flip rate against epsilon, one line per theorem."""
+    axes_or_new(ax, 3.0)
+    epsilon = result.table.column("epsilon")
+    for name, colour, style, said in (
+        ("zhao", WARM, "-", "Zhao et al."),
+        ("closed_form", INK, "--", "closed form, who knows nothing"),
+        ("exact_all", ACCENT, "-", "exact, every adversary"),
+        ("exact_none", ACCENT, "--", "exact, who knows nothing"),
+        ("dp", MUTED, ":", "DP (no dependence)"),
+    ):
+        ax.plot(epsilon, result.table.column(name), style, color=colour, linewidth=1.5, label=said)
+    ax.set_ylim(0.0, 0.5)
+    ax.set_xlim(0.0, max(epsilon))
+    ax.set_xlabel("epsilon promised", fontsize=9)
+    ax.set_ylabel("flip rate", fontsize=9)
+    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
+    return ax
+
+
+EXPERIMENT = Experiment(
+    "001-figure-3",
+    "Noise against privacy on a symmetric chain",
+    SOURCE,
+    published,
+    computed,
+    draw,
+)

@@ -1,0 +1,14 @@
+"""Source 004, figure 6.2: figure 1 of source 002 again."""
+
+from __future__ import annotations
+
+from corrdp_reproduction.utility import figure_1
+from corrdp_reproduction.utility.sources import twin
+
+_WHERE = "section 6.3.3, line 3484"
+EXPERIMENT = twin(
+    figure_1.EXPERIMENT,
+    "004-figure-6.2",
+    "figure 6.2",
+    {"small": _WHERE, "less with more records": _WHERE},
+)

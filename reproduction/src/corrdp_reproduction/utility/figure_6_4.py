@@ -1,0 +1,142 @@
+"""Source 004, figure 6.4: failure probability of a noisy count and of randomized response."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp_reproduction.base import (
+    Experiment,
+    Progress,
+    Published,
+    Result,
+    Size,
+    Table,
+    check_run,
+    judge,
+    silent,
+)
+from corrdp_reproduction.utility.counting import Setting, laplace_failure, response_failure
+from corrdp_reproduction.utility.sources import DISSERTATION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STAY = 0.6
+EPSILONS = (1.65, 2.0, 4.0)  # the source prints none; 4 ln gamma is 1.622
+ALPHAS: dict[Size, tuple[float, ...]] = {
+    "quick": (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0),
+    "full": tuple(float(k) for k in range(1, 101)),
+}
+_EQUAL = 1e-12  # failure probabilities are right to 1e-13
+_COLUMNS = ("epsilon", "alpha", "laplace", "response", "laplace_tight", "response_tight")
+
+
+def published() -> dict[str, Published]:
+    """Constants and claims of figure 6.4.
+
+    Examples
+    --------
+    >>> published()["n"].value
+    500
+    """
+    return {
+        "n": Published("length of the series", "figure 6.4, line 3736", 500),
+        "lower": Published(
+            "the Laplace mechanism by the Markov bound fails less often than randomized response, "
+            "for the same error and privacy, always",
+            "figure 6.4 and section 6.4.2.1, lines 3736 and 3803",
+        ),
+    }
+
+
+def computed(
+    *,
+    rng: np.random.Generator,
+    size: Size = "quick",
+    data: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Probability of an error of alpha or more, by the sources' calibrations and the tight ones.
+
+    The response's is exact (a convolution of two binomials), for the worst true count. Nothing is
+    drawn, no data are read.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    size : "quick" or "full"
+    data : ignored
+    progress : callable, optional
+    """
+    check_run(rng, size)
+    told, n = progress or silent, published()["n"].value
+    rows = []
+    for k, epsilon in enumerate(EPSILONS):
+        told(k, len(EPSILONS))
+        setting = Setting(STAY, epsilon)
+        levels = setting.laplace, setting.laplace_tight
+        responses = setting.response, setting.response_tight
+        for alpha in ALPHAS[size]:
+            ours = [laplace_failure(level, alpha) for level in levels]
+            theirs = [response_failure(response, n, alpha) for response in responses]
+            rows.append((epsilon, alpha, ours[0], theirs[0], ours[1], theirs[1]))
+    told(len(EPSILONS), len(EPSILONS))
+    table = Table(_COLUMNS, tuple(rows))
+    lost, tight = (
+        [row for row in table.records() if row["laplace" + way] > row["response" + way] + _EQUAL]
+        for way in ("", "_tight")
+    )
+    worst = max(table.records(), key=lambda row: row["laplace"] - row["response"])
+    lost_at = sorted({row["epsilon"] for row in lost})
+    finding = judge(
+        "lower",
+        not lost,
+        f"Not at {len(lost)} of {len(rows)} points, all at epsilon "
+        f"{', '.join(f'{e:g}' for e in lost_at)} (4 ln gamma is {Setting(STAY, 1.0).lost:.4f}): "
+        f"an error of {worst['alpha']:g} has probability {worst['laplace']:.3g} against "
+        f"{worst['response']:.3g}. With both calibrated tightly the claim fails at {len(tight)}.",
+        worst["laplace"] - worst["response"],
+        max(row["laplace_tight"] - row["response_tight"] for row in table.records()),
+    )
+    inputs = {"n": n, "stay": STAY, "epsilons": EPSILONS}
+    notes = (
+        "The double sums (6.71) and (6.72) have wrong exponents (errata): the convolution is used.",
+    )
+    return Result(EXPERIMENT.name, size, table, (finding,), inputs, notes)
+
+
+def draw(result: Result, ax: Axes) -> Axes:
+    """Failure probability against the error; the tight calibrations are solid."""
+    axes_or_new(ax, 3.2)
+    for k, epsilon in enumerate(EPSILONS):
+        part = result.table.where(epsilon=epsilon)
+        shade = 0.4 + 0.6 * k / (len(EPSILONS) - 1)
+        for name, colour in (("laplace", ACCENT), ("response", WARM)):
+            for ending, style in (("", "--"), ("_tight", "-")):
+                ax.plot(part.column("alpha"), part.column(name + ending), style, color=colour,
+                        alpha=shade, linewidth=1.2)  # fmt: skip
+    for colour, style, said in (
+        (ACCENT, "--", "Laplace, Markov bound"),
+        (ACCENT, "-", "Laplace, tight"),
+        (WARM, "--", "response, closed form"),
+        (WARM, "-", "response, tight"),
+    ):
+        ax.plot([], [], style, color=colour, label=said)
+    ax.set_xlabel("error alpha (darker: larger epsilon)", fontsize=9)
+    ax.set_ylabel("probability of that error or more", fontsize=9)
+    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
+    return ax
+
+
+EXPERIMENT = Experiment(
+    "004-figure-6.4",
+    "How often a noisy count and randomized response fail, 500 records",
+    f"{DISSERTATION}, figure 6.4",
+    published,
+    computed,
+    draw,
+)

@@ -1,0 +1,18 @@
+"""Source 004, figure 6.5: figure 2 of source 002 again."""
+
+from __future__ import annotations
+
+from corrdp_reproduction.utility import figure_2
+from corrdp_reproduction.utility.sources import twin
+
+EXPERIMENT = twin(
+    figure_2.EXPERIMENT,
+    "004-figure-6.5",
+    "figure 6.5",
+    {
+        "n": "figure 6.5, line 3789",
+        "lower": "figure 6.5, line 3789",
+        "keeps": "section 6.4.2.1, line 3758, on source 001",
+        "least": "section 6.4.2.1, line 3805",
+    },
+)

@@ -1,0 +1,22 @@
+"""Source 004, figure 6.6: figure 4 of source 002 again."""
+
+from __future__ import annotations
+
+from corrdp_reproduction.utility import figure_4
+from corrdp_reproduction.utility.sources import twin
+
+_DESIGN, _RESULTS = "section 6.5.3.1, line 3874", "section 6.5.4, line 3898"
+EXPERIMENT = twin(
+    figure_4.EXPERIMENT,
+    "004-figure-6.6",
+    "figure 6.6",
+    {
+        "Galton factor": _DESIGN,
+        "IQ factor": _DESIGN,
+        "outperforms": _RESULTS,
+        "IQ less": _RESULTS,
+        "Galton less": _RESULTS,
+        "aligned": "section 6.5.4, line 3909",
+        "kept": _DESIGN,
+    },
+)
