@@ -1,0 +1,250 @@
+"""The ledger through the commands."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import corrdp as cdp
+from tests.cli.test_cli import FIT, done, run, write_series
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    steps = cdp.MarkovChain([[0.88, 0.12], [0.3, 0.7]], 96).sample(np.random.default_rng(5)) * 40
+    write_series(tmp_path / "steps.csv", steps.tolist())
+    done("fit", tmp_path / "steps.csv", *FIT, "-o", tmp_path / "model.json")
+    return tmp_path
+
+
+def release(home: Path, ledger: Path, *more: object):
+    model = home / "model.json"
+    asked = ("--model", model, "--query", "count:True", "--ledger", ledger)
+    return run("release", home / "steps.csv", *asked, *more)
+
+
+def test_releases_until_the_budget_is_spent(home):
+    book = home / "steps.ledger"
+    made = done("ledger", "init", book, "--budget", 11, "--kind", "bdp", "--model",
+                home / "model.json")  # fmt: skip
+    assert "BDP level" in made.output
+    answer = release(home, book, "--epsilon", 0.1, "--json")
+    assert answer.exit_code == 0
+    assert json.loads(answer.stdout)["charge"] == 1
+    assert release(home, book, "--epsilon", 0.1).exit_code == 0
+    refused = release(home, book, "--epsilon", 0.1)
+    assert refused.exit_code == 3
+    assert "does not fit" in refused.output
+    assert "Nothing was charged" in " ".join(refused.output.split())
+    shown = done("ledger", "show", book).output
+    assert "remaining" in shown
+    assert "count" in shown
+    exported = home / "book.json"
+    done("ledger", "export", book, "-o", exported)
+    assert len(json.loads(exported.read_text())["charges"]) == 2
+    assert json.loads(done("ledger", "show", book, "--json").stdout) == json.loads(
+        exported.read_text()
+    )
+
+
+def test_an_export_for_people_is_a_table(home):
+    book, exported = home / "steps.ledger", home / "book.csv"
+    done("ledger", "init", book, "--budget", 1, "--records", 96)
+    answer = json.loads(release(home, book, "--epsilon", 0.1, "--json").stdout)
+    ledger = cdp.Ledger.open(book)
+    ledger.charge([0.25] + [0] * 95, what="the first, with a comma")
+    done("ledger", "export", book, "-o", exported)
+    first, second = csv.DictReader(exported.open())
+    assert (first["charge"], first["epsilon"], first["of"]) == ("1", "0.1", "every record")
+    assert (first["answer"], first["hash"]) == (str(answer["value"]), answer["charge_hash"])
+    assert second["what"] == "the first, with a comma"
+    assert (second["epsilon"], second["of"]) == ("0.25", "some records, at most")
+    assert (second["for"], second["answer"]) == ("one record", "-")
+    result = run("ledger", "export", book, "-o", home / "book.txt")
+    assert result.exit_code == 2
+    assert ".csv (a table) or .json" in result.output
+
+
+def test_exports_do_not_overwrite(home):
+    book, exported = home / "steps.ledger", home / "book.json"
+    done("ledger", "init", book, "--budget", 1)
+    done("ledger", "export", book, "-o", exported)
+    before = exported.read_text()
+    assert release(home, book, "--epsilon", 0.1).exit_code == 0
+    result = run("ledger", "export", book, "-o", exported)
+    assert result.exit_code == 2
+    assert "--force" in result.output
+    assert exported.read_text() == before
+    done("ledger", "export", book, "-o", exported, "--force")
+    assert len(json.loads(exported.read_text())["charges"]) == 1
+
+
+def test_a_kept_hash_tells_an_older_copy(home):
+    book = home / "steps.ledger"
+    done("ledger", "init", book, "--budget", 1)
+    assert release(home, book, "--epsilon", 0.1).exit_code == 0
+    older = book.read_bytes()
+    answer = release(home, book, "--epsilon", 0.1, "--json")
+    kept = json.loads(answer.stdout)["charge_hash"]
+    assert kept in "".join(done("ledger", "show", book).output.split())
+    assert "2 charges, as written" in done("ledger", "check", book, "--head", kept).output
+    book.write_bytes(older)
+    assert "1 charge, as written" in done("ledger", "check", book).output
+    result = run("ledger", "check", book, "--head", kept)
+    assert result.exit_code == 2
+    assert "an older copy was put in its place" in result.output
+    assert run("ledger", "check", book, "--head", "steps").exit_code == 2
+
+
+def test_show_says_what_it_rests_on(home):
+    book = home / "steps.ledger"
+    done("ledger", "init", book, "--budget", 1, "--kind", "bdp", "--model", home / "model.json")
+    shown = " ".join(done("ledger", "show", book).output.split())
+    assert "largest over the joint 0.95 confidence region of the fit" in shown
+    assert "largest under order 2 too, by its 0.95 region" in shown
+    exact = ("--kind", "bdp", "--model", home / "model.json", "--confidence", "none")
+    made = done("ledger", "init", home / "exact.ledger", "--budget", 1, *exact).output
+    assert "the fitted numbers of the model are taken as exact" in " ".join(made.split())
+    refused = run("ledger", "init", home / "dp.ledger", "--budget", 1, "--accept-model", "so")
+    assert (refused.exit_code, "leave them out" in refused.output) == (2, True)
+
+
+def sanitize(home: Path, *more: object, input: str | None = None):
+    model = ("--model", home / "model.json")
+    return run("sanitize", "-" if input else home / "steps.csv", *model, *more, input=input)
+
+
+def test_a_sanitized_series_is_charged(home):
+    book, out = home / "steps.ledger", home / "out.csv"
+    done("ledger", "init", book, "--budget", 1)
+    asked = ("--epsilon", 0.6, "--ledger", book)
+    dry = sanitize(home, *asked, "--dry-run")
+    assert "room for epsilon 1" in dry.output
+    assert not cdp.Ledger.open(book).history()
+    made = sanitize(home, *asked, "-o", out, "--json")
+    assert made.exit_code == 0, made.output
+    (charge,) = cdp.Ledger.open(book).history()
+    assert json.loads(made.stdout)["charge_hash"] == charge.hash
+    (home / "series.json").write_text(made.stdout)
+    told = json.loads(done("account", home / "series.json", "--json").stdout)
+    assert told["epsilon"] == pytest.approx(0.6)
+    assert "steps.csv" in charge.what
+    refused = sanitize(home, *asked, "-o", home / "again.csv")
+    assert refused.exit_code == 3
+    assert "does not fit" in refused.output
+    assert not (home / "again.csv").exists()
+    streamed = sanitize(home, "--epsilon", 0.3, "--ledger", book, input="True\nFalse\n")
+    assert streamed.exit_code == 0, streamed.output
+    assert len(streamed.stdout.split()) == 2
+    assert len(cdp.Ledger.open(book).history()) == 2
+    shown = sanitize(home, "--epsilon", 0.05, "--ledger", book, "-o", home / "third.csv")
+    assert "ledger: charge 3" in shown.output
+    joint = home / "joint.ledger"
+    done("ledger", "init", joint, "--budget", 10, "--kind", "bdp", "--model", home / "model.json")
+    result = sanitize(home, "--epsilon", 0.1, "--ledger", joint, input="True\n")
+    assert result.exit_code == 2
+    assert "keep a DP ledger for streams" in result.output
+    fits = sanitize(home, "--epsilon", 0.1, "--ledger", joint, "-o", home / "fourth.csv")
+    assert fits.exit_code == 0, fits.output
+
+
+def test_a_dry_run_charges_nothing(home):
+    book = home / "steps.ledger"
+    done("ledger", "init", book, "--budget", 1)
+    assert release(home, book, "--target", 0.4, "--dry-run").exit_code == 0
+    assert not cdp.Ledger.open(book).history()
+
+
+def test_a_changed_row_is_found(home):
+    book = home / "steps.ledger"
+    done("ledger", "init", book, "--budget", 1)
+    assert release(home, book, "--epsilon", 0.1).exit_code == 0
+    file = sqlite3.connect(book)
+    for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type='trigger'").fetchall():
+        file.execute(f"DROP TRIGGER {name}")
+    file.execute("UPDATE charges SET epsilon = '1'")
+    file.commit()
+    file.close()
+    result = run("ledger", "show", book)
+    assert result.exit_code == 2
+    assert "charge 1" in result.output
+
+
+def test_a_raised_budget_is_found_before_the_next_release(home):
+    book = home / "steps.ledger"
+    done("ledger", "init", book, "--budget", 0.3)
+    shown = release(home, book, "--epsilon", 0.1)
+    assert "charge 1" in shown.output
+    assert release(home, book, "--epsilon", 0.1).exit_code == 0
+    assert "room for epsilon 0.1" in release(home, book, "--epsilon", 0.1, "--dry-run").output
+    file = sqlite3.connect(book)
+    file.execute("UPDATE ledger SET budget = 9000000000000")
+    file.commit()
+    file.close()
+    result = release(home, book, "--epsilon", 0.5)
+    assert result.exit_code == 2
+    assert "was changed" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--budget", -1), "budget"),
+        (("--budget", 1, "--kind", "other"), "kind"),
+        (("--budget", 1, "--kind", "bdp"), "model"),
+        (("--budget", "nan"), "budget"),
+        (("--budget", "much"), "budget"),
+        (("--budget", 1e300), "beyond 1000000 nats"),
+        (("--budget", 1, "--records", 0), "records"),
+        (("--budget", 1, "--model", "groups:3"), "make its kind bdp"),
+        (("--budget", 1, "--kind", "bdp", "--model", "groups:3", "--records", 4), "no fixed"),
+    ],
+)
+def test_bad_options(tmp_path, options, said):
+    result = run("ledger", "init", tmp_path / "x.ledger", *options)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_what_is_no_ledger(home):
+    assert run("ledger", "show", home / "none.ledger").exit_code == 2
+    assert run("ledger", "show", home / "steps.csv").exit_code == 2
+    done("ledger", "init", home / "x.ledger", "--budget", 1)
+    assert run("ledger", "init", home / "x.ledger", "--budget", 9).exit_code == 2
+
+
+@pytest.mark.slow
+def test_a_killed_command_leaves_no_answer_without_a_charge(home):
+    book = home / "steps.ledger"
+    done("ledger", "init", book, "--budget", 100)
+    chance = random.Random(0)
+    answers = 0
+    for turn in range(10):
+        out = home / f"{turn}.json"
+        command = [sys.executable, "-m", "corrdp", "release", str(home / "steps.csv"), "--model",
+                   str(home / "model.json"), "--query", "count:True", "--epsilon", "0.1",
+                   "--ledger", str(book), "-o", str(out)]  # fmt: skip
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0.5, 6.0))
+        if child.poll() is None:
+            os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+        if out.exists():
+            answers += 1
+            told = cdp.Release.from_dict(json.loads(out.read_text()))
+            charges = {charge.number: charge.hash for charge in cdp.Ledger.open(book).history()}
+            assert charges[told.charge] == told.charge_hash
+    ledger = cdp.Ledger.open(book)
+    ledger.check()
+    assert len(ledger.history()) >= answers

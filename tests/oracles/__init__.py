@@ -1,0 +1,1 @@
+"""Brute force and other independent ways to the same number."""

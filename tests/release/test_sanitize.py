@@ -1,0 +1,270 @@
+"""Publishing a series: calibration, the reports, the command and the stream."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import corrdp as cdp
+from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
+from corrdp.release.series import Reporter
+from tests.cli.test_cli import FIT, done, run, write_series
+
+CHAIN = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=("rest", "walk"))
+THREE = cdp.MarkovChain([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], 50)
+
+
+@pytest.mark.parametrize("target", [0.3, 1.0, 2.0, 6.0])
+@pytest.mark.parametrize("chain", [CHAIN, THREE, cdp.MarkovChain([[0.2, 0.8], [0.7, 0.3]], 9)])
+def test_calibration_keeps_its_target(chain, target):
+    cal = cdp.calibrate(chain, target, query=cdp.Series())
+    assert cal.leakage.value <= target
+    assert cdp.leakage(chain, mechanism=cal.mechanism).value <= target
+    assert cal.leakage.value > 0.99 * target
+    again = cdp.SeriesCalibration.from_dict(json.loads(json.dumps(cal.to_dict())))
+    assert again.to_dict() == cal.to_dict()
+
+
+def test_symmetric_costs_more_and_uninformed_less():
+    best = cdp.calibrate(CHAIN, 2.0, query=cdp.Series())
+    same = cdp.calibrate(CHAIN, 2.0, query=cdp.Series(symmetric=True))
+    blind = cdp.calibrate(CHAIN, 2.0, query=cdp.Series(), adversary="none")
+    assert same.mechanism.flip0 == same.mechanism.flip1
+    assert blind.distortion <= best.distortion <= same.distortion
+    assert "knows no other record" in blind.leakage.scope
+    assert any("may learn up to" in text for text in blind.assumptions)
+    assert cdp.leakage(CHAIN, mechanism=blind.mechanism).value > 2.0
+
+
+def test_published_closed_form_is_for_symmetric_chains():
+    chain = cdp.MarkovChain([[0.9, 0.1], [0.1, 0.9]])
+    cal = cdp.calibrate(chain, 1.0, query=cdp.Series(), method="published")
+    assert cal.mechanism.flip0 == pytest.approx(0.482954, abs=1e-6)
+    assert cal.leakage.value == pytest.approx(0.604768, abs=1e-5)
+    with pytest.raises(NotApplicableError, match="equal switching"):
+        cdp.calibrate(CHAIN, 1.0, query=cdp.Series(), method="published")
+
+
+def test_a_level_for_each_report():
+    cal = cdp.calibrate(CHAIN, epsilon=1.0, query=cdp.Series())
+    assert cal.epsilon <= 1.0
+    assert cal.epsilon == pytest.approx(1.0, abs=1e-8)
+    assert cal.target == cal.leakage.value
+    assert cdp.calibrate(THREE, epsilon=1.0, query=cdp.Series()).mechanism == cdp.GRR(3, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "error", "said"),
+    [
+        (cdp.Groups(3), {}, NotApplicableError, "first-order Markov chain"),
+        (CHAIN, {"method": "contraction"}, InputError, "best or published"),
+        (CHAIN, {"confidence": 0.95}, NotApplicableError, "region"),
+        (THREE, {"adversary": "none"}, NotApplicableError, "two states"),
+    ],
+)
+def test_what_is_refused(model, options, error, said):
+    with pytest.raises(error, match=said):
+        cdp.calibrate(model, 1.0, query=cdp.Series(), **options)
+
+
+def test_adversary_none_is_for_series():
+    with pytest.raises(InputError, match="against all"):
+        cdp.calibrate(CHAIN, 1.0, query=cdp.Count("walk"), adversary="none")
+    with pytest.raises(InputError, match="adversary must be"):
+        cdp.leakage(CHAIN, 1.0, adversary="some")
+    with pytest.raises(InputError, match="Markov chains"):
+        cdp.leakage(cdp.Groups(2), 1.0, adversary="none")
+
+
+def test_reports_follow_the_law():
+    """Shares of lies within seven standard deviations (3e-12): the noise cannot be seeded."""
+    cal = cdp.calibrate(CHAIN, 2.0, query=cdp.Series())
+    n = 20_000
+    for state, flip in zip(CHAIN.states, cal.mechanism.channel()[[0, 1], [1, 0]], strict=True):
+        reports = cal.release([state] * n).values
+        lies = sum(1 for r in reports if r != state)
+        assert abs(lies - n * flip) < 7 * np.sqrt(n * flip * (1 - flip))
+    three = cdp.calibrate(THREE, 4.0, query=cdp.Series())
+    reports = np.array([three.release([0] * 50).values for _ in range(100)]).ravel()
+    law = three.mechanism.channel()[0]
+    counts = np.bincount(reports, minlength=3)
+    assert (np.abs(counts - 5000 * law) < 7 * np.sqrt(5000 * law)).all()
+
+
+def test_estimates_from_a_published_series():
+    truth = np.array(["rest", "walk"])[(np.arange(5000) % 5 == 0).astype(int)]
+    cal = cdp.calibrate(CHAIN, 6.0, query=cdp.Series())
+    done_ = cal.release(truth)
+    found = done_.estimate()
+    low, high = found.interval(1 - 1e-10)
+    assert low <= 1000 <= high
+    again = cdp.Sanitized.from_dict(json.loads(json.dumps(done_.to_dict())))
+    assert again.to_dict() == done_.to_dict()
+    belief = cdp.posterior(CHAIN, cal.mechanism.channel(), done_.values)
+    assert belief.shape == (5000, 2)
+    leak = cdp.output_leakage(CHAIN, cal.mechanism, done_.values)
+    assert leak.value <= cal.leakage.value * (1 + 1e-9)
+
+
+def test_bad_records_release_nothing():
+    cal = cdp.calibrate(CHAIN, 2.0, query=cdp.Series())
+    with pytest.raises(DataError, match="record 1: a value of type str is not a state"):
+        cal.release(["rest", "run"])
+    with pytest.raises(DataError, match="missing"):
+        cal.release(["rest", None])
+    with pytest.raises(DataError, match="missing"):
+        cal.release(["rest", float("nan")])
+    with pytest.raises(DataError, match="no records"):
+        cal.release([])
+    gaps = cdp.calibrate(CHAIN, 2.0, query=cdp.Series(missing="skip"))
+    assert gaps.release(["rest", None, "walk"]).values[1] is None
+    with pytest.raises(DataError, match="at most 50"):
+        cdp.calibrate(THREE, 2.0, query=cdp.Series()).release([0] * 51)
+
+
+def test_an_edited_calibration_is_refused():
+    cal = cdp.calibrate(CHAIN, 2.0, query=cdp.Series())
+    with pytest.raises(RefusedError, match="another mechanism"):
+        Reporter(replace(cal, mechanism=cdp.BinaryResponse(0.01)))
+    with pytest.raises(RefusedError, match="promises"):
+        Reporter(replace(cal, target=1.0))
+    with pytest.raises(RefusedError, match="another model"):
+        Reporter(replace(cal, model=cdp.MarkovChain([[0.8, 0.2], [0.3, 0.7]])))
+
+
+def test_a_private_fit_is_counted():
+    data = np.tile([0, 0, 0, 1, 1], 400)
+    fit = cdp.MarkovChain.fit(data, private_epsilon=0.2, states=[0, 1])
+    cal = cdp.calibrate(fit, 4.0, query=cdp.Series())
+    assert cal.leakage.value <= 4.0
+    plain = cdp.MarkovChain(fit.transition, fit.length, fit.initial, fit.states)
+    assert cal.distortion > cdp.calibrate(plain, 4.0, query=cdp.Series()).distortion
+
+
+# -- the command -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sanitize")
+    steps = cdp.MarkovChain([[0.88, 0.12], [0.3, 0.7]], 480).sample(np.random.default_rng(5)) * 40
+    write_series(folder / "steps.csv", ["NA", *steps.tolist()])
+    done("fit", folder / "steps.csv", *FIT, "-o", folder / "model.json")
+    return folder
+
+
+def test_command(home):
+    out, report = home / "out.csv", home / "out.html"
+    options = ("--model", home / "model.json", "--target", 2, "--skip-missing")
+    assert "wrong reports" in done("sanitize", home / "steps.csv", *options, "--dry-run").output
+    assert not out.exists()
+    done("sanitize", home / "steps.csv", *options, "-o", out, "--report", report)
+    with out.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 481
+    assert rows[0]["report"] == ""
+    assert {row["report"] for row in rows[1:]} == {"true", "false"}
+    assert rows[5]["interval"] == "5"
+    page = report.read_text()
+    assert "How a record is reported" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    again = run("sanitize", home / "steps.csv", *options, "-o", out)
+    assert again.exit_code == 2
+    assert "--force" in again.output
+
+
+def test_stream(home):
+    options = ("--model", str(home / "model.json"), "--target", "2", "--skip-missing")
+    result = run("sanitize", "-", *options, input="True\n\nFalse\n1\n")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert len(lines) == 4
+    assert lines[1] == ""
+    broken = run("sanitize", "-", *options, input="True\nFalse\nmaybe\nTrue\n")
+    assert broken.exit_code == 2
+    assert len(broken.stdout.splitlines()) == 2
+    assert "line 3 of stdin: a value of type str is not a state" in broken.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--target", 1), "-o sanitized.csv"),
+        (("--target", 1, "--epsilon", 1, "-o", "x.csv"), "exactly one of"),
+        (("--target", -1, "-o", "x.csv"), "target must be"),
+        (("--target", 1, "-o", "x.csv"), "--skip-missing"),
+        (("--target", 1, "-o", "x.csv", "--keep", "nowhere", "--skip-missing"), "nowhere"),
+    ],
+)
+def test_bad_options(home, tmp_path, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    result = run("sanitize", home / "steps.csv", "--model", home / "model.json", *options)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_state_is_never_kept_beside_the_reports(home, tmp_path):
+    options = ("--model", home / "model.json", "--target", 2, "--skip-missing")
+    out = tmp_path / "out.csv"
+    result = run("sanitize", home / "steps.csv", *options, "-o", out, "--keep", "date,steps")
+    assert result.exit_code == 2
+    assert "undo the noise" in result.output
+    assert not out.exists()
+
+
+def test_many_series_in_one_table(tmp_path):
+    rows = [f"{who},{t},{(t * who) % 3 % 2}" for who in (1, 2, 3) for t in range(20)]
+    path, model = tmp_path / "many.csv", tmp_path / "model.json"
+    path.write_text("\n".join(["who,t,state", *rows]) + "\n")
+    done("fit", path, "--state", "state", "--order", "t", "--group", "who", "-o", model)
+    out = tmp_path / "out.csv"
+    done("sanitize", path, "--model", model, "--target", 2, "-o", out)
+    assert out.read_text().splitlines()[0] == '"who","t","report"'
+    assert len(out.read_text().splitlines()) == 61
+
+
+def test_times_of_events_are_not_published(tmp_path):
+    rows = [f"{10 * k + 907},{(k // 3) % 2}" for k in range(60)]
+    path, model, out = (tmp_path / name for name in ("beats.csv", "model.json", "out.csv"))
+    path.write_text("\n".join(["t,state", *rows]) + "\n")
+    done("fit", path, "--state", "state", "--order", "t", "--no-gaps", "-o", model)
+    options = ("--model", model, "--target", 2, "--accept-model", "a test", "-o", out)
+    said = done("sanitize", path, *options).output
+    assert "records are numbered" in " ".join(said.split())
+    assert out.read_text().splitlines()[0] == '"record","report"'
+    assert [line.split(",")[0] for line in out.read_text().splitlines()[1:]] == [
+        str(k) for k in range(1, 61)
+    ]
+    done("sanitize", path, *options, "--keep", "t", "--force")
+    assert out.read_text().splitlines()[0] == '"t","report"'
+
+
+def test_a_public_column_is_not_lost_to_one_of_the_same_name(tmp_path):
+    rows = [f"{k % 2},{k},{k},{(k // 3) % 2}" for k in range(60)]
+    path, model, out = (tmp_path / name for name in ("beats.csv", "model.json", "out.csv"))
+    path.write_text("\n".join(["record,report,t,state", *rows]) + "\n")
+    fit = ("--order", "t", "--group", "record", "--independent-groups", "a test", "--no-gaps")
+    done("fit", path, "--state", "state", *fit, "-o", model, "--json")
+    level = ("--epsilon", 1, "--confidence", "none", "--accept-model", "a test")
+    for name, kept in (("record", ()), ("report", ("--keep", "report"))):
+        refused = run("sanitize", path, "--model", model, *level, *kept, "-o", out)
+        assert refused.exit_code == 2
+        assert f"a column '{name}' of their own" in refused.stderr
+    assert not out.exists()
+
+
+def test_a_published_series_can_be_used_as_one():
+    cal = cdp.calibrate(CHAIN, 2.0, query=cdp.Series(missing="skip"))
+    published = cal.release(["rest", None, "walk", "walk"])
+    assert list(published) == list(published.values)
+    assert published[1] is None
+    assert cdp.output_leakage(CHAIN, cal.mechanism, published).value <= 2.0
+    assert len(cdp.Viterbi(cal.mechanism).run(list(published), CHAIN).guesses) == 4
+    with pytest.raises(DataError, match="a value of type list is not a state") as error:
+        cal.release([["rest"] * 50, ["walk"] * 50])
+    assert "rest', 'rest" not in str(error.value)
