@@ -10,20 +10,21 @@ ifneq ($(CORRDP_DATA),)
 export CORRDP_DATA
 endif
 
-.PHONY: help demo test test-slow test-spark bench clean
+.PHONY: help demo test test-reproduction test-slow test-spark bench clean
 
 help:
 	@echo "make demo       simulate an activity series and release a private count from it"
 	@echo "make test       ruff, mypy and the quick tests"
+	@echo "make test-reproduction  the quick tests of the published figures"
 	@echo "make test-slow  the tests that take longer"
 	@echo "make test-spark the Spark engine in local mode; installs PySpark, needs Java 17"
 	@echo "make bench      every benchmark, one after another"
 	@echo "make clean      remove .venv, demo/ and caches"
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml reproduction/pyproject.toml
 	@echo "making .venv (once; a minute or two)"
 	@$(PYTHON) -m venv --clear .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]" --editable reproduction
 	@touch $@
 
 demo: $(STAMP)
@@ -33,19 +34,22 @@ test: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests src
+
+test-reproduction: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal reproduction
 
 # compiled loops check their indices here, in a cache of their own
 test-slow: $(STAMP)
 	CORRDP_EXPLORE=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/checked $(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 test-spark: $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,spark]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,spark]" --editable reproduction
 	$(BIN)/python -m pytest -m spark tests
 
 bench: $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,bench]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,bench]" --editable reproduction
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 clean:
-	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info reproduction/src/*.egg-info

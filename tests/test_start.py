@@ -70,3 +70,13 @@ def test_every_public_name_is_there():
     assert set(corrdp.__all__) == set(dir(corrdp))
     with pytest.raises(AttributeError, match="nothing_like_this"):
         _ = corrdp.nothing_like_this
+
+
+def test_without_the_reproductions_the_line_that_installs_them_is_said():
+    code = (
+        "import sys; sys.modules['corrdp_reproduction'] = None; "
+        "sys.argv = ['corrdp', 'reproduce', '--list']; from corrdp.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "pip install corrdp-reproduction" in done.stderr

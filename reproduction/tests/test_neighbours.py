@@ -12,7 +12,7 @@ from corrdp_reproduction.neighbours.base import NEIGHBOURS, Answer, Row, ask, ve
 
 from corrdp.errors import InputError
 
-PAGE = (Path(__file__).parent.parent / "docs" / "neighbours.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "neighbours.md").read_text()
 VERSIONS = PAGE.split("Versions: ")[1].splitlines()[0].removesuffix(".")
 RECORDED = dict(told.split() for told in VERSIONS.split(", "))
 

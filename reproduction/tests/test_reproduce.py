@@ -185,4 +185,4 @@ def test_errata_have_keys_of_their_own():
 
 
 def test_the_errata_page_is_the_one_generated():
-    assert (Path(__file__).parent.parent / "docs" / "errata.md").read_text() == page()
+    assert (Path(__file__).parents[2] / "docs" / "errata.md").read_text() == page()

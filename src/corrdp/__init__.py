@@ -278,7 +278,17 @@ _place_for_compiled_code()
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'corrdp' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    try:
+        home = import_module(_HOME[name])
+    except ModuleNotFoundError as missing:
+        if missing.name != "corrdp_reproduction":
+            raise
+        from corrdp.errors import InputError
+
+        raise InputError(
+            "the published figures are a distribution of their own: pip install corrdp-reproduction"
+        ) from None
+    value = getattr(home, name)
     globals()[name] = value
     return value
 

@@ -20,7 +20,7 @@ from corrdp.errors import InputError, RefusedError
 from corrdp.metric.domains import StreamDomain
 from tests.cli.test_cli import done, run
 
-FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
+FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
 CHAIN = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], length=6)
 
 

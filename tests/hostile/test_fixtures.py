@@ -10,7 +10,7 @@ import pytest
 
 import corrdp as cdp
 
-FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
+FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
 RESULTS = {
     "leakage.json": cdp.Leakage,
     "calibration.json": cdp.Calibration,

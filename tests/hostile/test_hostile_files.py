@@ -14,7 +14,7 @@ import corrdp as cdp
 from corrdp.errors import CorrdpError
 from corrdp.models.files import model_from_dict
 
-FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
+FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
 STRANGE = [None, True, -1, 0, 0.5, 1e308, 10**12, "", "x", [], [[]], [None], {}, {"x": 1}]
 RESULTS = {
     "leakage.json": cdp.Leakage,

@@ -33,7 +33,7 @@ from corrdp.release import number as releasing
 from corrdp.release import series as sanitizing
 from corrdp.release.charged import release_with_ledger, sanitize_with_ledger
 
-CHILD = Path(__file__).with_name("ledger_child.py")
+CHILD = Path(__file__).parents[1] / "helpers" / "ledger_child.py"
 KERNEL = [[0.883, 0.117], [0.305, 0.695]]
 CHAIN = cdp.MarkovChain(KERNEL, length=6)
 DATA = [0, 1, 1, 0, 0, 1]

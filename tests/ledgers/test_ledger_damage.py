@@ -15,7 +15,7 @@ from corrdp.errors import CorrdpError
 from corrdp.ledgers import file as ledger_file
 from corrdp.ledgers.ledger import Ledger
 
-FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
+FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
 MODEL = cdp.Independent(6)
 LOOKS: dict[str, Callable[[Ledger], Any]] = {
     "check": Ledger.check,

@@ -18,7 +18,7 @@ from corrdp.ledgers.ledger import Ledger
 from corrdp.ledgers.units import UNIT
 from corrdp.release.charged import release_with_ledger
 
-FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
+FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
 OLD = sorted(FROZEN.glob("*.ledger"))
 
 

@@ -22,7 +22,7 @@ from tests.helpers.descriptions import (
     mechanism,
 )
 
-PAGE = Path(__file__).parent.parent / "docs" / "lint.md"
+PAGE = Path(__file__).parents[2] / "docs" / "lint.md"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+import corrdp
 from corrdp import __version__
 from corrdp.errors import InputError
 from corrdp_reproduction.base import Finding, Result, Size, Table, silent
@@ -41,10 +42,11 @@ class Task:
 
 @cache
 def _code() -> str:
-    """Fingerprint of the whole package: a change anywhere may change a number."""
+    """Fingerprint of both packages: a change anywhere may change a number."""
     code = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        code.update(path.read_bytes())
+    for root in (Path(corrdp.__file__).parent, Path(__file__).parent):
+        for path in sorted(root.rglob("*.py")):
+            code.update(path.read_bytes())
     return code.hexdigest()
 
 

@@ -256,7 +256,7 @@ class Composition:
         return plan_leakage(self.plan, model, confidence, accept)
 
     def proof(self) -> dict[str, Any]:
-        """A certificate as JSON that :func:`corrdp.accounting.checker.check.check_proof` re-checks."""
+        """A certificate as JSON that :func:`corrdp.check_proof` re-checks."""
 
         return proof_of(self)
 
@@ -427,7 +427,7 @@ def _refuse_false_zero(domain: Domain, target: Granularity, step: Step) -> None:
 def proof_of(composition: Composition) -> dict[str, Any]:
     """The plan, and for each total its value, the worst neighbours and what each release adds.
 
-    :func:`corrdp.accounting.checker.check.check_proof` reads nothing else, and shares no code with the
+    :func:`corrdp.check_proof` reads nothing else, and shares no code with the
     accountant: it builds neighbours one pair after another and adds up.
     """
     targets = tuple(dict.fromkeys(total.target for total in composition.totals))

@@ -191,7 +191,7 @@ def audit(
     other inputs. Otherwise it is ``undecided``, and ``runs_needed`` tells how many runs may decide.
 
     Callables and commands run in worker processes, a process for each batch
-    (:func:`corrdp.auditing.run.running.collect`): one that crashes, puts out NaN or something outside
+    (:mod:`corrdp.auditing.run.running`): one that crashes, puts out NaN or something outside
     the declared range, prints a wrong number of lines or hangs is reported with the input that
     caused it.
 

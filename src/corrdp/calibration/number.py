@@ -108,7 +108,7 @@ class Calibration:
         return self.mechanism.error(beta, norm)
 
     def release(self, data: Any, *, nonnegative: bool = False, state: str | None = None) -> Release:
-        """Answer the query on ``data`` with OpenDP's noise. See :func:`corrdp.release.number.draw`."""
+        """Answer the query on ``data`` with OpenDP's noise. See :mod:`corrdp.release.number`."""
         from corrdp.release.number import draw
 
         return draw(self, data, nonnegative=nonnegative, state=state)

@@ -40,6 +40,9 @@ def reproduce(
     A run that was stopped goes on where it was: results made by the same code, seed and data are
     kept in the output directory.
     """
+    import corrdp
+
+    run = corrdp.reproduce  # says what to install where it is missing
     from corrdp_reproduction.running import matching
 
     names = matching(None if only is None else [w for text in only for w in words(text)])
@@ -50,7 +53,6 @@ def reproduce(
 
     from corrdp_reproduction.page import write_reproduction
     from corrdp_reproduction.recordings import VARIABLE
-    from corrdp_reproduction.running import reproduce as run
 
     from corrdp.cli.show import say_aside, show_files
 
