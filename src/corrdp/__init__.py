@@ -48,8 +48,8 @@ _HOME = {
     "Leakage": "corrdp.bounds.leakage",
     "Calibration": "corrdp.calibration.number",
     "Release": "corrdp.release.number",
-    "SeriesCalibration": "corrdp.calibration.response_results",
-    "Sanitized": "corrdp.calibration.response_results",
+    "SeriesCalibration": "corrdp.calibration.series",
+    "Sanitized": "corrdp.release.series",
     "CorrelatedResponse": "corrdp.mechanisms.response",
     "estimate_count": "corrdp.mechanisms.estimating",
     "estimate_counts": "corrdp.mechanisms.estimating",
@@ -163,8 +163,7 @@ if TYPE_CHECKING:
     from corrdp.bounds.scope import Adversary as Adversary
     from corrdp.calibration import calibrate as calibrate
     from corrdp.calibration.number import Calibration as Calibration
-    from corrdp.calibration.response_results import Sanitized as Sanitized
-    from corrdp.calibration.response_results import SeriesCalibration as SeriesCalibration
+    from corrdp.calibration.series import SeriesCalibration as SeriesCalibration
     from corrdp.errors import CorrdpError as CorrdpError
     from corrdp.guarantees import GDP as GDP
     from corrdp.guarantees import L1 as L1
@@ -235,6 +234,7 @@ if TYPE_CHECKING:
     from corrdp.release.charged import release_with_ledger as release_with_ledger
     from corrdp.release.charged import sanitize_with_ledger as sanitize_with_ledger
     from corrdp.release.number import Release as Release
+    from corrdp.release.series import Sanitized as Sanitized
     from corrdp.report.page import write_report as write_report
     from corrdp.report.snps import snp_report as snp_report
     from corrdp.results import Certificate as Certificate

@@ -12,6 +12,8 @@ from corrdp.errors import InputError
 T = TypeVar("T")
 _TEXT = (str, bytes, bytearray)
 
+LONGEST = 100_000_000  # records of a model: bounds keep a few numbers for each
+
 
 def shown(value: Any) -> str:
     """A value as a message shows it: on one line, and not all of a long one.

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from corrdp._checks import check_whole
+from corrdp._checks import LONGEST, check_whole
 from corrdp.errors import CorrdpError, InputError
 
 SCHEMA = 1
@@ -92,8 +92,6 @@ def runs(values: np.ndarray | None) -> list[list[float]] | None:
 
 def unruns(coded: list[list[Any]] | None) -> np.ndarray | None:
     """Undo :func:`runs`."""
-    from corrdp.models.base import LONGEST
-
     if coded is None:
         return None
     lengths = [check_whole("the length of a run", k, most=LONGEST) for _, k in coded]

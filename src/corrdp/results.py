@@ -5,8 +5,9 @@ What a linter returns: mistakes, each with its rule, its place and its repair.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 from corrdp._checks import check_number
@@ -14,6 +15,26 @@ from corrdp._json import SCHEMA, check_header, decode_number, encode
 from corrdp.errors import InputError
 
 Kind = Literal["exact", "upper bound", "lower bound", "estimate"]
+
+
+def verb(name: str) -> Callable[..., Any]:
+    """A verb of a higher room, for a method that is only its spelling: the one door upwards.
+
+    Every other import goes from a higher room to a lower one.
+
+    Parameters
+    ----------
+    name : str
+        Below ``corrdp``, such as ``"release.number.draw"``.
+
+    Examples
+    --------
+    >>> verb("bounds.leakage.leakage").__name__
+    'leakage'
+    """
+    room, function = name.rsplit(".", 1)
+    found: Callable[..., Any] = getattr(import_module(f"corrdp.{room}"), function)
+    return found
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ class Result:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the figure; on new axes when none are given."""
-        from corrdp.bounds.leakage import axes_or_pyplot
+        from corrdp.plots.style import axes_or_pyplot
         from corrdp_reproduction.catalogue import load
 
         return load(self.experiment).draw(self, axes_or_pyplot(ax))

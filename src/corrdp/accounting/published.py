@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from corrdp._json import SCHEMA, encode
 from corrdp.accounting.plan import at, read_json
-from corrdp.calibration.response_results import Sanitized
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Approximate, Pure
 from corrdp.release.number import Release
+from corrdp.release.series import Sanitized
 
 if TYPE_CHECKING:
     from corrdp.bounds.leakage import Leakage

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from corrdp._json import SCHEMA, check_header, decode_number, encode
-from corrdp.bounds.leakage import axes_or_pyplot
 from corrdp.guarantees import Approximate, Pure
+from corrdp.plots.style import axes_or_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

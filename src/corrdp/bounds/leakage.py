@@ -27,20 +27,12 @@ from corrdp.errors import CompositionError, InputError, NotApplicableError
 from corrdp.guarantees import L1, Guarantee
 from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
+from corrdp.plots.style import axes_or_pyplot
 from corrdp.queries import Query, Sum
 from corrdp.results import Candidate, Certificate, Kind, Metric, Witness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-def axes_or_pyplot(ax: Axes | None) -> Axes:
-    """The axes given, or those of a new pyplot figure, so that ``plt.show()`` shows it."""
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

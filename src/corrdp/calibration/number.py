@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from corrdp._checks import check_choice, check_flag, check_kind
 from corrdp._json import SCHEMA, check_header, encode, strict
 from corrdp.bounds.applicable import BY_NAME_ONLY
-from corrdp.bounds.leakage import Leakage, axes_or_pyplot
+from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.adequacy import (
     Adequacy,
     judged_from_dict,
@@ -30,12 +30,14 @@ from corrdp.calibration.adequate import (
     level_of,
     promising,
 )
-from corrdp.calibration.response_results import SeriesCalibration
 from corrdp.calibration.searching import Search, check_level, step_down, step_up
+from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.models.base import Model
 from corrdp.models.reads import resolved
+from corrdp.plots.style import axes_or_pyplot
 from corrdp.queries import Query, Series
+from corrdp.results import verb
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,9 +111,9 @@ class Calibration:
 
     def release(self, data: Any, *, nonnegative: bool = False, state: str | None = None) -> Release:
         """Answer the query on ``data`` with OpenDP's noise. See :mod:`corrdp.release.number`."""
-        from corrdp.release.number import draw
-
-        return draw(self, data, nonnegative=nonnegative, state=state)
+        draw = verb("release.number.draw")
+        done: Release = draw(self, data, nonnegative=nonnegative, state=state)
+        return done
 
     def __repr__(self) -> str:
         lines = [

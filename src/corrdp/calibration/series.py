@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from corrdp._json import SCHEMA, check_header, encode, strict
 from corrdp.bounds.leakage import Leakage, leakage
-from corrdp.calibration.adequacy import Priced, worst_leakage
+from corrdp.calibration.adequacy import (
+    Adequacy,
+    Priced,
+    judged_from_dict,
+    judged_to_dict,
+    model_lines,
+    model_notes,
+    worst_leakage,
+)
 from corrdp.calibration.adequate import (
     Confidence,
     check_forgetting,
@@ -14,12 +23,137 @@ from corrdp.calibration.adequate import (
     level_of,
     promising,
 )
-from corrdp.calibration.response_results import SeriesCalibration
-from corrdp.calibration.searching import Search
-from corrdp.errors import NotApplicableError
+from corrdp.calibration.searching import SHARP, Search
+from corrdp.errors import InfeasibleError, InputError, NotApplicableError
+from corrdp.guarantees import Pure
+from corrdp.mechanisms.local.direct import GRR
+from corrdp.mechanisms.response import BinaryResponse
+from corrdp.mechanisms.sample import GRID, grid_flip
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.queries import Series
+from corrdp.models.files import model_from_dict
+from corrdp.models.reads import check_reads
+from corrdp.queries import Series, query_from_dict
+from corrdp.results import verb
+
+if TYPE_CHECKING:
+    from corrdp.release.series import Sanitized
+
+_ROUNDING = 32  # tries, each twice as far, for a response that misses its target by rounding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeriesCalibration:
+    """The response that distorts a series least and keeps a target.
+
+    Parameters
+    ----------
+    target : float
+        The BDP level promised.
+    mechanism : BinaryResponse or GRR
+        What every record passes through.
+    distortion : float
+        Expected share of reports that differ from their record.
+    leakage : Leakage
+        The proof that the published series keeps the target.
+    query : Series
+    model : MarkovChain
+    confidence : float or None
+        For every law that the data of the fit allow at this joint level; None for the model as
+        it is.
+    adequacy : Adequacy or None
+        How the promise fares under that region and under richer models than a fitted one.
+    """
+
+    target: float
+    mechanism: BinaryResponse | GRR
+    distortion: float
+    leakage: Leakage
+    query: Any
+    model: Any
+    confidence: float | None = None
+    adequacy: Adequacy | None = None
+
+    def __float__(self) -> float:
+        return self.epsilon
+
+    @property
+    def epsilon(self) -> float:
+        """Plain DP level of the response, one record at a time; 0 when it only tosses coins."""
+        return self.mechanism.guarantee.largest
+
+    @property
+    def guarantee(self) -> Pure:
+        """What the response promises before dependence is taken into account."""
+        return self.mechanism.guarantee
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the promise rests on: by the certificate, the query, and the choice of a model."""
+        said = self.leakage.certificate.assumptions + tuple(self.query.assumptions)
+        return said + model_notes(self.adequacy)
+
+    def release(self, data: Any, *, state: str | None = None) -> Sanitized:
+        """Sanitize a series. See :func:`corrdp.release.series.sanitize`."""
+        done: Sanitized = verb("release.series.sanitize")(self, data, state=state)
+        return done
+
+    def __repr__(self) -> str:
+        lines = [
+            f"SeriesCalibration: {self.query} at BDP level {self.target:.6g}",
+            f"  mechanism    {self.mechanism}",
+            f"  distortion   {100 * self.distortion:.4g} % of the reports are expected to be wrong",
+            f"  leakage      {self.leakage.value:.9g} ({self.leakage.kind}, "
+            f"{self.leakage.certificate.name})",
+            f"  scope        {self.leakage.scope}",
+            f"  model        {self.leakage.model}",
+            *model_lines(self.adequacy),
+        ]
+        return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, the model included."""
+        return {
+            "corrdp": SCHEMA,
+            "result": "series calibration",
+            "target": encode(self.target),
+            "mechanism": mechanism_to_dict(self.mechanism),
+            "distortion": encode(self.distortion),
+            "leakage": self.leakage.to_dict(),
+            "query": self.query.to_dict(),
+            "model": self.model.to_dict(),
+            **judged_to_dict(self),
+        }
+
+    @classmethod
+    @strict
+    def from_dict(cls, data: dict[str, Any]) -> SeriesCalibration:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, "series calibration")
+        return cls(
+            float(data["target"]),
+            mechanism_from_dict(data["mechanism"]),
+            float(data["distortion"]),
+            Leakage.from_dict(data["leakage"]),
+            query_from_dict(data["query"]),
+            model_from_dict(data["model"]),
+            **judged_from_dict(data),
+        )
+
+
+def mechanism_to_dict(mechanism: BinaryResponse | GRR) -> dict[str, Any]:
+    """A response as plain JSON."""
+    return {"mechanism": type(mechanism).__name__, **encode(vars(mechanism))}
+
+
+def mechanism_from_dict(data: dict[str, Any]) -> BinaryResponse | GRR:
+    """Inverse of :func:`mechanism_to_dict`."""
+    kinds = {"BinaryResponse": BinaryResponse, "GRR": GRR}
+    fields = dict(data)
+    name = fields.pop("mechanism", None)
+    if not isinstance(name, str) or name not in kinds:
+        raise InputError(f"unknown mechanism {name!r}; use one of {', '.join(kinds)}")
+    return kinds[name](**fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +187,13 @@ def calibrate_series(
     robust: bool,
     accept: str | None,
 ) -> SeriesCalibration:
-    """The response that :func:`corrdp.release.series.calibrate_series` finds for the fitted numbers.
+    """The response that :func:`respond` finds for the fitted numbers.
 
     Where it leaks more than the target under the confidence region of the fit or under an
     alternative, it gives way to the plain response at a DP level that keeps the target there: their
     bounds hold for every mechanism of that level. It may then distort more than it had to. With
     more than two states the response is the plain one anyway, and the region is asked at once.
     """
-    from corrdp.release.series import bound_for
-    from corrdp.release.series import calibrate_series as respond
-
     given: dict[str, Any] = {"query": query, "method": method, "adversary": adversary}
     level = level_of(model, confidence)
     if not isinstance(model, MarkovChain) or model.fitted is None:
@@ -103,3 +234,117 @@ def calibrate_series(
         given = {**given, "method": "best", "confidence": level}
         found = respond(model, None, epsilon=least, **given)
     return replace(found, target=target, confidence=level, adequacy=adequacy)
+
+
+def respond(
+    model: Model,
+    target: float | None,
+    *,
+    query: Series,
+    epsilon: float | None = None,
+    method: str = "best",
+    adversary: Literal["all", "none"] = "all",
+    confidence: float | None = None,
+) -> SeriesCalibration:
+    """The response of least expected distortion whose published series keeps a target.
+
+    Two states: flip rates, exact for all adversaries (T-2). More: generalized randomized response
+    by bisection. ``method="published"`` takes the flip rate of the published closed form instead,
+    which promises nothing to an adversary who knows records.
+
+    Parameters
+    ----------
+    model : MarkovChain
+    target : float or None
+        BDP level to promise.
+    query : Series
+    epsilon : float, optional
+        Instead of a target: the DP level of each report; the target is then what the series leaks.
+    method : {"best", "published"}
+    adversary : {"all", "none"}
+        Whom the promise is against; "none" is an adversary who knows no other record.
+    confidence : float, optional
+        With epsilon, for fitted chains: the joint level of the region that the leakage holds for,
+        against every adversary.
+
+    Examples
+    --------
+    >>> chain = MarkovChain([[.9, .1], [.2, .8]])
+    >>> cal = calibrate_series(chain, 1.0, query=Series())
+    >>> cal.mechanism.flip0 < cal.mechanism.flip1 and cal.leakage.value <= 1.0
+    True
+    """
+    if not isinstance(model, MarkovChain):
+        raise NotApplicableError(
+            f"a series is published from a first-order Markov chain; this is {model.describe()}"
+        )
+    check_reads(model, query)
+    mechanism = _mechanism(model, target, query, epsilon, method, adversary)
+    given: dict[str, Any] = {"method": bound_for(model, confidence), "confidence": confidence}
+    if confidence is None:
+        given["adversary"] = "none" if method == "published" else adversary
+    proof = leakage(model, mechanism=mechanism, **given)
+    if target is not None and method == "best":
+        for k in range(_ROUNDING):
+            if proof.value <= target:
+                break
+            mechanism = _a_little_noisier(mechanism, 2**k)
+            proof = leakage(model, mechanism=mechanism, **given)
+        else:
+            raise InfeasibleError(
+                f"the target {target:g} lies below the rounding of the proof, {proof.value:.3g}; "
+                "ask for a target above that"
+            )
+    goal = proof.value if target is None else float(target)
+    return SeriesCalibration(goal, mechanism, _distortion(model, mechanism), proof, query, model)
+
+
+def bound_for(chain: MarkovChain, confidence: float | None) -> str:
+    """Every bound where that is quick; the contraction bound for one law of many states."""
+    return "best" if confidence is not None or len(chain.states) <= SHARP else "contraction"
+
+
+def _mechanism(
+    chain: MarkovChain,
+    target: float | None,
+    query: Series,
+    epsilon: float | None,
+    method: str,
+    adversary: Literal["all", "none"],
+) -> BinaryResponse | GRR:
+    from corrdp.calibration.response import least_flips, least_grr, published_flip
+
+    binary = len(chain.states) == 2
+    if method not in ("best", "published"):
+        raise InputError(f"a series is calibrated by best or published, not by {method!r}")
+    if epsilon is not None:
+        if binary:
+            return BinaryResponse(grid_flip(BinaryResponse.for_epsilon(epsilon).flip0))
+        return GRR(len(chain.states), epsilon)
+    assert target is not None
+    if method == "published":
+        leave, enter = float(chain.transition[0, 1]), float(chain.transition[1, 0])
+        if not binary or leave != enter:
+            raise NotApplicableError(
+                "the published closed form is for two states with equal switching probabilities"
+            )
+        return BinaryResponse(grid_flip(published_flip(leave, target)))
+    if binary:
+        flips = least_flips(chain, target, symmetric=query.symmetric, adversary=adversary)
+        return flips.mechanism
+    if adversary == "none":
+        raise NotApplicableError('adversary="none" is calibrated for two states only')
+    return least_grr(chain, target)
+
+
+def _a_little_noisier(mechanism: BinaryResponse | GRR, steps: int) -> BinaryResponse | GRR:
+    if isinstance(mechanism, GRR):
+        return GRR(mechanism.k, mechanism.epsilon * (1.0 - steps * 1e-12))
+    flips = mechanism.channel()[[0, 1], [1, 0]]
+    return BinaryResponse(*(min(0.5, grid_flip(f) + steps / GRID) for f in flips))
+
+
+def _distortion(chain: MarkovChain, mechanism: BinaryResponse | GRR) -> float:
+    """Expected share of wrong reports, over the whole series."""
+    shares = chain.start if chain.length is None else chain.marginals.mean(axis=0)
+    return float(shares @ (1.0 - mechanism.channel().diagonal()))

@@ -125,9 +125,8 @@ def partial(
         step = found.step
     if picture is not None:
         from corrdp.cli.show import save_picture
-        from corrdp.plots.risks import draw_ignorance
 
-        save_picture(draw_ignorance(found), picture)
+        save_picture(found.plot(), picture)
     if json:
         source = {} if data is None else {"data": data, "where": where}
         print(dumps({**found.to_dict(), **source}, indent=1))

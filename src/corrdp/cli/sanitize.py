@@ -33,8 +33,9 @@ from corrdp.cli.options import (
 from corrdp.errors import DataError, InputError
 
 if TYPE_CHECKING:
-    from corrdp.calibration.response_results import Sanitized, SeriesCalibration
+    from corrdp.calibration.series import SeriesCalibration
     from corrdp.ledgers.ledger import Ledger
+    from corrdp.release.series import Sanitized
     from corrdp.tables.source import Layout
 
 RECORD, REPORT = "record", "report"

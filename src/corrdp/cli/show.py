@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from corrdp.bounds.leakage import Leakage
     from corrdp.calibration.number import Calibration
-    from corrdp.calibration.response_results import SeriesCalibration
+    from corrdp.calibration.series import SeriesCalibration
     from corrdp.models.base import Model
     from corrdp.models.chains.diagnostics import Diagnostics
     from corrdp.models.chains.fitting import ChainFit

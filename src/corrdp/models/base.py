@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from corrdp._checks import check_items, check_path, check_whole, count_distinct
+from corrdp._checks import LONGEST, check_items, check_path, check_whole, count_distinct
 from corrdp._files import write_files
 from corrdp._json import SCHEMA, encode
 from corrdp.errors import InputError, ModelError
 from corrdp.tables.source import Layout
-
-LONGEST = 100_000_000  # records: bounds keep a few numbers for each
 
 if TYPE_CHECKING:
     from corrdp.queries import Query

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corrdp._checks import check_items, check_kind, check_number, check_whole
+from corrdp._checks import LONGEST, check_items, check_kind, check_number, check_whole
 from corrdp.errors import InputError, ModelError
-from corrdp.models.base import LONGEST, Model, check_length
+from corrdp.models.base import Model, check_length
 
 
 @dataclass(frozen=True, eq=False, repr=False)

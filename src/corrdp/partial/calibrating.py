@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InfeasibleError
 from corrdp.partial.deltas import (
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 _PRECISION = 1e-10  # of the variance
 UNIT = "standard deviation of the noise on the count"
+
+_POINTS = 25  # of the picture
+_NOTHING = 1e-100  # variance of an unknown record below which all of them are no noise
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,7 +134,42 @@ class NoiseScale:
         """Draw the noise against the number of unknown records; returns the axes."""
         from corrdp.plots.risks import draw_ignorance
 
-        return draw_ignorance(self, ax)
+        return draw_ignorance(*noise_curve(self), [("plain DP", self.plain.counts)], self.here, ax)
+
+    @property
+    def here(self) -> tuple[int, float, str]:
+        """The point of the picture: records unknown, the noise on the count, and it in words."""
+        return self.knowledge.unknown, self.scale.counts, str(self.scale)
+
+
+def noise_curve(found: NoiseScale) -> tuple[np.ndarray, list[float]]:
+    """Noise against unknown records at the worse end of the bias, dense where it is steep.
+
+    Examples
+    --------
+    >>> unknown, noise = noise_curve(noise_scale(.5, 1e-3, Knowledge(100, 60), .4))
+    >>> noise[0] > noise[-1]
+    True
+    """
+    bias = max(found.bias, key=lambda p: abs(p - 0.5))
+    plain, natural = found.plain.counts, bias * (1 - bias)
+    if natural > _NOTHING:
+        # noise is gone a little after natural noise alone has the variance of plain DP's
+        gone = plain**2 / natural
+        most = min(found.knowledge.n - 1, max(1.3 * gone, 1.1 * found.knowledge.unknown))
+        grid = np.unique(np.linspace(0, most, _POINTS).astype(int))
+        near = np.linspace(0.7 * gone, 1.15 * gone, _POINTS)
+        grid = np.unique(np.concatenate([grid, near[near <= most].astype(int)]))
+    else:
+        grid = np.array([0, found.knowledge.n - 1])
+
+    def needed(unknown: int) -> float:
+        if not 0 < bias < 1:
+            return plain
+        natural = NaturalNoise(unknown, bias, found.epsilon)
+        return least_noise(found.epsilon, found.target, natural).scale.counts
+
+    return grid, [needed(int(unknown)) for unknown in grid]
 
 
 def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float) -> NoiseScale:

@@ -15,7 +15,7 @@ from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.sample import smallest_step, tail
 from corrdp.partial.binomials import bias_interval
-from corrdp.partial.calibrating import UNIT, NoiseScale
+from corrdp.partial.calibrating import UNIT, NoiseScale, noise_curve
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import GAUSSIAN, ONCE, attacker
 from corrdp.partial.knowledge import (
@@ -197,10 +197,16 @@ class EstimatedScale:
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the noise against the number of unknown records; returns the axes."""
+        """Draw the noise against the number of unknown records; returns the axes.
+
+        The estimate has cost part of epsilon and delta: the curve starts at what is needed with
+        the rest of them, and plain DP is drawn without the estimate, at all of them.
+        """
         from corrdp.plots.risks import draw_ignorance
 
-        return draw_ignorance(self, ax)
+        after = self.step.plain.counts
+        rivals = [("plain DP", self.plain.counts), ("all others known, after the estimate", after)]
+        return draw_ignorance(*noise_curve(self.step), rivals, self.step.here, ax)
 
 
 def estimated_noise_scale(

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, RULE, SOFT, WARM, axes_or_new, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from corrdp.bounds.leakage import Leakage
     from corrdp.calibration.number import Calibration
+    from corrdp.trajectories.probes.results import Probes
 
 _LOG_SPREAD = 30  # bounds further apart than this factor need a logarithmic axis
 _EDGE = 12  # records shown on either side of a constant interior
@@ -206,3 +207,37 @@ def _thinned(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _leave_room(ax: Axes, values: np.ndarray) -> None:
     finite: Any = values[np.isfinite(values)]
     ax.set_ylim(0, 1.15 * float(finite.max()) if finite.size and finite.max() > 0 else 1)
+
+
+def draw_probes(found: Probes, ax: Axes | None = None) -> Axes:
+    """Success of each probe with its interval, between the blind guess and the original.
+
+    Parameters
+    ----------
+    found : Probes
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from corrdp.trajectories.probes.results import Probe, Probes
+    >>> one = Probe("home", .5, (.1, .9), .01, 1.0, 2, "told of 1 of 2 users")
+    >>> draw_probes(Probes("a release", (one,), (), None, ())).get_xlabel()
+    'share of right guesses'
+    """
+    ax = axes_or_new(ax, 0.9 + 0.42 * len(found.probes))
+    for row, one in enumerate(found.probes):
+        ax.plot([one.baseline, one.original], [row, row], color=RULE, linewidth=1, zorder=1)
+        ax.plot(one.interval, [row, row], color=ACCENT, linewidth=3, alpha=0.5, zorder=2)
+    rows = range(len(found.probes))
+    for values, mark, colour, label in (
+        ([one.baseline for one in found.probes], "o", MUTED, "never saw the release"),
+        ([one.original for one in found.probes], "D", WARM, "saw the original"),
+        ([one.success for one in found.probes], "o", ACCENT, "saw the release"),
+    ):
+        ax.plot(values, rows, mark, color=colour, markersize=6, label=label, zorder=3)
+    ax.set_yticks(list(rows), [one.name for one in found.probes])
+    ax.invert_yaxis()
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_xlabel("share of right guesses", fontsize=9)
+    legend_above(ax, 3)
+    return ax

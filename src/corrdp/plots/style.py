@@ -61,6 +61,15 @@ def axes_or_new(ax: Axes | None, height: float) -> Axes:
     return ax
 
 
+def axes_or_pyplot(ax: Axes | None) -> Axes:
+    """The axes given, or those of a new pyplot figure, so that ``plt.show()`` shows it."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained")[1]
+
+
 def legend_above(ax: Axes, columns: int) -> None:
     """A legend over the axes, where it hides nothing."""
     ax.legend(

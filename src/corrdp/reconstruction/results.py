@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from corrdp._json import SCHEMA, check_header, decode_number, encode
-from corrdp.bounds.leakage import axes_or_pyplot
+from corrdp.plots.style import axes_or_pyplot
 from corrdp.results import Candidate, Certificate, Kind
 
 if TYPE_CHECKING:

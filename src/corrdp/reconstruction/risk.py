@@ -16,6 +16,7 @@ from corrdp.calibration.number import Calibration
 from corrdp.calibration.searching import in_digits, percent
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, Approximate, Guarantee, Pure
+from corrdp.metric.tradeoff import curve_of
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat, promise_of
@@ -168,7 +169,10 @@ class Risk:
         """Draw the trade-off curve, and the advantage against epsilon; returns both axes."""
         from corrdp.plots.risks import draw_risk
 
-        return draw_risk(self, axes)
+        level = None
+        if isinstance(self.guarantee, Pure | Approximate):
+            level = float(np.max(self.guarantee.epsilon))
+        return draw_risk(curve_of(self.guarantee), level, axes)
 
 
 def risk(guarantee: Any, threats: Mapping[str, Threat] | None = None) -> Risk:

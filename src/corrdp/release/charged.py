@@ -8,14 +8,14 @@ from typing import Any
 from corrdp._checks import check_kind
 from corrdp.bounds.scope import FOR_ALL
 from corrdp.calibration.number import Calibration
-from corrdp.calibration.response_results import Sanitized, SeriesCalibration
+from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.ledgers.budget import release_level
 from corrdp.ledgers.history import Charge
 from corrdp.ledgers.ledger import Ledger
 from corrdp.ledgers.units import level
 from corrdp.release.number import Release, prepare
-from corrdp.release.series import prepare_series
+from corrdp.release.series import Sanitized, prepare_series
 
 
 def release_with_ledger(

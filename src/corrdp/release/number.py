@@ -27,7 +27,7 @@ from corrdp.calibration.adequacy import (
     worst_leakage,
 )
 from corrdp.calibration.number import Calibration
-from corrdp.calibration.response_results import SeriesCalibration
+from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError, RefusedError
 from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
 from corrdp.mechanisms.sample import integer_mechanism, with_noise

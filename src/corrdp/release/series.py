@@ -2,146 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from corrdp._checks import check_items
-from corrdp.bounds.leakage import leakage
+from corrdp._json import SCHEMA, check_header, encode, strict
 from corrdp.bounds.scope import FOR_ALL
-from corrdp.calibration.response_results import Sanitized, SeriesCalibration
-from corrdp.calibration.searching import SHARP
-from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError, RefusedError
+from corrdp.calibration.adequacy import Adequacy, judged_from_dict, judged_to_dict, model_lines
+from corrdp.calibration.series import SeriesCalibration, mechanism_from_dict, mechanism_to_dict
+from corrdp.errors import DataError, RefusedError
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
-from corrdp.mechanisms.sample import GRID, grid_flip, grid_thresholds, report_states
-from corrdp.models.base import Model
+from corrdp.mechanisms.sample import grid_thresholds, report_states
 from corrdp.models.chains.coupling import refuse_coupled
-from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.reads import check_reads, expressions, listed, open_for, what_is_read
-from corrdp.queries import Series, is_missing
+from corrdp.queries import is_missing
 from corrdp.release.number import check_promise
 from corrdp.release.timetable import check_timetable
+from corrdp.results import Certificate
 from corrdp.tables.source import Table, is_table
 
-_ROUNDING = 32  # tries, each twice as far, for a response that misses its target by rounding
 
-
-def calibrate_series(
-    model: Model,
-    target: float | None,
-    *,
-    query: Series,
-    epsilon: float | None = None,
-    method: str = "best",
-    adversary: Literal["all", "none"] = "all",
-    confidence: float | None = None,
-) -> SeriesCalibration:
-    """The response of least expected distortion whose published series keeps a target.
-
-    Two states: flip rates, exact for all adversaries (T-2). More: generalized randomized response
-    by bisection. ``method="published"`` takes the flip rate of the published closed form instead,
-    which promises nothing to an adversary who knows records.
+@dataclass(frozen=True, eq=False, repr=False)
+class Sanitized:
+    """A published series, with all that is needed to sign for it and to use it.
 
     Parameters
     ----------
-    model : MarkovChain
-    target : float or None
-        BDP level to promise.
-    query : Series
-    epsilon : float, optional
-        Instead of a target: the DP level of each report; the target is then what the series leaks.
-    method : {"best", "published"}
-    adversary : {"all", "none"}
-        Whom the promise is against; "none" is an adversary who knows no other record.
-    confidence : float, optional
-        With epsilon, for fitted chains: the joint level of the region that the leakage holds for,
-        against every adversary.
-
-    Examples
-    --------
-    >>> chain = MarkovChain([[.9, .1], [.2, .8]])
-    >>> cal = calibrate_series(chain, 1.0, query=Series())
-    >>> cal.mechanism.flip0 < cal.mechanism.flip1 and cal.leakage.value <= 1.0
-    True
+    values : sequence
+        The reports, in the order of the data; None where nothing was recorded.
+    mechanism : BinaryResponse or GRR
+        Public: estimates from the series need it.
+    target : float
+        BDP level promised.
+    leakage : float
+        Leakage proved; at most ``target``.
+    certificate : Certificate
+    scope : str
+    assumptions : tuple of str
+    states : tuple
+        The states, in the order that the mechanism numbers them.
+    model, digest : str
+        The model in a line, and its fingerprint.
+    reads : str
+        What was read, when it was a file.
+    made : str
+        When, in UTC.
+    charge, charge_hash : int and str, or None
+        The charge in a ledger that paid for it, if one did.
+    confidence, adequacy
+        As in :class:`SeriesCalibration`.
     """
-    if not isinstance(model, MarkovChain):
-        raise NotApplicableError(
-            f"a series is published from a first-order Markov chain; this is {model.describe()}"
-        )
-    check_reads(model, query)
-    mechanism = _mechanism(model, target, query, epsilon, method, adversary)
-    given: dict[str, Any] = {"method": bound_for(model, confidence), "confidence": confidence}
-    if confidence is None:
-        given["adversary"] = "none" if method == "published" else adversary
-    proof = leakage(model, mechanism=mechanism, **given)
-    if target is not None and method == "best":
-        for k in range(_ROUNDING):
-            if proof.value <= target:
-                break
-            mechanism = _a_little_noisier(mechanism, 2**k)
-            proof = leakage(model, mechanism=mechanism, **given)
-        else:
-            raise InfeasibleError(
-                f"the target {target:g} lies below the rounding of the proof, {proof.value:.3g}; "
-                "ask for a target above that"
-            )
-    goal = proof.value if target is None else float(target)
-    return SeriesCalibration(goal, mechanism, _distortion(model, mechanism), proof, query, model)
 
+    values: Sequence[Any]
+    mechanism: BinaryResponse | GRR
+    target: float
+    leakage: float
+    certificate: Certificate
+    scope: str
+    assumptions: tuple[str, ...]
+    states: tuple[Any, ...]
+    model: str = ""
+    digest: str = ""
+    reads: str = ""
+    made: str = ""
+    charge: int | None = None
+    charge_hash: str | None = None
+    confidence: float | None = None
+    adequacy: Adequacy | None = None
 
-def bound_for(chain: MarkovChain, confidence: float | None) -> str:
-    """Every bound where that is quick; the contraction bound for one law of many states."""
-    return "best" if confidence is not None or len(chain.states) <= SHARP else "contraction"
+    def __len__(self) -> int:
+        return len(self.values)
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
 
-def _mechanism(
-    chain: MarkovChain,
-    target: float | None,
-    query: Series,
-    epsilon: float | None,
-    method: str,
-    adversary: Literal["all", "none"],
-) -> BinaryResponse | GRR:
-    from corrdp.calibration.response import least_flips, least_grr, published_flip
+    def __getitem__(self, place: Any) -> Any:
+        return self.values[place]
 
-    binary = len(chain.states) == 2
-    if method not in ("best", "published"):
-        raise InputError(f"a series is calibrated by best or published, not by {method!r}")
-    if epsilon is not None:
-        if binary:
-            return BinaryResponse(grid_flip(BinaryResponse.for_epsilon(epsilon).flip0))
-        return GRR(len(chain.states), epsilon)
-    assert target is not None
-    if method == "published":
-        leave, enter = float(chain.transition[0, 1]), float(chain.transition[1, 0])
-        if not binary or leave != enter:
-            raise NotApplicableError(
-                "the published closed form is for two states with equal switching probabilities"
-            )
-        return BinaryResponse(grid_flip(published_flip(leave, target)))
-    if binary:
-        flips = least_flips(chain, target, symmetric=query.symmetric, adversary=adversary)
-        return flips.mechanism
-    if adversary == "none":
-        raise NotApplicableError('adversary="none" is calibrated for two states only')
-    return least_grr(chain, target)
+    def estimate(self) -> Any:
+        """Unbiased estimate of how many records were in each state, with its error law.
 
+        One number (the second state) for two states, see
+        :func:`corrdp.mechanisms.estimating.estimate_count`; one per state for more.
+        """
+        from corrdp.mechanisms.estimating import estimate_count, estimate_counts
 
-def _a_little_noisier(mechanism: BinaryResponse | GRR, steps: int) -> BinaryResponse | GRR:
-    if isinstance(mechanism, GRR):
-        return GRR(mechanism.k, mechanism.epsilon * (1.0 - steps * 1e-12))
-    flips = mechanism.channel()[[0, 1], [1, 0]]
-    return BinaryResponse(*(min(0.5, grid_flip(f) + steps / GRID) for f in flips))
+        number = {state: k for k, state in enumerate(self.states)}
+        reports = [number[v] for v in self.values if v is not None]
+        if isinstance(self.mechanism, BinaryResponse):
+            return estimate_count(self.mechanism, reports)
+        return estimate_counts(self.mechanism, reports)
 
+    def __repr__(self) -> str:
+        shown = ", ".join(str(v) for v in self.values[:8])
+        more = ", .." if len(self.values) > 8 else ""
+        lines = [
+            f"Sanitized series of {len(self.values):,} records: {shown}{more}",
+            f"  mechanism    {self.mechanism}",
+            f"  promise      BDP level {self.target:.6g} ({self.certificate.name} proves "
+            f"{self.leakage:.9g})",
+            f"  scope        {self.scope}",
+            f"  model        {self.model}",
+            *model_lines(self.adequacy),
+        ]
+        if self.charge is not None:
+            lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
+        return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
 
-def _distortion(chain: MarkovChain, mechanism: BinaryResponse | GRR) -> float:
-    """Expected share of wrong reports, over the whole series."""
-    shares = chain.start if chain.length is None else chain.marginals.mean(axis=0)
-    return float(shares @ (1.0 - mechanism.channel().diagonal()))
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, the reports included."""
+        plain = {k: v for k, v in vars(self).items() if k not in ("confidence", "adequacy")}
+        data = {"corrdp": SCHEMA, "result": "sanitized series", **encode(plain)}
+        data["certificate"] = self.certificate.to_dict()
+        data["mechanism"] = mechanism_to_dict(self.mechanism)
+        return data | judged_to_dict(self)
+
+    @classmethod
+    @strict
+    def from_dict(cls, data: dict[str, Any]) -> Sanitized:
+        """Inverse of :meth:`to_dict`."""
+        check_header(data, "sanitized series")
+        fields = {k: v for k, v in data.items() if k not in ("corrdp", "result")}
+        fields["certificate"] = Certificate.from_dict(fields["certificate"])
+        fields["mechanism"] = mechanism_from_dict(fields["mechanism"])
+        for name in ("assumptions", "states"):
+            fields[name] = tuple(fields[name])
+        for name in ("target", "leakage"):
+            fields[name] = float(fields[name])
+        return cls(**(fields | judged_from_dict(data)))
 
 
 class Reporter:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from corrdp import __version__
 from corrdp.attacks.base import LEVEL
 from corrdp.auditing.results import ANY, Audit, Test
-from corrdp.plots.style import ACCENT, MUTED, RULE, WARM, axes_or_new, legend_above
+from corrdp.plots.results import draw_probes
+from corrdp.plots.style import axes_or_new
 from corrdp.report.words import figure, listing, page, paragraph, table
 
 if TYPE_CHECKING:
@@ -159,40 +160,6 @@ def render_audit(audit: Audit) -> str:
 
 
 PROBES_HEAD = ("probe", "release", f"{LEVEL:.0%} interval", "without it", "original", "cases")
-
-
-def draw_probes(found: Probes, ax: Axes | None = None) -> Axes:
-    """Success of each probe with its interval, between the blind guess and the original.
-
-    Parameters
-    ----------
-    found : Probes
-    ax : matplotlib Axes, optional
-
-    Examples
-    --------
-    >>> from corrdp.trajectories.probes.results import Probe, Probes
-    >>> one = Probe("home", .5, (.1, .9), .01, 1.0, 2, "told of 1 of 2 users")
-    >>> draw_probes(Probes("a release", (one,), (), None, ())).get_xlabel()
-    'share of right guesses'
-    """
-    ax = axes_or_new(ax, 0.9 + 0.42 * len(found.probes))
-    for row, one in enumerate(found.probes):
-        ax.plot([one.baseline, one.original], [row, row], color=RULE, linewidth=1, zorder=1)
-        ax.plot(one.interval, [row, row], color=ACCENT, linewidth=3, alpha=0.5, zorder=2)
-    rows = range(len(found.probes))
-    for values, mark, colour, label in (
-        ([one.baseline for one in found.probes], "o", MUTED, "never saw the release"),
-        ([one.original for one in found.probes], "D", WARM, "saw the original"),
-        ([one.success for one in found.probes], "o", ACCENT, "saw the release"),
-    ):
-        ax.plot(values, rows, mark, color=colour, markersize=6, label=label, zorder=3)
-    ax.set_yticks(list(rows), [one.name for one in found.probes])
-    ax.invert_yaxis()
-    ax.set_xlim(-0.02, 1.02)
-    ax.set_xlabel("share of right guesses", fontsize=9)
-    legend_above(ax, 3)
-    return ax
 
 
 def probe_rows(found: Probes) -> Iterator[tuple[tuple[str, ...], bool]]:

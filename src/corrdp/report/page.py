@@ -18,8 +18,8 @@ from corrdp._files import write_files
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.adequate import NOT_CONSIDERED
 from corrdp.calibration.number import Calibration
-from corrdp.calibration.response_results import SeriesCalibration
 from corrdp.calibration.searching import check_told_levels
+from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError
 from corrdp.models.base import Model
 from corrdp.plots.results import draw_noise

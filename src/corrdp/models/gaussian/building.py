@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_number, check_whole
+from corrdp._checks import LONGEST, check_number, check_whole
 from corrdp._json import runs, unruns
 from corrdp.errors import ModelError
-from corrdp.models.base import LONGEST, check_length
+from corrdp.models.base import check_length
 from corrdp.models.gaussian.shapes import (
     WRITTEN_OUT,
     DenseShape,

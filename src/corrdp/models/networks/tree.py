@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corrdp._checks import check_array, check_items
+from corrdp._checks import LONGEST, check_array, check_items
 from corrdp.errors import ModelError
-from corrdp.models.base import LONGEST, Model, check_states
+from corrdp.models.base import Model, check_states
 from corrdp.models.chains.chain import diameters
 from corrdp.models.chains.markov import check_law
 

@@ -150,7 +150,7 @@ class Probes:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Each probe beside its baseline and its reference."""
-        from corrdp.bounds.leakage import axes_or_pyplot
-        from corrdp.report.audits import draw_probes
+        from corrdp.plots.results import draw_probes
+        from corrdp.plots.style import axes_or_pyplot
 
         return draw_probes(self, axes_or_pyplot(ax))
