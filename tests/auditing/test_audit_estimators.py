@@ -26,8 +26,8 @@ from corrdp.auditing.limits import (
     upper_limit,
 )
 from corrdp.auditing.protocols import FamilyLikelihood, FamilySuccess, family_statistic
-from corrdp.cli.audit import PROTOCOLS, protocol
 from corrdp.errors import InputError
+from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
 from corrdp.mechanisms.local.direct import GRR, SHE
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE

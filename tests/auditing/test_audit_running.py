@@ -21,9 +21,9 @@ from corrdp.auditing.run import workers as groups
 from corrdp.auditing.run.commands import Command
 from corrdp.auditing.run.running import collect
 from corrdp.auditing.samples import read_outputs
-from corrdp.cli.audit import PROTOCOLS, protocol
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.laplace import Laplace
+from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.queries import Count
 

@@ -1,7 +1,4 @@
-"""``corrdp audit``: does this mechanism keep its promise?
-
-The local protocols by name.
-"""
+"""``corrdp audit``: does this mechanism keep its promise?"""
 
 from __future__ import annotations
 
@@ -24,53 +21,10 @@ from corrdp.cli.options import (
     words,
 )
 from corrdp.errors import InputError, RefusedError
-from corrdp.mechanisms.local.base import LocalProtocol
-from corrdp.mechanisms.local.direct import GRR, SHE
-from corrdp.mechanisms.local.hashing import BLH, OLH
-from corrdp.mechanisms.local.subset import SS
-from corrdp.mechanisms.local.unary import OUE, SUE, THE
 
 if TYPE_CHECKING:
     from corrdp.auditing.results import Audit
     from corrdp.tables.source import Layout
-
-PROTOCOLS: dict[str, type[LocalProtocol]] = {
-    "grr": GRR,
-    "ss": SS,
-    "sue": SUE,
-    "oue": OUE,
-    "the": THE,
-    "she": SHE,
-    "blh": BLH,
-    "olh": OLH,
-}
-
-
-def protocol(name: str, k: int, epsilon: float) -> LocalProtocol:
-    """The protocol called ``name``, upper or lower case.
-
-    Parameters
-    ----------
-    name : str
-        grr, ss, sue, oue, the, she, blh or olh.
-    k : int
-        How many values there are.
-    epsilon : float
-        The DP level.
-
-    Examples
-    --------
-    >>> protocol("OLH", 100, 1.0)
-    OLH(k=100, epsilon=1.0)
-    """
-    try:
-        kind = PROTOCOLS[str(name).lower()]
-    except KeyError:
-        raise InputError(
-            f"there is no protocol {name!r}; the protocols are {', '.join(PROTOCOLS)}"
-        ) from None
-    return kind(k, epsilon)
-
 
 EXAMPLE = """Example: corrdp audit grr --k 100 --epsilon 1 --runs 1e6
 
@@ -311,6 +265,7 @@ def _nominal(protocol: str | None, k: int | None, epsilon: float | None, law: An
         k = len(law.states)
     if k is None or epsilon is None:
         raise InputError(f"{protocol} needs --k (how many values) and --epsilon")
+    from corrdp.mechanisms.local.catalogue import protocol as named
 
     return named(protocol, k, epsilon)
 
