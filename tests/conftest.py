@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,10 @@ settings.register_profile(
 settings.load_profile("corrdp")
 
 ACTIVITY_COUNTS = np.array([[9713, 1295], [1295, 2955]])
+SPARK_SETTINGS = {
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.ansi.enabled": "false",
+}
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +39,22 @@ def activity_kernel() -> np.ndarray:
 @pytest.fixture(scope="session")
 def activity(activity_kernel: np.ndarray) -> MarkovChain:
     return MarkovChain(activity_kernel, 17_568, states=(False, True))
+
+
+@pytest.fixture(scope="session")
+def spark_session() -> Any:
+    """A session as a user may have made it: summer time, and casts that fail in silence."""
+    pytest.importorskip("pyspark", reason="PySpark is not installed: make test-spark")
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "4g")
+    for name, value in SPARK_SETTINGS.items():
+        builder = builder.config(name, value)
+    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
+        builder = builder.config(name, "false")
+    running = builder.getOrCreate()
+    yield running
+    running.stop()
 
 
 @pytest.fixture

@@ -37,28 +37,11 @@ from corrdp.tables.time import (
     time_of_day,
 )
 from corrdp.tables.windows import count_by_group
+from tests.conftest import SPARK_SETTINGS
 from tests.helpers.tabular import told, write_csv, write_parquet
 from tests.tables.test_counting import hhmm_rows, random_rows
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-SETTINGS = {"spark.sql.session.timeZone": "America/New_York", "spark.sql.ansi.enabled": "false"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Any:
-    """A session as a user may have made it: summer time, and casts that fail in silence."""
-    pytest.importorskip("pyspark", reason="PySpark is not installed: make test-spark")
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "4g")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
-        builder = builder.config(name, "false")
-    running = builder.getOrCreate()
-    yield running
-    running.stop()
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark_session")]
 
 
 def both(path: Path, *asked: Any, **options: Any) -> dict[str, Any]:
@@ -480,13 +463,13 @@ def test_lines_that_do_not_fit(tmp_path):
 # -- the session -------------------------------------------------------------------------------
 
 
-def test_the_session_is_left_as_it_was(tmp_path, session):
+def test_the_session_is_left_as_it_was(tmp_path, spark_session):
     path = lines(tmp_path / "t.csv", "t,s", "1,0", "2,1", "3,0", "4,0")
     table = open_table(path, engine="spark")
     assert count_triples(table, "s", ["t"]).rows == 4
     with pytest.raises(DataError):
         table.pick(value="nothing > 0")
-    assert {name: session.conf.get(name) for name in SETTINGS} == SETTINGS
+    assert {name: spark_session.conf.get(name) for name in SPARK_SETTINGS} == SPARK_SETTINGS
 
 
 def test_a_session_that_corrdp_started_is_stopped_quietly(tmp_path):

@@ -35,7 +35,7 @@ from corrdp.tables.source import (
     without_missing,
     without_nan,
 )
-from corrdp.tables.time import ISO, shapes
+from corrdp.tables.time import CLOCK, ISO, shapes
 
 SNIFFED_ROWS = 200_000  # rows from which column types are guessed, once per file
 MOST_FIELD = 2**24  # bytes of a field
@@ -46,13 +46,12 @@ _OWN_SHARE = 0.8  # of the memory that DuckDB takes by itself; only late version
 _VIEW = "records"
 # what ISO 8601 is to strptime, which, unlike a cast, drops no word that follows
 _ISO_DATE = "%Y-%m-%d"
-_CLOCK = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f")
-_ISO = tuple(f"{_ISO_DATE}{mark}{time}" for mark in " T" for time in _CLOCK)
+_ISO = tuple(f"{_ISO_DATE}{mark}{time}" for mark in " T" for time in CLOCK)
 _STRICT = {
     "DATE": (_ISO_DATE,),
     "TIMESTAMP": (*_ISO, _ISO_DATE),
     "TIMESTAMP WITH TIME ZONE": tuple(f"{form}{zone}" for form in _ISO for zone in ("%z", "Z")),
-    "TIME": _CLOCK,
+    "TIME": CLOCK,
 }
 _T = TypeVar("_T")
 _SEPARATORS = b",;\t|"

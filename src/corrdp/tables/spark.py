@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,19 +36,11 @@ from corrdp.tables.source import (
 # Time must not jump with a local summer time, and a text that is no number must not turn into
 # a missing value without a word
 _SETTINGS = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
-_TYPES = {
-    "BIGINT": "int64",
-    "BOOLEAN": "boolean",
-    "DATE": "date",
-    "DOUBLE": "float64",
-    "TIMESTAMP": "timestamp",
-    "TIMESTAMP WITH TIME ZONE": "timestamp('UTC')",
-}
-_ISO_DATE = "%Y-%m-%d"
+_TYPES = {"BIGINT": "int64", "BOOLEAN": "boolean", "DOUBLE": "float64"}
 _PATTERNS = {
     "%Y": "yyyy", "%y": "yy", "%m": "M", "%d": "d", "%j": "D", "%b": "MMM", "%B": "MMMM", "%H": "H",
     "%I": "h", "%M": "m", "%S": "s", "%f": "[SSSSSS][SSSSS][SSSS][SSS][SS][S]", "%p": "a",
-    "%z": "[XXX][XX][X]",
+    "%z": "xxx",
 }  # fmt: skip
 _PIVOT = 2069  # 69 is 1969 to DuckDB and 2069 to Spark
 _HINTS = {
@@ -74,7 +67,7 @@ class SparkTable(Table):
 
     def parse_time(self, text: Any, form: str) -> Any:
         """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
-        return _moment("try_to_timestamp", "timestamp('UTC')", text, form)
+        return _moment("try_to_timestamp", text, form)
 
     def _where(self, condition: Expression) -> Any:
         import ibis
@@ -87,6 +80,7 @@ class SparkTable(Table):
         import ibis
         import sqlglot
         from ibis.backends.pyspark.datatypes import PySparkType
+        from pyspark.sql.types import TimestampType
 
         try:
             chosen = ", ".join(
@@ -100,6 +94,9 @@ class SparkTable(Table):
         except _engine_errors() as error:  # no row was read: it speaks of the expression alone
             raise self._unusable(expressions, _one_line(error)) from None
         kinds = {field.name: PySparkType.to_ibis(field.dataType) for field in found}
+        # to ibis these are local times, as TimestampNTZType is
+        moments = [field.name for field in found if isinstance(field.dataType, TimestampType)]
+        kinds |= dict.fromkeys(moments, ibis.dtype("timestamp('UTC')"))
         return self.backend.sql(query, schema=ibis.schema(kinds))
 
     def _count(self, condition: str) -> int:
@@ -298,10 +295,9 @@ def _typed(records: Any, form: CsvForm, layout: Layout) -> Any:
     columns = {}
     for name, kind in form.types.items():
         value = records[name]
-        (form_of_time, *_) = form.forms.get(name, (_ISO_DATE,))
-        if kind in ("DATE", "TIMESTAMP") and not form_of_time.startswith(_ISO_DATE):
-            moment = _moment("to_timestamp", "timestamp", value, form_of_time)
-            columns[name] = moment.date() if kind == "DATE" else moment
+        if name in form.forms and kind != "TIME":
+            moment = _time_of(value, form.forms[name])
+            columns[name] = {"DATE": moment.date(), "TIMESTAMP": _local()(moment)}.get(kind, moment)
         elif kind in _TYPES:
             if kind == "DOUBLE" and layout.decimal != ".":
                 value = value.replace(layout.decimal, ".")
@@ -309,13 +305,38 @@ def _typed(records: Any, form: CsvForm, layout: Layout) -> Any:
     return records.mutate(**columns) if columns else records
 
 
-def _moment(function: str, kind: str, text: Any, form: str) -> Any:
+def _time_of(text: Any, forms: tuple[str, ...]) -> Any:
+    """The moments that the first fitting format reads; an error where none does.
+
+    A cast would take more: it drops offsets, and the time of a date, and makes up a day or minutes.
+    """
+    import ibis
+
+    *others, last = forms
+    tried = [_moment("try_to_timestamp", text, form) for form in others]
+    return ibis.coalesce(*tried, _moment("to_timestamp", text, last))
+
+
+@cache
+def _local() -> Any:
+    """A function of Spark that makes a moment the local time of UTC; no cast of ibis does."""
+    import ibis
+
+    def local(moment: Any) -> Any: ...
+
+    kinds = (("timestamp('UTC')",), "timestamp")
+    return ibis.udf.scalar.builtin(local, name="to_timestamp_ntz", signature=kinds)
+
+
+def _moment(function: str, text: Any, form: str) -> Any:
     """What a function of Spark reads in an ibis text by a format of ``strptime``, as DuckDB does:
     blanks more or less are no matter, and years of two digits begin with 1969."""
     import ibis
 
     plain = text.strip().re_replace(r"\s+", " ")
-    moment = builtin(function, kind)(plain, _java_pattern(form))
+    if "%z" in form:  # the pattern reads +02:00 alone; one of optional parts would read none, too
+        plain = plain.re_replace(r"([+-]\d\d)$", "$1:00").re_replace(r"([+-]\d\d)(\d\d)$", "$1:$2")
+    moment = builtin(function, "timestamp('UTC')")(plain, _java_pattern(form))
     if "%y" not in form:
         return moment
     return ibis.ifelse(moment.year() >= _PIVOT, moment - ibis.interval(years=100), moment)

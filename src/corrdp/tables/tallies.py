@@ -174,7 +174,7 @@ def bin_expression(value: str, bins: int, value_range: Any) -> str:
     Examples
     --------
     >>> bin_expression("kWh", 4, (0, 10)).removeprefix("CASE WHEN (kWh) <= CAST('inf' AS DOUBLE) ")
-    'THEN CAST(least(greatest(floor(((kWh) - 0.0) / 2.5), 0), 3) AS BIGINT) END'
+    'THEN CAST(floor(least(greatest(((kWh) - 0.0e0) / 2.5e0, 0), 3)) AS BIGINT) END'
     """
     if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= MAX_STATES:
         raise DataError(f"bins must be a whole number from 2 to {MAX_STATES:,}, got {bins!r}")
@@ -190,11 +190,14 @@ def bin_expression(value: str, bins: int, value_range: Any) -> str:
     width = (high - low) / bins
     if not (math.isfinite(low) and math.isfinite(width) and width > 0):
         raise DataError(f"value_range must be a low and a higher number, got {value_range!r}")
-    low_text = f"- {low!r}" if low >= 0 else f"+ {-low!r}"
-    # least and greatest skip NULL, and to an engine NaN is larger than every number
+    # with an exponent they are floats to every engine; decimals are divided in different ways
+    distance, unit = (f"{x!r}" if "e" in f"{x!r}" else f"{x!r}e0" for x in (abs(low), width))
+    place = f"(({value}) {'-' if low >= 0 else '+'} {distance}) / {unit}"
+    # least and greatest skip NULL, and to an engine NaN is larger than every number; Spark has no
+    # floor of what is infinite
     return (
-        f"CASE WHEN ({value}) <= CAST('inf' AS DOUBLE) THEN CAST(least(greatest("
-        f"floor((({value}) {low_text}) / {width!r}), 0), {bins - 1}) AS BIGINT) END"
+        f"CASE WHEN ({value}) <= CAST('inf' AS DOUBLE) "
+        f"THEN CAST(floor(least(greatest({place}, 0), {bins - 1})) AS BIGINT) END"
     )
 
 

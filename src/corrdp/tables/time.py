@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -31,7 +31,8 @@ _NUMERIC = (
 _DATES = (
     *_NUMERIC, "%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%Y%m%d", "%y%m%d"
 )  # fmt: skip
-_TIMES = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
+CLOCK = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f")
+_TIMES = (*CLOCK, "%I:%M %p", "%I:%M:%S %p")
 _MONTHS = ("%Y-%m", "%Y/%m", "%m/%Y", "%b %Y", "%B %Y", "%Y%m")
 _FORMATS = (
     ISO,
@@ -322,7 +323,9 @@ def _recognised(table: Table, records: Any, name: str, text: str) -> TimeColumn:
         for k, other in enumerate(others):
             if differing[f"apart_{k}"]:
                 raise DataError(_two_readings(text, first, other))
-    return _column(moments[first], first, first == ISO and _all_zoned(text, found))
+    read = _column(moments[first], first, first == ISO and _all_zoned(text, found))
+    # the one way to read a time of day: where an engine has a type for it, no format is wanted
+    return replace(read, form="") if first in CLOCK else read
 
 
 def shapes(texts: Iterable[str]) -> list[str]:
