@@ -13,17 +13,21 @@ import typer
 from typer.core import TyperGroup
 
 from corrdp import __version__
-from corrdp.cli import account as total
-from corrdp.cli import audit as check
-from corrdp.cli import fit as learn
-from corrdp.cli import leakage as measure
-from corrdp.cli import ledger as books
-from corrdp.cli import lint as mistakes
-from corrdp.cli import partial, sanitize
-from corrdp.cli import release as publish
-from corrdp.cli import reproduce as again
-from corrdp.cli import risk as judge
-from corrdp.cli import trajectories as moves
+from corrdp.cli import (
+    account,
+    audit,
+    calibrate,
+    fit,
+    leakage,
+    ledger,
+    lint,
+    partial,
+    release,
+    reproduce,
+    risk,
+    sanitize,
+    trajectories,
+)
 from corrdp.errors import CorrdpError, DataWarning, InputError
 
 UNEXPECTED, BAD_INPUT, REFUSED, STOPPED = 1, 2, 3, 130
@@ -221,18 +225,18 @@ def start(
         print(context.get_help(), end="")
 
 
-app.command("fit", epilog=learn.EXAMPLE)(learn.fit)
-app.command("leakage", epilog=measure.LEAKAGE_EXAMPLE)(measure.leakage)
-app.command("calibrate", epilog=measure.CALIBRATE_EXAMPLE)(measure.calibrate)
-app.command("release", epilog=publish.EXAMPLE)(publish.release)
+app.command("fit", epilog=fit.EXAMPLE)(fit.fit)
+app.command("leakage", epilog=leakage.EXAMPLE)(leakage.leakage)
+app.command("calibrate", epilog=calibrate.EXAMPLE)(calibrate.calibrate)
+app.command("release", epilog=release.EXAMPLE)(release.release)
 app.command("sanitize", epilog=sanitize.EXAMPLE)(sanitize.sanitize)
-app.command("risk", epilog=judge.EXAMPLE)(judge.risk)
-app.command("account", epilog=total.EXAMPLE)(total.account)
-app.add_typer(books.ledger, name="ledger", help="What all releases of a data set cost together.")
-app.command("audit", epilog=check.EXAMPLE)(check.audit)
-app.command("lint", epilog=mistakes.EXAMPLE)(mistakes.lint)
+app.command("risk", epilog=risk.EXAMPLE)(risk.risk)
+app.command("account", epilog=account.EXAMPLE)(account.account)
+app.add_typer(ledger.ledger, name="ledger", help="What all releases of a data set cost together.")
+app.command("audit", epilog=audit.EXAMPLE)(audit.audit)
+app.command("lint", epilog=lint.EXAMPLE)(lint.lint)
 app.command("partial", epilog=partial.EXAMPLE)(partial.partial)
 app.add_typer(
-    moves.trajectories, name="trajectories", help="Movement data: units, releases, probes."
+    trajectories.trajectories, name="trajectories", help="Movement data: units, releases, probes."
 )
-app.command("reproduce", epilog=again.EXAMPLE)(again.reproduce)
+app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)

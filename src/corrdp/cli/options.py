@@ -5,6 +5,7 @@ Queries as they are written on the command line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from corrdp.models.base import Model
     from corrdp.queries import Query
     from corrdp.tables.source import Layout
+    from corrdp.trajectories.data.points import Trajectories
 
 MODEL_HELP = "Model file made by [bold]corrdp fit[/bold], or independent[:N], or groups:M."
+ModelText = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
 METHODS = (
     "best, general, lange, zhao, ratio, blocks, contraction, transfer, exact, walks, sharp, "
     "positive, comparison, regression, uninformed, signed, estimate"
@@ -107,8 +110,37 @@ Delimiter = Annotated[
 Decimal = Annotated[
     str, typer.Option(help="The mark before a fraction: . or ,", rich_help_panel=LAYOUT)
 ]
+Box = Annotated[
+    str | None,
+    typer.Option(help="Public box of the grid: SOUTH,WEST,NORTH,EAST in degrees."),
+]
+Clip = Annotated[
+    bool, typer.Option("--clip", help="Points outside the box count in its nearest cell.")
+]
+Places = Annotated[
+    str | None, typer.Option(help="With --label: the public list of places, comma-separated.")
+]
+User = Annotated[str, typer.Option(help="Column of the user.")]
+Time = Annotated[str, typer.Option(help="Column of the time: date and time, or seconds.")]
+Lat = Annotated[str, typer.Option(help="Column of the latitude in degrees.")]
+Lng = Annotated[str, typer.Option(help="Column of the longitude in degrees.")]
+Label = Annotated[str | None, typer.Option(help="Column of the place, instead of --lat and --lng.")]
+Split = Annotated[
+    str | None,
+    typer.Option(help="End a trajectory with the day, or with a pause longer than: day, 20min."),
+]
+KeepFirst = Annotated[
+    bool, typer.Option("--keep-first", help="Of a user's points at one time keep the first row.")
+]
+CellSide = Annotated[
+    str | None,
+    typer.Option("--grid", help="Side of a cell: 500 (metres), 1km or 0.01deg; else 1km."),
+]
+Step = Annotated[str, typer.Option(help="Length of a time step: 30s, 5min, 1h.")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report, for the steward.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+_DEGREE_METRES = 111_195.08
 
 
 def read_model(text: str) -> Model:
@@ -192,6 +224,62 @@ def read_layout(no_header: bool, names: str | None, delimiter: str | None, decim
         raise InputError("--names is for a file without a header: add --no-header")
     mark = "\t" if delimiter is not None and delimiter.lower() in ("tab", "\\t") else delimiter
     return Layout(not no_header, tuple(words(names or "")), mark, decimal)
+
+
+def read_points(
+    path: Path,
+    user: str,
+    time: str,
+    lat: str,
+    lng: str,
+    label: str | None,
+    split: str | None,
+    keep_first: bool,
+    missing: list[str] | None,
+    layout: Layout,
+    order_format: list[str] | None,
+    timezone: str | None,
+    places: str | None = None,
+) -> Trajectories:
+    """The trajectories of a file, by the options that the commands share."""
+    from corrdp.queries import MISSING_TEXT
+    from corrdp.tables.source import open_table
+    from corrdp.trajectories.data.points import read_trajectories
+
+    if places is not None and label is None:
+        raise InputError("--places lists labels: add --label COLUMN")
+    if len(order_format or ()) > 1:
+        raise InputError("there is one column of times: give --order-format once")
+    return read_trajectories(
+        open_table(path, missing_texts(missing, MISSING_TEXT, layout.decimal), layout=layout),
+        user=user,
+        time=time,
+        lat=lat,
+        lng=lng,
+        label=label,
+        split=split,
+        duplicates="first" if keep_first else "error",
+        places=None if places is None else words(places),
+        order_format=order_format[0] if order_format else None,
+        timezone=timezone,
+    )
+
+
+def cell_side(text: str) -> float:
+    """Metres of the side of a cell: 500, 1km or 0.01deg (of latitude).
+
+    Examples
+    --------
+    >>> cell_side("500"), cell_side("1.5km"), round(cell_side("0.01deg"), 1)
+    (500.0, 1500.0, 1112.0)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)(m|km|deg)?", text.strip())
+    if found is None:
+        raise InputError(f"--grid {text!r}: write metres, 500, or 1km, or 0.01deg")
+    side = float(found[1]) * {"km": 1000.0, "deg": _DEGREE_METRES}.get(found[2] or "m", 1.0)
+    if side < 1:
+        raise InputError(f"--grid {text!r} is {side:g} metres; write {text}deg for degrees")
+    return side
 
 
 def check_outputs(*outputs: Path | None, inputs: tuple[str | Path, ...]) -> None:

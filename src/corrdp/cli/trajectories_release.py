@@ -7,33 +7,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corrdp.cli.moves_inspect import (
+from corrdp.cli.options import (
     Box,
     CellSide,
     Clip,
+    Decimal,
+    Delimiter,
+    Json,
     KeepFirst,
     Label,
     Lat,
     Lng,
-    Places,
-    Split,
-    Time,
-    User,
-    cell_side,
-    read_points,
-)
-from corrdp.cli.options import (
-    Decimal,
-    Delimiter,
-    Json,
     MissingTexts,
     Names,
     NoHeader,
     OrderFormat,
+    Places,
     Report,
+    Split,
+    Time,
     TimeZone,
+    User,
+    cell_side,
     check_outputs,
     read_layout,
+    read_points,
     refuse_overwriting,
     words,
 )

@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corrdp.cli.moves_inspect import (
+from corrdp.cli.options import (
     Box,
     CellSide,
     Clip,
+    Decimal,
+    Delimiter,
+    Json,
     KeepFirst,
     Label,
     Lat,
     Lng,
-    Places,
-    Split,
-    Step,
-    Time,
-    User,
-)
-from corrdp.cli.options import (
-    Decimal,
-    Delimiter,
-    Json,
     MissingTexts,
     Names,
     NoHeader,
     OrderFormat,
+    Places,
     Report,
+    Split,
+    Step,
+    Time,
     TimeZone,
+    User,
     check_outputs,
     read_layout,
+    read_points,
 )
+from corrdp.cli.trajectories_release import release_grid
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,8 +91,6 @@ def probe(
 
     The answer is computed from the private data: keep it as private as they are.
     """
-    from corrdp.cli.moves_inspect import read_points
-    from corrdp.cli.moves_release import release_grid
     from corrdp.cli.show import as_json, show_files, working
 
     check_outputs(report, inputs=(points, release))
