@@ -64,7 +64,7 @@ def published() -> dict[str, Published]:
     >>> published()["low"].value
     (0.2384, 0.3831, 16859)
     """
-    figure, bound = "figure 4, line 323", "section 4.3, lines 335 and 339"
+    figure, bound = "figure 4", "section 4.3"
     return {
         "high": Published("q, r and n, strongly dependent", figure, (0.0893, 0.1092, 26923)),
         "low": Published("q, r and n, weakly dependent", figure, (0.2384, 0.3831, 16859)),
@@ -72,15 +72,13 @@ def published() -> dict[str, Published]:
         "printed bound": Published(
             "what epsilon-BDP allows is e^epsilon/(max(q/r, r/q) + e^epsilon)", bound
         ),
-        "recordings": Published(
-            "the same on recordings, which are no chains", "section 4.3, line 341"
-        ),
+        "recordings": Published("the same on recordings, which are no chains", "section 4.3"),
         "less success": Published(
             "at the same epsilon, success is lower where records depend more strongly",
-            "section 4.3, line 339",
+            "section 4.3",
         ),
         "lstm": Published(
-            "a trained network does about as well as the likeliest path", "section 4.3, line 339"
+            "a trained network does about as well as the likeliest path", "section 4.3"
         ),
     }
 

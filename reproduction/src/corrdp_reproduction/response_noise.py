@@ -48,7 +48,7 @@ def published() -> dict[str, Published]:
     >>> published()["theta"].value
     0.35
     """
-    figure = "figure 3, line 312"
+    figure = "figure 3"
     return {
         "theta": Published("Pr[next record differs]", figure, 0.35),
         "n": Published("length of the series", figure, 30),
@@ -58,15 +58,13 @@ def published() -> dict[str, Published]:
             figure,
         ),
         "improves": Published(
-            "epsilon-BDP needs far less noise than Zhao et al. ask for", "section 4.2, line 318"
+            "epsilon-BDP needs far less noise than Zhao et al. ask for", "section 4.2"
         ),
         "every adversary": Published(
             "the exact form keeps epsilon against every adversary",
-            "corollary 2 with theorem 2, lines 163 and 231",
+            "corollary 2 with theorem 2",
         ),
-        "more than DP": Published(
-            "epsilon-BDP needs more noise than epsilon-DP", "section 1.2, line 43"
-        ),
+        "more than DP": Published("epsilon-BDP needs more noise than epsilon-DP", "section 1.2"),
     }
 
 

@@ -55,24 +55,22 @@ def published() -> dict[str, Published]:
     >>> published()["bound"].value
     0.622
     """
-    section = "section 4.1, line 285"
+    section = "section 4.1"
     return {
         "n": Published("length of a series", section, 30),
         "target": Published("the record attacked, counted from 1", section, 15),
-        "epsilon": Published("DP level of the response", "figure 2, line 261", 0.5),
+        "epsilon": Published("DP level of the response", "figure 2", 0.5),
         "series": Published("series for each theta", section, 100),
         "sanitizations": Published("responses for each series", section, 1000),
-        "bound": Published("success that epsilon-DP allows", "section 4.1, line 293", 0.622),
-        "single": Published("guessing each report stays within that", "section 4.1, line 293"),
+        "bound": Published("success that epsilon-DP allows", "section 4.1", 0.622),
+        "single": Published("guessing each report stays within that", "section 4.1"),
         "aware": Published(
             "an attacker who knows the chain is above it where records depend strongly",
-            "section 4.1, line 293",
+            "section 4.1",
         ),
-        "doubles": Published(
-            "its success is that of more than twice the epsilon", "section 1.1, line 25"
-        ),
+        "doubles": Published("its success is that of more than twice the epsilon", "section 1.1"),
         "leakage": Published(
-            "Bayesian differential privacy does bound that attacker", "section 4.3, line 337"
+            "Bayesian differential privacy does bound that attacker", "section 4.3"
         ),
     }
 

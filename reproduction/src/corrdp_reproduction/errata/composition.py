@@ -209,7 +209,7 @@ def _minus(one: tuple[str, ...], two: tuple[str, ...]) -> int:
 COMPOSITION = (
     Erratum(
         "004-E20",
-        "section 4.1, line 1437, and equation (4.1), line 1517",
+        "section 4.1, and equation (4.1)",
         "r_i is the largest distance of f_i(D) and f_i(D') for the target's neighbours, measured "
         "with the target's metric; (4.1) takes d_i of whole data sets.",
         "With the metric of the release, on what it reads; (4.1) means I_p max_i Delta p_i times "
@@ -218,21 +218,21 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E22",
-        "example 4.3, lines 1475 and 1479",
+        "example 4.3",
         "The degrees together are 2 d(G, G')-private.",
         "2 epsilon d(G, G'): the level of one degree is missing.",
         _missing_epsilon,
     ),
     Erratum(
         "004-E23",
-        "example 4.3, line 1479",
+        "example 4.3",
         "The degrees of two graphs differ by twice their distance in edges.",
         "By at most that; edges that share a vertex cancel.",
         _edges,
     ),
     Erratum(
         "004-E24",
-        "example 4.4, line 1491",
+        "example 4.4",
         "If the maximum clique of every edge is unique, an edge costs at most 2^(r - 2) - 1.",
         "If the common neighbours of its ends are all joined (one maximal clique), and cliques of "
         "up to r are counted.",
@@ -240,28 +240,28 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E25",
-        "section 4.2, lines 1535 and 1539",
+        "section 4.2",
         "Distances of the parts add up to that of the whole, and one part changes.",
         "At most, both: a record outside of all parts may change.",
         _uncovered,
     ),
     Erratum(
         "004-E27",
-        "definition 4.14, line 1730",
+        "definition 4.14",
         "G_mu goes to 0 at every level as mu grows.",
         "At every level above 0; that G_inf(0) = 0 is a convention, and the right one.",
         _limit,
     ),
     Erratum(
         "004-E28",
-        "proof of theorem 4.15, line 1768",
+        "proof of theorem 4.15",
         "The level moves by mu + (1 - k) mu.",
         "By mu + (k - 1) mu.",
         _shift,
     ),
     Erratum(
         "004-E29",
-        "proof of theorem 4.16, line 1802, and line 1816",
+        "proof of theorem 4.16",
         "The curve of two releases equals the product of the promised ones, whose level is the "
         "sum of the squares.",
         "It is at least that product, and the level is the root of that sum.",
@@ -269,28 +269,28 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E30",
-        "after example 4.20, line 1880",
+        "after example 4.20",
         "For bounded neighbours the largest Gaussian level of the parts is enough.",
         "For parts by index; with parts by value two of them change.",
         _value_parts,
     ),
     Erratum(
         "004-E31",
-        "proof of proposition 4.24, line 1959",
+        "proof of proposition 4.24",
         "Pr[M(D) in S] = Pr[g(M(D)) in g(S)].",
         "Pr[g(M(D)) in S'] is that of the preimage of S'; post-processing holds all the same.",
         _images,
     ),
     Erratum(
         "004-E32",
-        "proof of lemma A.10, line 4406",
+        "proof of lemma A.10",
         "Since g <= 1, the integral of g over a negative measure is at most the measure.",
         "It is at least the measure, and at most 0 since g >= 0; the lemma holds.",
         _integral,
     ),
     Erratum(
         "004-E33",
-        "proof of corollary A.14, line 4506",
+        "proof of corollary A.14",
         "The least distance of data sets with the same view is the smaller of two numbers.",
         "It is at most that, and often less: max(|f(D) - f(D')|, |f(D') - f(D)|).",
         _through,

@@ -272,63 +272,63 @@ def _factor_5_3() -> Counterexample:
 ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "003-C02",
-        "equation 3.1, line 513",
+        "equation 3.1",
         "The denominator of the 'optimal' sigma is sqrt(2 epsilon).",
         "It is sqrt(2) epsilon; then the loss exceeds epsilon with probability delta.",
         _equation_3_1,
     ),
     Erratum(
         "003-C03",
-        "theorem 3.1, line 503",
+        "theorem 3.1",
         "The textbook's formula for Gaussian noise holds for every epsilon above 0.",
         "For epsilon below 1.",
         _classic,
     ),
     Erratum(
         "003-C04",
-        "definition 2.6, lines 297 and 303",
+        "definition 2.6",
         "beta scales the variance of the noise.",
         "All formulas use it as the standard deviation.",
         _variance,
     ),
     Erratum(
         "003-C06a",
-        "lemma 5.3, equations 5.17 and 5.24, lines 1825 and 1867",
+        "lemma 5.3, equations 5.17 and 5.24",
         "The loss of a class has ln(n - (hits - 1)) and no absolute value.",
         "n' instead of n, and the absolute value of line 18.",
         _lemma_5_3,
     ),
     Erratum(
         "003-C06b",
-        "equation 5.3, line 1765",
+        "equation 5.3",
         "The last factor of a class's probability is n!/(c!(n-c)!).",
         "Its inverse, as in equation 5.4.",
         _factor_5_3,
     ),
     Erratum(
         "003-C06c",
-        "equations 4.36 to 4.38, lines 1298-1312",
+        "equations 4.36 to 4.38",
         "The slope of the loss is 1/(const bias (1 - bias)), up to its sign.",
         "1/(bias (1 - bias)): the constant cancels. The signs stay as they are.",
         _derivative,
     ),
     Erratum(
         "003-C09",
-        "lemma 4.3, line 790",
+        "lemma 4.3",
         "The probability of a loss carries bias^q(D) (1 - bias)^(n - q(D)).",
         "Without it: the known records and the target are given.",
         _weights,
     ),
     Erratum(
         "003-C10a",
-        "definition 2.12, lines 440-444",
+        "definition 2.12",
         "(epsilon, delta)-DP compares the probabilities of single outputs.",
         "Of all sets of outputs.",
         _pointwise,
     ),
     Erratum(
         "003-C15a",
-        "lemma 4.14, line 1256",
+        "lemma 4.14",
         "Whatever the mechanism, the loss grows with the distance of the bias from the share of "
         "ones among the unknown records.",
         "Without noise. With noise the loss vanishes elsewhere; with its sign it is monotone in "
@@ -337,21 +337,21 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C15b",
-        "theorem 4.17, line 1378",
+        "theorem 4.17",
         "The loss grows with the distance of the bias from the table's, all else fixed.",
         "From the share of ones among the unknown records.",
         _theorem_4_17,
     ),
     Erratum(
         "003-C15c",
-        "corollary 4.18, lines 1402-1412",
+        "corollary 4.18",
         "A smaller loss means a bias nearer to the table's.",
         "Only among biases on one side of it.",
         _corollary_4_18,
     ),
     Erratum(
         "003-C15d",
-        "theorem 4.22, lines 1516-1556",
+        "theorem 4.22",
         "What holds at every output for the larger of two losses holds for the larger of their "
         "means.",
         "The mean of the larger is a bound, the larger of the means is not.",
@@ -359,21 +359,21 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C15e",
-        "algorithm 2, line 31 (line 1035), and line 1623",
+        "algorithm 2, line 31",
         "Noise that is enough at both ends of an interval of biases is enough between them.",
         "The interval has to be covered.",
         _interior,
     ),
     Erratum(
         "003-C17",
-        "lemma 4.11, line 1169",
+        "lemma 4.11",
         "Every (epsilon, delta)-DP mechanism is (epsilon, delta)-PPK-DP.",
         "If the records are independent.",
         _independence,
     ),
     Erratum(
         "003-C19",
-        "corollary 3.2, line 509",
+        "corollary 3.2",
         "The formula gives the least noise.",
         "It is exact for the probability that the loss exceeds epsilon; (epsilon, delta)-DP needs "
         "less.",
@@ -381,7 +381,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C20",
-        "definition 3.5, line 598",
+        "definition 3.5",
         "The privacy loss is an absolute value.",
         "It has a sign. Without it a mechanism that is (epsilon, delta)-DP is not (epsilon, delta)-"
         "PPK-DP against who knows all other records.",
@@ -389,7 +389,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-T14",
-        "conjecture 4.12, line 1211, and conjecture 8.1, line 2027",
+        "conjecture 4.12, and conjecture 8.1",
         "The law of the privacy loss falls.",
         "It need not; delta needs all of it.",
         _falling_law,

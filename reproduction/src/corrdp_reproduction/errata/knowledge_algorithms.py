@@ -275,49 +275,49 @@ def _certain() -> Counterexample:
 ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "003-C01",
-        "algorithm 2, lines 31 and 32 (lines 1035-1036)",
+        "algorithm 2, lines 31 and 32",
         "The smaller of beta and sqrt(2 ln(1.26/delta))/(n epsilon/2) is returned.",
         "The first is noise on the count, the second noise on the share: one unit is needed.",
         _units,
     ),
     Erratum(
         "003-C05",
-        "theorem 4.8, equation 4.6, line 1053",
+        "theorem 4.8, equation 4.6",
         "The last term is 1 - cdf(min tau_i/2 - 1/n) of Laplace noise of scale 2/epsilon.",
         "The widths have to be multiplied by n, as in equation 4.77.",
         _factor_n,
     ),
     Erratum(
         "003-C07",
-        "algorithm 2, line 30 (line 1034)",
+        "algorithm 2, line 30",
         "The known records have as many ones as the rank at which the loop ends.",
         "As many as the class at that rank.",
         _rank,
     ),
     Erratum(
         "003-C08a",
-        "figure 4.1a, line 1237",
+        "figure 4.1a",
         "The share of ones in the table is .8.",
-        "It is .4, as in the text (line 1225).",
+        "It is .4, as in the text.",
         _caption,
     ),
     Erratum(
         "003-C08b",
-        "figure 5.4, line 1949",
+        "figure 5.4",
         "Classes are left out up to a probability of 1 - kappa_1.",
         "Up to kappa_1.",
         _complement,
     ),
     Erratum(
         "003-C10b",
-        "algorithm 2, lines 7 and 8 (lines 1011-1012)",
+        "algorithm 2, lines 7 and 8",
         "tau is the largest x for which the probability is at most kappa_2/2.",
         "The smallest.",
         _largest,
     ),
     Erratum(
         "003-C11",
-        "algorithm 2, lines 6 to 10 and 31 (lines 1010-1035)",
+        "algorithm 2, lines 6 to 10 and 31",
         "The bias is released with epsilon/2-DP, so that what is computed with its noise is too.",
         "The noise of the bias must not be used again: bias_D - (tau_1/2 + l) is the true bias "
         "less a constant. Only the noisy bias and a public quantile of the noise may be used.",
@@ -325,14 +325,14 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C12",
-        "algorithm 2, lines 13 to 24 (lines 1017-1028)",
+        "algorithm 2, lines 13 to 24",
         "The classes of what the attacker may have seen are drawn up with the true count.",
         "That is not paid for; and the noise does not depend on the class.",
         _true_count,
     ),
     Erratum(
         "003-C13",
-        "section 4.2.2, lines 971-977, and theorem 4.8",
+        "section 4.2.2, and theorem 4.8",
         "What the attacker has seen makes him more or less dangerous, and a nearly worst class has "
         "to be found.",
         "With independent records it is a known shift: delta is the same for all of it, active and "
@@ -341,7 +341,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C14",
-        "algorithm 2, line 18 (line 1022)",
+        "algorithm 2, line 18",
         "The loss of a class is that of the known records, Bin(n', bias).",
         "By definition 3.5 and equation 4.28 it is that of the unknown ones, Bin(n - n' - 1, "
         "bias).",
@@ -349,7 +349,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C16",
-        "sections 4.3 and 4.4, lines 1045 and 1573",
+        "sections 4.3 and 4.4",
         "PPK-DP mechanisms compose sequentially.",
         "Natural noise is used up by the first release. The two releases of the corrected "
         "algorithm do compose, which needs a proof of its own.",
@@ -357,14 +357,14 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C18",
-        "lemma 4.5, line 890",
+        "lemma 4.5",
         "The first two loops of algorithm 1 end.",
         "The first does not where natural noise is enough, which is usual for large tables.",
         _endless,
     ),
     Erratum(
         "003-C22",
-        "section 4.2.2, line 979, after line 916",
+        "section 4.2.2",
         "Algorithm 2 returns no more noise than DP needs.",
         "It compares with DP at epsilon/2; half of epsilon pays for the bias. Algorithm 1 never "
         "needs more.",
@@ -372,14 +372,14 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C23",
-        "theorem 4.8, step 3, line 1623",
+        "theorem 4.8, step 3",
         "bias_D - tau_1 and bias_D + tau_2 are biases.",
         "They can lie outside of [0, 1].",
         _outside,
     ),
     Erratum(
         "003-X01",
-        "figure 5.2, line 1928",
+        "figure 5.2",
         "At the epsilon shown, line 11 of algorithm 2 is reached with probability at most 1 %.",
         "Line 10 also asks for kappa_4 > 0, and at this epsilon the truncation costs about 1 %: "
         "for any smaller kappa_3 line 11 is certain.",

@@ -178,21 +178,21 @@ def _small_levels() -> Counterexample:
 ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "000-E15",
-        "equation 143, line 1082",
+        "equation 143",
         "The factor of theorem 6.2 is written with -n + 3 in the denominator.",
         "With -n + 2, as in the theorem; with -n + 3 it would be exceeded.",
         _case_1,
     ),
     Erratum(
         "000-E18",
-        "equation 165, line 1156",
+        "equation 165",
         "The numerator is the square of the binomial coefficient n over 2.",
         "It is (n/2)^2.",
         _binomial,
     ),
     Erratum(
         "000-E19",
-        "proposition 6.4, lines 1204-1228",
+        "proposition 6.4",
         "A clipped sum of Gaussian records is BDP at F(n, rho) times its DP level.",
         "Only for two values of the target at most b - a apart; for any two values the general "
         "bound is attained.",
@@ -200,7 +200,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "000-E22",
-        "equation 258, line 1595, and line 1815",
+        "equation 258",
         "Where all known records follow the target, the ratio is at most gamma^3; only equation "
         "256 needs gamma^4.",
         "gamma^4, which theorem 7.3 claims; omega^4 suffices too.",
@@ -208,7 +208,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "000-E23",
-        "equation 268, line 1652",
+        "equation 268",
         "An adversary who knows all other records learns exactly epsilon from an epsilon-DP "
         "algorithm.",
         "At most epsilon.",
@@ -216,7 +216,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "000-E27",
-        "section 8.4.1, line 1899",
+        "section 8.4.1",
         "On average 40.29 of 2504 persons are homozygous in the major allele.",
         "The number fits the less frequent allele (an inference: the data are not at hand); the "
         "bounds are the same for both.",
@@ -224,7 +224,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "000-E29",
-        "section 8.4.2, line 1908",
+        "section 8.4.2",
         "The largest correlation alone decides the factor, for heights with unequal variances too.",
         "The factor is the largest sum of regression coefficients; equal variances are needed for "
         "the short form.",
@@ -232,21 +232,21 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "000-E30",
-        "section 8.4.3, lines 1938-1940",
+        "section 8.4.3",
         "61 days have 80 active intervals on average and 4250 in all.",
         "The public table has values on 53 days: missing days were left out, which is not said.",
         _days,
     ),
     Erratum(
         "000-E32",
-        "section 7.3.2, line 1762",
+        "section 7.3.2",
         "For higher epsilon, gamma has less of an effect on the leakage.",
         "The effect is larger; only relative to epsilon is it smaller.",
         _less_effect,
     ),
     Erratum(
         "000-X04",
-        "section 7.5, line 1811",
+        "section 7.5",
         "With epsilon at most 5, accuracy similar to DP is limited to chains whose gamma is at "
         "most 3.",
         "The limit is one of the bound: the noise may grow h-fold on every chain with gamma up to "

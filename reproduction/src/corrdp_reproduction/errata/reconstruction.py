@@ -285,7 +285,7 @@ def _attained() -> Counterexample:
 ERRATA = (
     Erratum(
         "004-ERR1",
-        "example 5.17, lines 2769 to 2797",
+        "example 5.17",
         "A step of full-batch DP-SGD is 1/sigma-GDP, and bounds on the advantage follow.",
         "The advantage compares data sets that differ by a replaced record, which moves the sum of "
         "clipped gradients by up to two norms: mu = 2/sigma. With nothing known, mu = 1/sigma may "
@@ -294,7 +294,7 @@ ERRATA = (
     ),
     Erratum(
         "004-ERR2",
-        "example 5.10, lines 2419 to 2445",
+        "example 5.10",
         "The score W is positive exactly if the candidate has become more likely.",
         "Jensen's inequality gives one direction only, and the marginal is a mixture of products: "
         "compare the likelihood with its mean over the candidates.",
@@ -302,7 +302,7 @@ ERRATA = (
     ),
     Erratum(
         "004-ERR3",
-        "equation 5.13, lines 2252 to 2254",
+        "equation 5.13",
         "For exact guesses, as in attribute inference, only gains above 0 count.",
         "That needs a guess that is certainly wrong. Where every value of the attribute fits what "
         "is known there is none, and theorem 5.3 itself gives less.",
@@ -310,14 +310,14 @@ ERRATA = (
     ),
     Erratum(
         "004-ERR4",
-        "example 5.4, line 2283",
+        "example 5.4",
         "Advantage .1 for 100 records: epsilon = ln 12.2087 = 2.503.",
         "epsilon = ln 12.23596 = 2.504379.",
         _odds,
     ),
     Erratum(
         "004-ERR5",
-        "lines 2123 and 2490",
+        "section 5.2",
         "kappa is largest, and the risk worst, for two equally likely records.",
         "kappa is largest for a point mass; two equally likely records have the largest share of "
         "1 - kappa, not the largest advantage.",
@@ -325,21 +325,21 @@ ERRATA = (
     ),
     Erratum(
         "004-ERR6",
-        "section 5.5.3, line 2928",
+        "section 5.5.3",
         "The two-input auditor reports about 12.25 at most.",
         "12.0252 with a million runs and its public parameters.",
         _cap,
     ),
     Erratum(
         "004-ERR6b",
-        "section 5.5.3, line 2928",
+        "section 5.5.3",
         "Audits of OUE lose accuracy at epsilon <= 9.",
         "At epsilon >= 9, where its advantage no longer grows.",
         _unary_audit,
     ),
     Erratum(
         "004-ERR7",
-        "lines 2367 and 2664",
+        "sections 5.2 and 5.3",
         "With nothing known, the best guess is the record of largest posterior probability.",
         "It is the one of largest prior times change in likelihood; the same for equally likely "
         "records only.",
@@ -347,56 +347,56 @@ ERRATA = (
     ),
     Erratum(
         "004-ERR8",
-        "section 5.5.1, line 2837, and section 5.5.2, line 2855",
+        "section 5.5.1, and section 5.5.2",
         "A guess succeeds if a(x) = a(x'); 50,000 records are drawn from 1,676.",
         "It succeeds if the secret attribute is the same; the table must have had more records.",
         _criterion,
     ),
     Erratum(
         "004-ERR9",
-        "equation 5.57, lines 2728 and 2740",
+        "equation 5.57",
         "The number of records that count whole has (e^eps - 1 + 2 delta)^2 as denominator.",
         "(e^eps + m - 1)(e^eps - 1 + 2 delta).",
         _denominator,
     ),
     Erratum(
         "004-ERR10",
-        "section 5.5.3, line 2917",
+        "section 5.5.3",
         "The two-point prior is the worst case for the sum of hours.",
         "Not at large epsilon.",
         _priors,
     ),
     Erratum(
         "004-ERR11",
-        "example A.17, line 4589",
+        "example A.17",
         "A_i = (1 - pi_i) p^(m-i) + q p^(m-i) (sum of the smaller priors).",
         "Minus, as two lines later.",
         _sign,
     ),
     Erratum(
         "004-ERR12",
-        "example 5.6, line 2307",
+        "example 5.6",
         "Subsets have floor(m/(e^eps + 1)) members, and audits may be inverted with that.",
         "Public implementations round to the nearest number: invert with the size that is seen.",
         _rounding,
     ),
     Erratum(
         "004-ERR13",
-        "example 5.7, line 2317",
+        "example 5.7",
         "For 11 records Laplace noise has less risk than OUE for all epsilon in [0, 14].",
         "For .00188 < epsilon < 13.8628.",
         _crossing,
     ),
     Erratum(
         "004-ERR15",
-        "section 5.3, line 2748",
+        "section 5.3",
         "For exact guesses theorem 5.15 is more accurate than proposition 5.13.",
         "For equally likely records, or small delta; otherwise take the smaller.",
         _accurate,
     ),
     Erratum(
         "004-ERR16",
-        "section 5.2, line 2401",
+        "section 5.2",
         "Theorem 5.2 is tight: randomized response attains it.",
         "In terms of total variation; in terms of epsilon for two records only.",
         _attained,

@@ -174,7 +174,7 @@ def _correlated_noise() -> Counterexample:
 ERRATA = (
     Erratum(
         "001-E1",
-        "theorem 2 (b), lines 226 to 240",
+        "theorem 2 (b)",
         "an adversary who knows one record less learns more, so that the most ignorant one is the "
         "hardest.",
         "knowing records can help: the supremum over all adversaries is the transfer bound, exact "
@@ -183,7 +183,7 @@ ERRATA = (
     ),
     Erratum(
         "001-E2",
-        "theorem 2, last sentence, and its proof, lines 238 and 240",
+        "theorem 2, last sentence, and its proof",
         "the leakage is largest when output, known records and target are all 0.",
         "the worst known value contradicts the output: an all-zero stretch up to a known 1 needs "
         "two switches if the target is 1, and one if it is 0.",
@@ -191,7 +191,7 @@ ERRATA = (
     ),
     Erratum(
         "001-E3",
-        "theorem 1 with theorem 2, and corollaries 1 and 2, lines 145 to 178",
+        "theorem 1 with theorem 2, and corollaries 1 and 2",
         "noise calibrated by theorem 1, or by the closed form, is epsilon-BDP.",
         "it keeps epsilon against an adversary who knows no record; against all of them flip rates "
         "must be calibrated by the transfer bound.",
@@ -199,7 +199,7 @@ ERRATA = (
     ),
     Erratum(
         "001-E4",
-        "section 4.3, line 335",
+        "section 4.3",
         "the success of an attacker is at most e^epsilon / (max(q/r, r/q) + e^epsilon).",
         "at most max(m/(1 + m), e^epsilon/(1 + e^epsilon)) with m = max(q/r, r/q): at epsilon 0 "
         "guessing the commoner state succeeds m/(1 + m) of the time.",
@@ -207,21 +207,21 @@ ERRATA = (
     ),
     Erratum(
         "001-E5",
-        "equation (6), line 303",
+        "equation (6)",
         "the flip rate by Zhao et al. is 2 (1 - theta)^6 / (theta^6 e^epsilon + (1 - theta)^6).",
         "without the 2.",
         _spurious_two,
     ),
     Erratum(
         "001-E6",
-        "section 4.2 and proposition 1, lines 297 and 314",
+        "section 4.2 and proposition 1",
         "epsilon-BDP holds if and only if epsilon_3-DP (epsilon_6-DP) does.",
         "if: the converse fails.",
         _equivalence,
     ),
     Erratum(
         "001-E7",
-        "section 3.3, line 256",
+        "section 3.3",
         "correlated noise with theta < rho0 and rho0 + rho1 <= 1 needs as many flips as "
         "independent noise, which is therefore optimal among both for BDP.",
         "that holds against an adversary who knows nothing; against all of them correlated noise "

@@ -239,7 +239,7 @@ def _example_6_4() -> Counterexample:
 ERRATA = (
     Erratum(
         "002-E01",
-        "table 3 (lines 474 and 528); dissertation, table 6.2 (line 3833)",
+        "table 3; dissertation, table 6.2",
         "gamma of the electricity series split at 70 kWh is 3.29, which makes it the most "
         "favourable one, with a least epsilon of 4.9 (elsewhere 4.7 and 6.9).",
         "gamma is 5.70, the least epsilon 6.97, and 80 kWh is the most favourable with 6.01.",
@@ -247,7 +247,7 @@ ERRATA = (
     ),
     Erratum(
         "002-E02",
-        "theorem 5.8 (line 347); dissertation, theorem 6.14 with equation (6.37)",
+        "theorem 5.8; dissertation, theorem 6.14 with equation (6.37)",
         "the clipped mechanism is epsilon-BDP with the Gaussian factor, for any two values.",
         "for two values of the target at most the clipping width apart (the proof uses no others); "
         "beyond, only the general bound holds. Every result needs its secret range.",
@@ -255,14 +255,14 @@ ERRATA = (
     ),
     Erratum(
         "002-E03",
-        "theorem 5.5 (line 307)",
+        "theorem 5.5",
         "BDPL(x, x') is at most the factor times |x - x'|.",
         "at most the factor times epsilon |x - x'|.",
         _missing_epsilon,
     ),
     Erratum(
         "002-E04",
-        "section 7.1.1 (line 484); dissertation, line 3843",
+        "section 7.1.1; dissertation, section 6.5.1.1",
         "all data sets fulfil the conditions of the Gaussian bound.",
         "equal variances fail on Galton and FamilyIQ; the regression coefficients give FamilyIQ "
         "the factor 1.6100, above 1.4483, and Galton 1.4682, below 1.853.",
@@ -270,21 +270,21 @@ ERRATA = (
     ),
     Erratum(
         "002-E05",
-        "section 7.4 (line 526); dissertation, line 3898",
+        "section 7.4; dissertation, section 6.5.4",
         "at epsilon 1 the error falls by more than 400 on both IQ data sets.",
         "it falls by ln(20) 120 (2 - 1.45) = 197.7.",
         _four_hundred,
     ),
     Erratum(
         "002-E06",
-        "section 7.4 (line 528); dissertation, line 3902",
+        "section 7.4; dissertation, section 6.5.4",
         "on Activity the general bound's error is 10^5 times that of the Markov bound.",
         "about 10^4 times at epsilon 20, and never more than n = 17,568 times.",
         _hundred_thousand,
     ),
     Erratum(
         "002-E07",
-        "section 6.2 (line 446); dissertation, figures 6.4 and 6.5 (lines 3736 and 3789)",
+        "section 6.2; dissertation, figures 6.4 and 6.5",
         "the Laplace mechanism by the Markov bound has a lower error than randomized response, for "
         "all epsilon.",
         "not just above 4 ln gamma, where its noise grows without limit, nor for large epsilon, "
@@ -293,7 +293,7 @@ ERRATA = (
     ),
     Erratum(
         "002-E08",
-        "section 7.3.2 (line 515); dissertation, line 3885",
+        "section 7.3.2; dissertation, section 6.5.3.2",
         "source 001 needs a symmetric matrix and so does not apply to these data.",
         "only its closed form does; its theorem 1 covers Activity, 80 and 90 kWh (against an "
         "adversary who knows no record).",
@@ -301,28 +301,28 @@ ERRATA = (
     ),
     Erratum(
         "002-E09",
-        "section 6.1 (line 431); dissertation, line 3709",
+        "section 6.1; dissertation, section 6.4.1",
         "the least epsilon that can be promised is limited by the chain, to 4 ln gamma.",
         "it is limited by this bound alone: with enough noise every epsilon > 0 can be promised.",
         _least_target,
     ),
     Erratum(
         "002-E10",
-        "example 4.4 (line 233)",
+        "example 4.4",
         "table 2 is a probability distribution for every natural r.",
         "for r >= 2 (as the dissertation has it).",
         _table_2,
     ),
     Erratum(
         "004-E6.1",
-        "equations (6.71) and (6.72), lines 3791 and 3793",
+        "equations (6.71) and (6.72)",
         "the terms carry (1 - rho)^(n - n1 + i) rho^(n1 - i).",
         "(1 - rho)^(n - n1 - k + 2 i) rho^(n1 + k - 2 i): the convolution of the two binomials.",
         _double_sums,
     ),
     Erratum(
         "004-E6.2",
-        "equation (6.57) and below (6.69), lines 3600, 3658 and 3668",
+        "equation (6.57) and below (6.69)",
         "Pr[X_i = x | X_j = y] / Pr[X_i = x' | X_j = y] is at most gamma for j after i, too.",
         "at most gamma^2 there; theorem 6.20 survives, since the law of X_U given X_K and X_i is "
         "still within gamma^4.",
@@ -330,14 +330,14 @@ ERRATA = (
     ),
     Erratum(
         "004-E6.3",
-        "section 6.5.4, line 3911",
+        "section 6.5.4",
         "the Markov bound's relative error is below .1 % on the electricity series.",
         "from some epsilon on, well above the least one.",
         _tenth_of_a_percent,
     ),
     Erratum(
         "004-E6.4",
-        "example 6.4, line 3121",
+        "example 6.4",
         "randomized response has the required ratios with S = {(1, 1)}.",
         "with S = {(0, 0)}, each record answered by itself.",
         _example_6_4,

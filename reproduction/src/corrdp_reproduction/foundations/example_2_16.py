@@ -46,19 +46,19 @@ def published() -> dict[str, Published]:
     (1, 0)
     """
     return {
-        "0-DP": Published("the size of a data set is bounded 0-DP", "example 2.16, line 524"),
+        "0-DP": Published("the size of a data set is bounded 0-DP", "example 2.16"),
         "probabilities": Published(
             "probability of the same sizes of the parts, for a data set and a neighbour",
-            "example 2.16, line 536",
+            "example 2.16",
             (1, 0),
         ),
         "no level": Published(
             "the sizes of all parts together are bounded epsilon-DP for no epsilon",
-            "example 2.16, line 536",
+            "example 2.16",
         ),
         "unbounded": Published(
             "for unbounded neighbours the largest epsilon of the parts is enough",
-            "theorem 2.15, line 514",
+            "theorem 2.15",
         ),
     }
 

@@ -62,9 +62,7 @@ def published() -> dict[str, Published]:
         "holds": Published(
             "the bound holds for every attacker if records are independent", example + "711"
         ),
-        "sign": Published(
-            "the attack says sick if the noisy count is at most 1", "equation (2.7), line 719"
-        ),
+        "sign": Published("the attack says sick if the noisy count is at most 1", "equation (2.7)"),
     }
 
 

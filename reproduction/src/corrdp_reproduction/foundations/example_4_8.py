@@ -40,18 +40,14 @@ def published() -> dict[str, Published]:
     Examples
     --------
     >>> published()["sequential"].where
-    'example 4.8, line 1596'
+    'example 4.8'
     """
-    where = "example 4.8, line 1596"
+    where = "example 4.8"
     return {
         "tight": Published("one noisy count is unbounded epsilon-DP, and no less", where),
         "sequential": Published("both together are 2 epsilon-DP by sequential composition", where),
-        "kernel": Published(
-            "noise on a number alone is not DP for all numbers", "example 4.8, line 1598"
-        ),
-        "tighter": Published(
-            "the theorem on common domains improves on it", "section 4.3, line 1592"
-        ),
+        "kernel": Published("noise on a number alone is not DP for all numbers", "example 4.8"),
+        "tighter": Published("the theorem on common domains improves on it", "section 4.3"),
     }
 
 

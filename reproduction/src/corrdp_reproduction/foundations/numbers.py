@@ -61,49 +61,45 @@ def published() -> dict[str, Published]:
     return {
         "age": Published(
             "where the mean age lies if 32 is said with accuracy (1, 0.05)",
-            "section 2.2, line 444",
+            "section 2.2",
             (31, 32),
         ),
         "kappa": Published(
             "probability that two uniform draws from two records agree",
-            "section 2.3.1, line 584",
+            "section 2.3.1",
             0.5,
         ),
-        "root": Published(
-            "T releases of level mu have the level mu sqrt(T)", "remark 2.23, line 671"
-        ),
+        "root": Published("T releases of level mu have the level mu sqrt(T)", "remark 2.23"),
         "two cells": Published(
             "distance of one record more in each of two parts, pure and Gaussian",
-            "example 4.20, line 1878",
+            "example 4.20",
             (2.0, math.sqrt(2)),
         ),
-        "unbounded to bounded": Published(
-            "factor from unbounded to bounded", "appendix A.1, line 4310", 2
-        ),
+        "unbounded to bounded": Published("factor from unbounded to bounded", "appendix A.1", 2),
         "bounded to unbounded": Published(
-            "factor from bounded to unbounded", "appendix A.1, line 4310", math.inf
+            "factor from bounded to unbounded", "appendix A.1", math.inf
         ),
         "no neighbours": Published(
-            "of data sets of one size none are unbounded neighbours", "example A.5, line 4276"
+            "of data sets of one size none are unbounded neighbours", "example A.5"
         ),
         "changed parts": Published(
-            "parts that change from {x, x, x} to {x, x, y}", "proposition A.12, line 4462", 2
+            "parts that change from {x, x, x} to {x, x, y}", "proposition A.12", 2
         ),
-        "logistic": Published("1/(1 + e^x) moves by at most", "remark A.4, line 4266", 1),
+        "logistic": Published("1/(1 + e^x) moves by at most", "remark A.4", 1),
         "partitions": Published(
             "two groups of {1, 2, 3} and of {1, 2}: no partition in common",
-            "section 3.4.2, line 1195",
+            "section 3.4.2",
         ),
         "four points": Published(
             "trajectories that four points single out among 1.1 million users",
-            "section 3.2, line 914",
+            "section 3.2",
             0.95,
         ),
         "figure 3.2": Published(
             "the window from 5 to 7 holds at most two points of one user",
-            "figure 3.2, line 988",
+            "figure 3.2",
         ),
-        "figure 3.3": Published("a prefix tree of six trajectories", "figure 3.3, line 1034"),
+        "figure 3.3": Published("a prefix tree of six trajectories", "figure 3.3"),
     }
 
 

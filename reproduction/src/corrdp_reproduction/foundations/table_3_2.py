@@ -42,17 +42,15 @@ def published() -> dict[str, Published]:
     >>> len(published()["flawed"].value)
     10
     """
-    table = "table 3.2, lines 1054 to 1073"
+    table = "table 3.2"
     return {
         "flawed": Published("references that are not DP", table, tuple(range(112, 122))),
-        "share": Published("share that is flawed: nearly", "chapter 1, line 246", 0.6),
-        "trees": Published(
-            "noisy counts that stand", "section 3.4.1, line 1163", (83, 84, 110, 111)
-        ),
-        "clusters": Published("no clustering stands", "section 3.4.2, line 1235"),
+        "share": Published("share that is flawed: nearly", "chapter 1", 0.6),
+        "trees": Published("noisy counts that stand", "section 3.4.1", (83, 84, 110, 111)),
+        "clusters": Published("no clustering stands", "section 3.4.2"),
         "prefix": Published("sensitivity of the counts of prefixes", table, 1),
         "n-gram": Published(
-            "sensitivity of the counts of n-grams is the longest length", "line 1089", LONGEST
+            "sensitivity of the counts of n-grams is the longest length", "section 3.4.1.1", LONGEST
         ),
     }
 

@@ -106,7 +106,7 @@ def compared(table: Table) -> Iterator[Finding]:
         f"Less noise than plain DP in {len(good)} of {len(rows)} settings, in {none} of them none "
         f"at all; by size {', '.join(f'{k} at n = {n}' for n, k in sizes.items())}. As printed, in "
         f"one unit and against the thesis's own formula, in {len(printed)} of {len(ran)}. The "
-        "thesis itself has no comparison (line 1953).",
+        "thesis itself has no comparison.",
         len(printed) / len(ran),
         len(good) / len(rows),
     )

@@ -77,20 +77,18 @@ def published() -> dict[str, Published]:
     (10000, 100000, 1000000, 10000000)
     """
     return {
-        "sizes": Published("records", "figure 3.1, line 526", (10**4, 10**5, 10**6, 10**7)),
-        "epsilons": Published("range of epsilon", "section 5.2, line 1905", (0.001, 1.0)),
+        "sizes": Published("records", "figure 3.1", (10**4, 10**5, 10**6, 10**7)),
+        "epsilons": Published("range of epsilon", "section 5.2", (0.001, 1.0)),
         "below": Published(
-            "the 'optimal' noise is below that of the textbook everywhere", "figure 3.1, line 526"
+            "the 'optimal' noise is below that of the textbook everywhere", "figure 3.1"
         ),
         "equation 3.1": Published(
             "with sqrt(2 epsilon) in the denominator the noise gives delta",
-            "corollary 3.2, line 513",
+            "corollary 3.2",
         ),
-        "optimal": Published(
-            "the noise of equation 3.1 is the least there is", "corollary 3.2, lines 509-515"
-        ),
+        "optimal": Published("the noise of equation 3.1 is the least there is", "corollary 3.2"),
         "every epsilon": Published(
-            "the textbook's formula holds for every epsilon above 0", "theorem 3.1, line 503"
+            "the textbook's formula holds for every epsilon above 0", "theorem 3.1"
         ),
     }
 

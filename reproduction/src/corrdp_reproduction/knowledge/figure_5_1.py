@@ -77,11 +77,11 @@ def published() -> dict[str, Published]:
     100
     """
     return {
-        "sizes": Published("records", "figure 5.1, lines 1831-1837", (10_000, 20_000, 50_000)),
+        "sizes": Published("records", "figure 5.1", (10_000, 20_000, 50_000)),
         "factor": Published(
-            "updates are quicker than SciPy by factors above", "section 5.1.1, line 1815", 100
+            "updates are quicker than SciPy by factors above", "section 5.1.1", 100
         ),
-        "same": Published("updates give SciPy's probabilities", "lemma 5.1, line 1753"),
+        "same": Published("updates give SciPy's probabilities", "lemma 5.1"),
     }
 
 

@@ -48,12 +48,12 @@ def published() -> dict[str, Published]:
     0.01
     """
     return {
-        "sizes": Published("records", "section 5.2, line 1903", (10**4, 10**5, 10**6, 10**7)),
-        "size": Published("the epsilons depend on the number of records", "section 5.4, line 1923"),
-        "bias": Published("and on the bias", "section 5.4, line 1923"),
+        "sizes": Published("records", "section 5.2", (10**4, 10**5, 10**6, 10**7)),
+        "size": Published("the epsilons depend on the number of records", "section 5.4"),
+        "bias": Published("and on the bias", "section 5.4"),
         "seldom": Published(
             "at the epsilon shown, line 11 of algorithm 2 is reached with probability at most",
-            "figure 5.2, line 1928",
+            "figure 5.2",
             0.01,
         ),
     }

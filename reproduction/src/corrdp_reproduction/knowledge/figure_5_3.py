@@ -42,14 +42,14 @@ def published() -> dict[str, Published]:
     100000
     """
     return {
-        "n": Published("records", "section 5.4, line 1932", 100_000),
+        "n": Published("records", "section 5.4", 100_000),
         "worse": Published(
             "strongly biased tables support only comparatively large epsilons",
-            "section 5.4, line 1932",
+            "section 5.4",
         ),
         "dominates": Published(
             "cutting off the noise has the largest effect on the algorithm",
-            "section 6.1.3, line 1981",
+            "section 6.1.3",
         ),
     }
 

@@ -68,28 +68,24 @@ def published() -> dict[str, Published]:
     0.5
     """
     return {
-        "sizes": Published("records", "figure 5.4, line 1949", (10**4, 10**5, 10**6, 10**7)),
-        "bias": Published("share of ones", "figure 5.4, line 1946", 0.5),
-        "kappa_1": Published("share of probability", "figure 5.4, line 1949", (1e-6, 1e-14)),
+        "sizes": Published("records", "figure 5.4", (10**4, 10**5, 10**6, 10**7)),
+        "bias": Published("share of ones", "figure 5.4", 0.5),
+        "kappa_1": Published("share of probability", "figure 5.4", (1e-6, 1e-14)),
         "peak": Published(
             "share of known records at which most classes are left out",
-            "section 5.4, line 1940",
+            "section 5.4",
             0.5,
         ),
-        "drops": Published("fewer are left out near both extremes", "section 5.4, line 1940"),
-        "faster": Published(
-            "the percentage drops faster for small tables", "section 5.4, line 1940"
-        ),
+        "drops": Published("fewer are left out near both extremes", "section 5.4"),
+        "faster": Published("the percentage drops faster for small tables", "section 5.4"),
         "caption": Published(
-            "classes are left out up to a probability of 1 - kappa_1", "figure 5.4, line 1949"
+            "classes are left out up to a probability of 1 - kappa_1", "figure 5.4"
         ),
-        "needed": Published(
-            "the class that remains decides about the noise", "section 4.2.2, lines 971-977"
-        ),
+        "needed": Published("the class that remains decides about the noise", "section 4.2.2"),
         "advice": Published(
             "kappa_1 of at most 1e-14 is good enough from 100 000 records on, about 1e-6 for "
             "10 000",
-            "figure 5.4, line 1949",
+            "figure 5.4",
         ),
     }
 

@@ -12,7 +12,7 @@ THESIS = (
     "Westenfeld, Estimating Input Distributions of Partial Background Knowledge for Differential "
     "Privacy Mechanisms, bachelor thesis (2022)"
 )
-LARGEST_EPSILON = 1.0  # of the thesis's range, .001 to 1 (line 1905)
+LARGEST_EPSILON = 1.0  # of the thesis's range, .001 to 1
 
 
 def widths(n: int, bias: float, miss: float) -> tuple[float, float] | None:

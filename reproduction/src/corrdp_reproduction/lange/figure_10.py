@@ -47,7 +47,7 @@ def published() -> dict[str, Published]:
     >>> sorted(published())
     ['marginally', 'remains', 'widens']
     """
-    where = "section 6.4.3, line 1270"
+    where = "section 6.4.3"
     return {
         "marginally": Published("without clipping the leakage is marginally greater", where),
         "widens": Published("this difference grows slightly with rho", where),

@@ -43,13 +43,13 @@ def published() -> dict[str, Published]:
     >>> published()["at 100"].value
     1000
     """
-    where = "section 7.2, line 1720"
+    where = "section 7.2"
     return {
         "at 10": Published("at omega 10 gamma may be this many times larger", where, 3),
         "at 100": Published("at omega 100 gamma may be up to this", where, 1000),
         "region": Published(
             "the Markov chain bound is at most Zhao's exactly where gamma <= omega^(3/2)",
-            "equation 282, line 1718",
+            "equation 282",
         ),
     }
 

@@ -40,7 +40,7 @@ def published() -> dict[str, Published]:
     >>> published()["left"].value
     (9, 2)
     """
-    where = "figure 12, line 1731"
+    where = "figure 12"
     return {
         "left": Published("gamma and omega of the left chain; Zhao's bound is smaller", where,
                           (9, 2)),

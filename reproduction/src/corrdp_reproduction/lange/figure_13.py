@@ -40,7 +40,7 @@ def published() -> dict[str, Published]:
     >>> published()["80 records"].value
     10000
     """
-    where = "section 7.2, line 1739"
+    where = "section 7.2"
     return {
         "80 records": Published("with 80 records it improves even at this gamma", where, 10_000),
         "20 records": Published("with 20 records it does not at this gamma", where, 100),

@@ -46,22 +46,22 @@ def published() -> dict[str, Published]:
     >>> published()["n"].value
     10
     """
-    where = "section 7.3.2, line 1762"
+    where = "section 7.3.2"
     return {
-        "n": Published("records", "section 7.3.1, line 1750", 10),
+        "n": Published("records", "section 7.3.1", 10),
         "gammas": Published(
             "ratios of the largest to the smallest transition probability",
-            "section 7.3.1, line 1750",
+            "section 7.3.1",
             tuple(range(1, 11)),
         ),
         "grows": Published("the leakage grows with gamma", where),
         "not tight": Published("the bound is not tight", where),
         "less effect": Published("for higher epsilon, gamma has less of an effect", where),
         "worst chain": Published(
-            "the chain of figure 14 has the largest leakage of its gamma", "line 1758"
+            "the chain of figure 14 has the largest leakage of its gamma", "section 7.3.1"
         ),
         "lower bound": Published(
-            "the simulated leakage is a lower bound of the leakage", "section 3.1.2, line 418"
+            "the simulated leakage is a lower bound of the leakage", "section 3.1.2"
         ),
     }
 

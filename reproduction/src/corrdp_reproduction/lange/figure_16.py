@@ -47,13 +47,13 @@ def published() -> dict[str, Published]:
         "curve": Published(
             "either epsilon exceeds the first or gamma stays below about the second, to keep an "
             "accuracy similar to DP",
-            "section 7.4, line 1807",
+            "section 7.4",
             (5, 3),
         ),
         "limited": Published(
             "with reasonable privacy (epsilon <= 5) useful accuracy is limited to chains whose "
             "gamma is at most 3",
-            "section 7.5, line 1811",
+            "section 7.5",
             3,
         ),
     }

@@ -52,17 +52,13 @@ def published() -> dict[str, Published]:
     return {
         "data": Published(
             "persons, positions used, and positions of the 1000 Genomes data",
-            "section 8.2, line 1859",
+            "section 8.2",
             (2504, 1000, 88_000_000),
         ),
-        "mean": Published(
-            "average number of homozygous-major persons", "section 8.4.1, line 1899", 40.29
-        ),
-        "grows": Published(
-            "the error grows with the size of the largest family", "section 8.4.1, line 1899"
-        ),
+        "mean": Published("average number of homozygous-major persons", "section 8.4.1", 40.29),
+        "grows": Published("the error grows with the size of the largest family", "section 8.4.1"),
         "nearly tight": Published(
-            "for genotypes the general bound is nearly tight", "section 8.4.1, line 1897"
+            "for genotypes the general bound is nearly tight", "section 8.4.1"
         ),
     }
 

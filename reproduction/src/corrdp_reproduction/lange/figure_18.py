@@ -52,24 +52,22 @@ def published() -> dict[str, Published]:
     1.853
     """
     return {
-        "range": Published("heights are clipped to, in inches", "section 8.2, line 1869", (60, 80)),
-        "records": Published("records and families", "section 8.2, line 1865", (897, 205)),
+        "range": Published("heights are clipped to, in inches", "section 8.2", (60, 80)),
+        "records": Published("records and families", "section 8.2", (897, 205)),
         "correlations": Published(
             "child and father, child and mother, father and mother",
-            "section 8.4.2, line 1908",
+            "section 8.4.2",
             (0.275, 0.202, 0.074),
         ),
-        "factor": Published(
-            "leakage per epsilon by the Gaussian bound", "equation 296, line 1910", 1.853
-        ),
-        "general": Published("the same by the general bound", "line 1912", 3),
-        "mean": Published("average sum, inches", "line 1914", 200),
+        "factor": Published("leakage per epsilon by the Gaussian bound", "equation 296", 1.853),
+        "general": Published("the same by the general bound", "section 8.4.2", 3),
+        "mean": Published("average sum, inches", "section 8.4.2", 200),
         "better": Published(
-            "noise by the Gaussian bound has the smaller error at every level", "line 1914"
+            "noise by the Gaussian bound has the smaller error at every level", "section 8.4.2"
         ),
         "premise": Published(
             "the Gaussian bound, which needs equal variances, applies to these heights",
-            "definition 6.4, line 1061, and line 1908",
+            "definition 6.4",
         ),
     }
 

@@ -54,28 +54,28 @@ def published() -> dict[str, Published]:
     (8.05, 10.64)
     """
     return {
-        "size": Published("days, records a day, records", "section 8.2, lines 1872-1873",
+        "size": Published("days, records a day, records", "section 8.2",
                           (61, 288, 17_568)),
         "matrix": Published(
             "transition probabilities, rows inactive and active",
-            "equations 297-300, lines 1920-1926",
+            "equations 297-300",
             ((0.882, 0.118), (0.305, 0.695)),
         ),
         "constants": Published(
-            "4 ln gamma of the thesis and 6 ln omega of Zhao et al.", "line 1928", (8.05, 10.64)
+            "4 ln gamma of the thesis and 6 ln omega of Zhao et al.", "section 8.4.3", (8.05, 10.64)
         ),
-        "mean": Published("average number of active intervals a day", "line 1938", 80),
-        "total": Published("active intervals in all", "line 1940", 4250),
-        "from": Published("least whole levels that the two bounds allow", "line 1938", (9, 11)),
+        "mean": Published("average number of active intervals a day", "section 8.4.3", 80),
+        "total": Published("active intervals in all", "section 8.4.3", 4250),
+        "from": Published("least whole levels that the two bounds allow", "section 8.4.3", (9, 11)),
         "order": Published(
             "the thesis's bound has a smaller error than Zhao's at every level, and than the "
             "general bound from 9 on",
-            "line 1938",
+            "section 8.4.3",
         ),
         "stable": Published(
             "on the complete data the error by the general bound grows sharply, by the others it "
             "stays",
-            "line 1940",
+            "section 8.4.3",
         ),
     }  # fmt: skip
 

@@ -44,13 +44,11 @@ def published() -> dict[str, Published]:
     return {
         "at 1": Published(
             "probability of missing a count by half its range, BDP level 1",
-            "section 4.2, line 610",
+            "section 4.2",
             0.6,
         ),
-        "at 5": Published("the same at level 5: nearly this", "section 4.2, line 610", 0.1),
-        "any size": Published(
-            "the curve is the same for every number of records", "figure 3, line 598"
-        ),
+        "at 5": Published("the same at level 5: nearly this", "section 4.2", 0.1),
+        "any size": Published("the curve is the same for every number of records", "figure 3"),
     }
 
 

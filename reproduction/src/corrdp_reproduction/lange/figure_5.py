@@ -42,8 +42,8 @@ def published() -> dict[str, Published]:
     """
     said = "the least probability of a large error exceeds this"
     return {
-        "up to 2": Published(f"{said} at levels in (0, 2)", "section 4.2, line 741", 0.1),
-        "up to 4": Published(f"{said} at levels in (2, 4)", "section 4.2, line 741", 0.01),
+        "up to 2": Published(f"{said} at levels in (0, 2)", "section 4.2", 0.1),
+        "up to 4": Published(f"{said} at levels in (2, 4)", "section 4.2", 0.01),
     }
 
 

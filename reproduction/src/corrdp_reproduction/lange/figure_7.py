@@ -71,15 +71,13 @@ def published() -> dict[str, Published]:
     return {
         "exceeds n": Published(
             "probability with which the error exceeds n at level 2, all records one family",
-            "section 5.3, line 926",
+            "section 5.3",
             0.1,
         ),
-        "half": Published(
-            "share of n that the best possible error reaches", "section 5.3, line 926", 0.5
-        ),
+        "half": Published("share of n that the best possible error reaches", "section 5.3", 0.5),
         "nearly tight": Published(
             "a nuclear family of m leaks at least (m - 1) epsilon, nearly the bound m epsilon",
-            "corollary 5.2, line 854, and section 5.3, line 922",
+            "corollary 5.2, and section 5.3",
         ),
     }
 

@@ -44,16 +44,14 @@ def published() -> dict[str, Published]:
     ['applies', 'falls', 'threshold']
     """
     return {
-        "applies": Published(
-            "the Gaussian bound is for correlations below 1/(n-2)", "section 6.1, line 1053"
-        ),
+        "applies": Published("the Gaussian bound is for correlations below 1/(n-2)", "section 6.1"),
         "threshold": Published(
             "it is at most the general bound exactly for rho <= (n-1)/(5n^2/4 - 3n + 2)",
-            "equation 186, line 1244",
+            "equation 186",
         ),
         "falls": Published(
             "the more records, the smaller the correlation up to which it improves",
-            "section 6.3, line 1247",
+            "section 6.3",
         ),
     }
 

@@ -68,7 +68,7 @@ def published() -> dict[str, Published]:
     >>> published()["tight at first"].value
     (3, 0.1)
     """
-    where = "section 6.4.2, line 1264"
+    where = "section 6.4.2"
     return {
         "tight at first": Published(
             "at this n and rho the Gaussian bound appears to be tight", where, (3, 0.1)

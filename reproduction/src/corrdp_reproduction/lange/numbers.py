@@ -76,28 +76,22 @@ def published() -> dict[str, Published]:
         (0, 1, 0), (0, 0.5, 0.5), (0, 0, 1),
     )  # fmt: skip
     return {
-        "error at 2": Published(
-            "error of a 2-DP count that 1 % exceed", "equation 8, line 257", 2.3
-        ),
-        "error at 4": Published("the same of a 4-DP count", "section 2.1, line 259", 1.2),
+        "error at 2": Published("error of a 2-DP count that 1 % exceed", "equation 8", 2.3),
+        "error at 4": Published("the same of a 4-DP count", "section 2.1", 1.2),
         "yang": Published(
-            "a noisy sum of scale lambda leaks n / lambda in Yang's model", "line 365"
+            "a noisy sum of scale lambda leaks n / lambda in Yang's model", "section 2.5.1"
         ),
         "correlation": Published(
-            "table 2 has correlation sqrt((r-1)/(r^2-1)), which vanishes", "equation 44, line 553"
+            "table 2 has correlation sqrt((r-1)/(r^2-1)), which vanishes", "equation 44"
         ),
-        "limit": Published(
-            "and its leakage tends to 2 epsilon all the same", "equation 51, line 569", 2
-        ),
-        "mendel": Published(
-            "laws of a child by the genotypes of its parents", "table 3, lines 773-775", cells
-        ),
+        "limit": Published("and its leakage tends to 2 epsilon all the same", "equation 51", 2),
+        "mendel": Published("laws of a child by the genotypes of its parents", "table 3", cells),
         "planner": Published(
             "up to rho = 1/(n^2/(4(h-1)) + n - 2) the error grows h-fold at most",
-            "equation 187, line 1285",
+            "equation 187",
         ),
         "disclosure": Published(
-            "an analysis found a 97 % risk of disclosure at epsilon 5", "section 2.1, line 213"
+            "an analysis found a 97 % risk of disclosure at epsilon 5", "section 2.1"
         ),
     }
 

@@ -16,7 +16,7 @@ COUNT = Count(where="the predicate holds")  # a counting query; which one plays 
 def figure_14(gamma: float, length: int | None = None) -> MarkovChain:
     """Two states that are kept gamma times as often as left: largest over smallest entry gamma.
 
-    The drawing is lost; this is the chain that fits its caption (line 1756).
+    The drawing is lost; this is the chain that fits its caption.
 
     Parameters
     ----------

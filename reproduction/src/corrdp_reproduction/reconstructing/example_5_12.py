@@ -52,15 +52,11 @@ def published() -> dict[str, Published]:
     """
     return {
         "maximizer": Published(
-            "the gap is largest at min(1/(m - 1), 1 - Phi(mu/2))", "example 5.12, line 2610"
+            "the gap is largest at min(1/(m - 1), 1 - Phi(mu/2))", "example 5.12"
         ),
-        "bound": Published(
-            "advantage at most (m - 1)/m times the gap there", "example 5.12, line 2614"
-        ),
-        "display": Published(
-            "advantage at most the largest gap up to 1/(m - 1)", "example 5.12, line 2568"
-        ),
-        "not tight": Published("the bound is not perfectly tight", "example 5.12, line 2616"),
+        "bound": Published("advantage at most (m - 1)/m times the gap there", "example 5.12"),
+        "display": Published("advantage at most the largest gap up to 1/(m - 1)", "example 5.12"),
+        "not tight": Published("the bound is not perfectly tight", "example 5.12"),
     }
 
 

@@ -47,18 +47,14 @@ def published() -> dict[str, Published]:
     >>> published()["sigma"].value
     22
     """
-    where = "example 5.17, line 2799"
+    where = "example 5.17"
     return {
         "m": Published("records, equally likely", where, 10),
         "target": Published("largest advantage allowed", where, 0.1),
         "steps": Published("full-batch steps", where, 100),
         "sigma": Published("noise multiplier that is enough, nothing known", where, 22),
-        "nothing known": Published(
-            "the rule for who knows nothing keeps the risk", "example 5.17, line 2797"
-        ),
-        "anything known": Published(
-            "the rule for any knowledge keeps the risk", "example 5.17, line 2787"
-        ),
+        "nothing known": Published("the rule for who knows nothing keeps the risk", "example 5.17"),
+        "anything known": Published("the rule for any knowledge keeps the risk", "example 5.17"),
     }
 
 

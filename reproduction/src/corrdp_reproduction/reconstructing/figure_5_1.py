@@ -50,20 +50,20 @@ def published() -> dict[str, Published]:
     11
     """
     return {
-        "m": Published("how many records, equally likely", "figure 5.1, line 2259", 11),
+        "m": Published("how many records, equally likely", "figure 5.1", 11),
         "different": Published(
-            "at the same epsilon mechanisms differ in the risk they leave", "figure 5.1, line 2259"
+            "at the same epsilon mechanisms differ in the risk they leave", "figure 5.1"
         ),
         "improves": Published(
-            "theorem 5.3 improves on theorem 5.2 for every mechanism", "figure 5.1, line 2259"
+            "theorem 5.3 improves on theorem 5.2 for every mechanism", "figure 5.1"
         ),
         "laplace": Published(
             "Laplace noise has less risk than OUE for every epsilon up to this",
-            "example 5.7, line 2317",
+            "example 5.7",
             14,
         ),
         "gaussian": Published(
-            "Gaussian noise has far less risk than OUE and Laplace noise", "example 5.8, line 2325"
+            "Gaussian noise has far less risk than OUE and Laplace noise", "example 5.8"
         ),
     }
 

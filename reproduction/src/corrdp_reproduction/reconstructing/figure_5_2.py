@@ -46,10 +46,10 @@ def published() -> dict[str, Published]:
     >>> published()["m"].value
     10
     """
-    where = "section 5.2.2, line 2357"
+    where = "section 5.2.2"
     return {
         "m": Published("how many records, equally likely", where, 10),
-        "confidence": Published("of the error bound", "figure 5.2, line 2330", 0.95),
+        "confidence": Published("of the error bound", "figure 5.2", 0.95),
         "improves": Published("noise calibrated by advantage is smaller at the same risk", where),
         "substantial": Published("substantially so", where),
     }

@@ -47,7 +47,7 @@ def published() -> dict[str, Published]:
     >>> published()["delta"].value
     1e-05
     """
-    figure = "figure 5.3, line 2753"
+    figure = "figure 5.3"
     return {
         "m": Published("how many records, equally likely", figure, 10),
         "delta": Published("of the guarantee", figure, 1e-5),
@@ -55,11 +55,9 @@ def published() -> dict[str, Published]:
         "known": Published("a known mechanism, OUE, has less risk than either allows", figure),
         "two records": Published(
             "for two equally likely records among many, theorem 5.15 is theorem 5.2",
-            "section 5.3, line 2746",
+            "section 5.3",
         ),
-        "attained": Published(
-            "randomized response attains the black-box bound", "section 5.5.3, line 2915"
-        ),
+        "attained": Published("randomized response attains the black-box bound", "section 5.5.3"),
     }
 
 

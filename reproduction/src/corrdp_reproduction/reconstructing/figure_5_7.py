@@ -41,21 +41,17 @@ def published() -> dict[str, Published]:
     >>> published()["porto"].value
     3052
     """
-    figure, data = "figure 5.7, line 2909", "section 5.5.1, line 2844"
+    figure, data = "figure 5.7", "section 5.5.1"
     return {
         "porto": Published("nodes of the road network of Porto", data, PLACES["porto"]),
         "geolife": Published("nodes of the road network of Beijing", data, PLACES["geolife"]),
         "sizes": Published("both counted on OpenStreetMap around the city centres", data),
-        "runs": Published("attacks for each point", "section 5.5.2, line 2869", 10**6),
+        "runs": Published("attacks for each point", "section 5.5.2", 10**6),
         "tight": Published("the bounds are perfectly tight", figure),
-        "order": Published(
-            "OUE leaves the least risk and GRR the most, SS between", "example 5.6, line 2311"
-        ),
-        "black box": Published(
-            "the risk of GRR is the bound for any mechanism", "section 5.5.3, line 2915"
-        ),
+        "order": Published("OUE leaves the least risk and GRR the most, SS between", "example 5.6"),
+        "black box": Published("the risk of GRR is the bound for any mechanism", "section 5.5.3"),
         "coincide": Published(
-            "success and advantage coincide, chance being negligible", "section 5.5.3, line 2913"
+            "success and advantage coincide, chance being negligible", "section 5.5.3"
         ),
     }
 

@@ -101,7 +101,7 @@ def attacks_on(
 
 def constants(name: str, figure: str) -> dict[str, Published]:
     """Constants and claims of either figure; no plotted value can be read."""
-    where, found = "section 5.5.2, line 2859", "section 5.5.3, line 2892"
+    where, found = "section 5.5.2", "section 5.5.3"
     return {
         "data": Published(f"attacks on models of {name}, 1,000 runs for each candidate", figure),
         "others": Published("records that are known", where, 999),
@@ -115,15 +115,15 @@ def constants(name: str, figure: str) -> dict[str, Published]:
             "success exceeds its bound if the class or the record is known", found
         ),
         "advantage holds": Published(
-            "the advantage stays below its bounds whatever is known", "section 5.5.3, line 2894"
+            "the advantage stays below its bounds whatever is known", "section 5.5.3"
         ),
         "nearly tight": Published(
             "the bounds on the advantage are nearly attained if something is known",
-            "section 5.5.3, line 2898",
+            "section 5.5.3",
         ),
         "membership": Published(
             "membership attacks succeed more often than this at some epsilon up to 4",
-            "section 5.5.3, line 2904",
+            "section 5.5.3",
             0.6,
         ),
     }

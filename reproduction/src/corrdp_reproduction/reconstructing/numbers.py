@@ -52,31 +52,27 @@ def published() -> dict[str, Published]:
     >>> published()["hundred"].value
     2.503
     """
-    example = "example 5.4, line 2283"
+    example = "example 5.4"
     return {
         "target": Published("largest advantage allowed", example, 0.1),
         "two": Published("epsilon of randomized response for it, two records", example, 0.405),
         "hundred": Published("the same for 100 records", example, 2.503),
         "odds": Published("e^epsilon for 100 records", example, 12.2087),
-        "limit": Published(
-            "the advantage under OUE tends to (m - 1)/(2m)", "example 5.5, line 2305"
-        ),
+        "limit": Published("the advantage under OUE tends to (m - 1)/(2m)", "example 5.5"),
         "half": Published(
             "who knows the record never gains more than this under OUE",
-            "example 5.5, line 2295",
+            "example 5.5",
             0.5,
         ),
         "optimal": Published(
-            "algorithm 1 has the largest advantage of all attacks", "corollary 5.9, line 2371"
+            "algorithm 1 has the largest advantage of all attacks", "corollary 5.9"
         ),
-        "tolerance": Published("of the bisection that inverts OUE", "line 2865", 1e-6),
-        "bisection": Published("it takes O(log 1/tolerance) steps", "section 5.5.2, line 2865"),
-        "membership": Published(
-            "normalised advantage at epsilon 1", "equation 2.2, line 735", 0.46
-        ),
+        "tolerance": Published("of the bisection that inverts OUE", "section 5.5.2", 1e-6),
+        "bisection": Published("it takes O(log 1/tolerance) steps", "section 5.5.2"),
+        "membership": Published("normalised advantage at epsilon 1", "equation 2.2", 0.46),
         "closed forms": Published(
             "the closed forms of theorem 5.3 are what the attack attains",
-            "section 5.5.3, line 2915",
+            "section 5.5.3",
         ),
     }
 

@@ -146,11 +146,11 @@ def audits(number: str, place: str, line: int) -> Experiment:
 
 def constants(place: str, figure: str) -> dict[str, Published]:
     """Constants and claims of either figure; no plotted value can be read."""
-    where = "section 5.5.3, line 2928"
+    where = "section 5.5.3"
     return {
-        "runs": Published("of each audit", "section 5.5.2, line 2863", RUNS),
-        "repeats": Published("audits at each epsilon", "section 5.5.2, line 2865", REPEATS),
-        "m": Published("nodes of the road network", "section 5.5.1, line 2844", PLACES[place]),
+        "runs": Published("of each audit", "section 5.5.2", RUNS),
+        "repeats": Published("audits at each epsilon", "section 5.5.2", REPEATS),
+        "m": Published("nodes of the road network", "section 5.5.1", PLACES[place]),
         "closer": Published("closer to epsilon than the two-input auditor at every epsilon", where),
         "near perfect": Published(
             f"near-perfect for GRR and SS at every epsilon ({figure})", where

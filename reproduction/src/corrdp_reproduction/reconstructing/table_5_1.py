@@ -53,7 +53,7 @@ def published() -> dict[str, Published]:
     >>> "composes" in published()
     True
     """
-    table = "table 5.1, lines 2773 to 2779"
+    table = "table 5.1"
     return {
         "named": Published("each row names a bound that holds with what is known there", table),
         "composes": Published("bounds on composed guarantees bound the composition", table),

@@ -46,14 +46,12 @@ def published() -> dict[str, Published]:
     >>> published()["census"].value
     0.81
     """
-    where = "table 5.2, lines 2879 and 2880"
+    where = "table 5.2"
     return {
         "census": Published("success of imputing race, Census", where, 0.81),
         "texas": Published("success of imputing ethnicity, Texas-100X", where, 0.73),
         "advantage": Published("advantage of either attack", where, 0.0),
-        "overestimate": Published(
-            "the success is large where nothing leaks", "section 5.5.3, line 2902"
-        ),
+        "overestimate": Published("the success is large where nothing leaks", "section 5.5.3"),
     }
 
 

@@ -39,7 +39,7 @@ def published() -> dict[str, Published]:
     >>> sorted(published())
     ['less with more records', 'small']
     """
-    where = "section 5.3, line 378"
+    where = "section 5.3"
     return {
         "small": Published("similar utility to DP takes a small correlation", where),
         "less with more records": Published(

@@ -48,17 +48,17 @@ def published() -> dict[str, Published]:
     700
     """
     return {
-        "n": Published("length of the series", "figure 2, line 434", 700),
+        "n": Published("length of the series", "figure 2", 700),
         "lower": Published(
             "the Laplace mechanism calibrated by the Markov bound has a lower error than the "
             "randomized response of source 001, wherever both apply",
-            "section 6.2, line 446",
+            "section 6.2",
         ),
         "keeps": Published(
-            "that randomized response keeps epsilon-BDP", "section 6.2, line 446, on source 001"
+            "that randomized response keeps epsilon-BDP", "section 6.2, on source 001"
         ),
         "least": Published(
-            "the Laplace mechanism applies only for epsilon >= 4 ln gamma", "section 6.2, line 446"
+            "the Laplace mechanism applies only for epsilon >= 4 ln gamma", "section 6.2"
         ),
     }
 

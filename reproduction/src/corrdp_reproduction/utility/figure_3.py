@@ -40,16 +40,16 @@ def published() -> dict[str, Published]:
     Examples
     --------
     >>> published()["either"].where
-    'section 6.2, line 444'
+    'section 6.2'
     """
     return {
         "either": Published(
             "similar utility to DP takes an epsilon above 5 or a gamma below 3",
-            "section 6.2, line 444",
+            "section 6.2",
         ),
         "constrained": Published(
             "the least epsilon that can be promised is 4 ln gamma: a limit set by the chain",
-            "section 6.1, line 431",
+            "section 6.1",
         ),
     }
 

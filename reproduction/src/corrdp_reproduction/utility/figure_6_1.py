@@ -36,21 +36,21 @@ def published() -> dict[str, Published]:
     Examples
     --------
     >>> published()["threshold"].where
-    'equation (6.43), line 3449'
+    'equation (6.43)'
     """
     return {
         "threshold": Published(
             "the Gaussian bound is at most the general one exactly for correlations up to "
             "(m - 1)/(5 m^2/4 - 3 m + 2)",
-            "equation (6.43), line 3449",
+            "equation (6.43)",
         ),
         "order": Published(
             "it improves on the general bound for correlations of the order of 1/m",
-            "section 6.3.2, line 3451",
+            "section 6.3.2",
         ),
         "larger groups": Published(
             "the larger m, the better the relative improvement for small correlations",
-            "section 6.3.2, line 3451",
+            "section 6.3.2",
         ),
     }
 

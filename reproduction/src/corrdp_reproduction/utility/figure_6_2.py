@@ -5,7 +5,7 @@ from __future__ import annotations
 from corrdp_reproduction.utility import figure_1
 from corrdp_reproduction.utility.sources import twin
 
-_WHERE = "section 6.3.3, line 3484"
+_WHERE = "section 6.3.3"
 EXPERIMENT = twin(
     figure_1.EXPERIMENT,
     "004-figure-6.2",

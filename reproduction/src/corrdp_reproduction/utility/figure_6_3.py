@@ -47,16 +47,16 @@ def published() -> dict[str, Published]:
     return {
         "region": Published(
             "the Markov bound is below the general one exactly for gamma < exp((n-1) epsilon/4)",
-            "equation (6.70), line 3705",
+            "equation (6.70)",
         ),
         "long": Published(
             "at this epsilon and length, the Markov bound is tighter even at this gamma",
-            "section 6.4.1, line 3707",
+            "section 6.4.1",
             (0.5, 80, 10000),
         ),
         "short": Published(
             "at this epsilon and length, it is looser at this gamma",
-            "section 6.4.1, line 3707",
+            "section 6.4.1",
             (0.5, 20, 100),
         ),
     }

@@ -44,11 +44,11 @@ def published() -> dict[str, Published]:
     500
     """
     return {
-        "n": Published("length of the series", "figure 6.4, line 3736", 500),
+        "n": Published("length of the series", "figure 6.4", 500),
         "lower": Published(
             "the Laplace mechanism by the Markov bound fails less often than randomized response, "
             "for the same error and privacy, always",
-            "figure 6.4 and section 6.4.2.1, lines 3736 and 3803",
+            "figure 6.4 and section 6.4.2.1",
         ),
     }
 

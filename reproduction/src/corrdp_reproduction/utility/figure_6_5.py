@@ -10,9 +10,9 @@ EXPERIMENT = twin(
     "004-figure-6.5",
     "figure 6.5",
     {
-        "n": "figure 6.5, line 3789",
-        "lower": "figure 6.5, line 3789",
-        "keeps": "section 6.4.2.1, line 3758, on source 001",
-        "least": "section 6.4.2.1, line 3805",
+        "n": "figure 6.5",
+        "lower": "figure 6.5",
+        "keeps": "section 6.4.2.1, on source 001",
+        "least": "section 6.4.2.1",
     },
 )

@@ -11,14 +11,14 @@ from corrdp_reproduction.base import Experiment, Progress, Published, Result, Si
 from corrdp_reproduction.utility import figure_5
 from corrdp_reproduction.utility.sources import DISSERTATION
 
-_RESULTS = "section 6.5.4, lines 3900 and 3902"
+_RESULTS = "section 6.5.4"
 _PLACES = {
-    "least": "equation (6.73), line 3880",
+    "least": "equation (6.73)",
     "70 kWh": _RESULTS,
     "outperforms": _RESULTS,
     "times": _RESULTS,
-    "aligned": "section 6.5.4, line 3909",
-    "not applicable": "section 6.5.3.2, line 3885",
+    "aligned": "section 6.5.4",
+    "not applicable": "section 6.5.3.2",
 }
 
 

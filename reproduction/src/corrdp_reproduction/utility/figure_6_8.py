@@ -42,12 +42,12 @@ def published() -> dict[str, Published]:
     return {
         "closer": Published(
             "the Gaussian bound is about this share closer to plain DP than the general bound",
-            "figure 6.8, line 3896",
+            "figure 6.8",
             0.5,
         ),
         "order": Published(
             "DP has the lowest relative error, the Gaussian bound a lower one than the general",
-            "section 6.5.4, line 3911",
+            "section 6.5.4",
         ),
     }
 

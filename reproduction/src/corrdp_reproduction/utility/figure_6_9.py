@@ -37,7 +37,7 @@ def published() -> dict[str, Published]:
     >>> published()["single day"].value
     0.1
     """
-    where = "section 6.5.4, line 3911"
+    where = "section 6.5.4"
     return {
         "general": Published("the general bound's relative error goes above this", where, 1.0),
         "single day": Published(

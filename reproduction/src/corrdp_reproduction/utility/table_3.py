@@ -57,7 +57,7 @@ def published() -> dict[str, Published]:
     >>> published()["electricity 70"].value
     (731, 3.29)
     """
-    table = "table 3, lines 469 to 478"
+    table = "table 3"
     printed = {name: rho for name, (_, rho) in GROUPS.items()}
     printed |= {name: gamma for name, (gamma, _) in GAMMAS.items()}
     rows = {
@@ -72,10 +72,10 @@ def published() -> dict[str, Published]:
         **rows,
         "groups": Published("on Galton at most so many records depend on each other", table, 3),
         "days": Published(
-            "the activity series has so many days of 288 records", "section 7.1.2, line 486", 61
+            "the activity series has so many days of 288 records", "section 7.1.2", 61
         ),
         "conditions": Published(
-            "all data sets fulfil the conditions of the Gaussian bound", "section 7.1.1, line 484"
+            "all data sets fulfil the conditions of the Gaussian bound", "section 7.1.1"
         ),
     }
 
@@ -114,7 +114,7 @@ def computed(
     notes = [
         *missing,
         *notes,
-        "Electricity is said to be split by the hour (section 7.1.2, line 486), but 731 records in "
+        "Electricity is said to be split by the hour (section 7.1.2), but 731 records in "
         "two years are days.",
         "Noise is relative to plain DP, at a target of 10.",
     ]
