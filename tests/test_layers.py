@@ -108,3 +108,10 @@ def test_the_checker_shares_no_code_with_the_accountant():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("corrdp"):
                 assert str(node.module).startswith(("corrdp.accounting.checker", "corrdp.errors"))
+
+
+def test_no_test_file_imports_another():
+    for path in Path(__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests"):
+                assert ".test_" not in str(node.module), f"{path} imports {node.module}"

@@ -18,7 +18,7 @@ from corrdp.accounting.published import Published, load_releases, read_release, 
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError, RefusedError
 from corrdp.metric.domains import StreamDomain
-from tests.cli.test_cli import done, run
+from tests.helpers.commands import done, run
 
 FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
 CHAIN = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], length=6)

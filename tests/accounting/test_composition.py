@@ -41,18 +41,7 @@ from corrdp.metric.domains import (
 )
 from corrdp.metric.fibres import closure, fibre_minimum
 from corrdp.metric.granularities import Relation
-from tests.accounting.test_plan import BANDS
-
-LETTERS = MultisetDomain(("a", "b", "c", "d"))
-
-
-def near(value: float):
-    return pytest.approx(value, abs=1e-6)
-
-
-def gaussian(plan: Plan) -> Plan:
-    steps = [Step(s.id, GDP(float(s.level)), s.map, s.mode, s.metric) for s in plan.steps]
-    return Plan(plan.domain, steps, plan.targets)
+from tests.helpers.plans import BANDS, LETTERS, cells, gaussian, near
 
 
 def test_bands():
@@ -145,10 +134,6 @@ def test_venn_cells():
     ]
     found = account(Plan(LETTERS, steps, ["unbounded", "bounded"]))
     assert [t.value for t in found.totals] == near([0.5, 1.0])
-
-
-def cells(*levels: float, noise=float) -> list[Step]:
-    return [Step(str(k), noise(e), Count((k,))) for k, e in enumerate(levels)]
 
 
 def people(n: int) -> MultisetDomain:

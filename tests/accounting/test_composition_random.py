@@ -14,106 +14,24 @@ from corrdp.accounting.account import account, losses_of
 from corrdp.accounting.checker.check import check_proof
 from corrdp.accounting.listed import distances, listed_losses
 from corrdp.accounting.maps import (
-    Cliques,
     Columns,
     Count,
-    Degree,
-    GroupBy,
-    Identity,
-    Select,
     Sum,
     Table,
 )
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import DistanceTable, Step
-from corrdp.guarantees import L1
 from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import (
     ExplicitDomain,
-    GraphDomain,
     MultisetDomain,
-    StreamDomain,
     TupleDomain,
 )
 from corrdp.metric.fibres import closure, exact_loss
 from corrdp.metric.granularities import as_granularity
-from tests.accounting.test_composition import LETTERS, cells, gaussian, near
-
-
-@st.composite
-def steps_on(draw, domain, target):
-    """Releases of every kind that the domain can read."""
-    steps = []
-    for k in range(draw(st.integers(1, 4))):
-        level = draw(st.sampled_from([0.1, 0.25, 0.5, 1.0]))
-        if domain.type == "stream":
-            unit = draw(
-                st.sampled_from(["event", "w-event(2)", "l-trajectory(2)", "user", "free-lunch"])
-            )
-            columns = draw(st.sets(st.integers(0, domain.steps - 1), min_size=1))
-            steps.append(
-                Step(
-                    str(k),
-                    level,
-                    Columns(tuple(columns)),
-                    draw(st.sampled_from(["pre", "common"])),
-                    unit,
-                )
-            )
-            continue
-        if domain.type == "graph":
-            map_ = draw(st.sampled_from([Degree(0), Degree(2), Cliques(3), Identity()]))
-            if map_ == Identity() or draw(st.booleans()):
-                steps.append(Step(str(k), level, map_))
-            else:
-                steps.append(Step(str(k), L1(level), map_, "pre"))
-            continue
-        atoms = st.sets(st.sampled_from(domain.atoms))
-        part = tuple(draw(atoms))
-        other = tuple(set(draw(atoms)) - set(part))
-        records = None
-        if domain.type == "tuple" and draw(st.booleans()):
-            records = tuple(draw(st.sets(st.integers(0, domain.length - 1), min_size=1)))
-        numbers = [Count(part, records), GroupBy((part, other), records)]
-        sums = Sum([(a, draw(st.integers(-2, 2))) for a in domain.atoms], records)
-        kind = draw(st.integers(0, 4))
-        units = ["bounded", "free-lunch"]
-        if getattr(domain, "size", None) is None:
-            units.append("unbounded")
-        if kind == 0:
-            steps.append(Step(str(k), L1(level), draw(st.sampled_from([*numbers, sums])), "pre"))
-        elif kind == 1 and domain.type == "multiset":
-            unit = draw(st.sampled_from(units))
-            steps.append(
-                Step(str(k), level, Select(part), draw(st.sampled_from(["pre", "common"])), unit)
-            )
-        elif kind == 2 and domain.type == "multiset":
-            unit = draw(st.sampled_from([*units, None]))
-            steps.append(
-                Step(str(k), level, draw(st.sampled_from([*numbers, sums])), "common", unit)
-            )
-        elif kind == 3:
-            steps.append(Step(str(k), level, Identity(), draw(st.sampled_from(["pre", "common"]))))
-        else:
-            steps.append(Step(str(k), level, draw(st.sampled_from(numbers))))
-    return steps
-
+from tests.helpers.plans import CASES, LETTERS, cells, gaussian, geometric, near, steps_on, together
 
 LETTERS3 = MultisetDomain(("a", "b", "c"))
-CASES = [
-    (MultisetDomain(("a", "b", "c"), largest=3), "unbounded"),
-    (MultisetDomain(("a", "b", "c"), largest=3), "bounded"),
-    (MultisetDomain(("a", "b", "c"), size=3), "bounded"),
-    (TupleDomain(3, ("a", "b")), "bounded"),
-    (StreamDomain(2, 3), "event"),
-    (StreamDomain(2, 3), "w-event(2)"),
-    pytest.param(StreamDomain(2, 3), "w-event(3)", marks=pytest.mark.slow),
-    (StreamDomain(2, 3), "l-trajectory(2)"),
-    (StreamDomain(2, 3), "user"),
-    (StreamDomain(1, 3, (0, 1), periodic=False), "event"),
-    (StreamDomain(1, 3, (0, 1), periodic=False), "user"),
-    (GraphDomain(4), "edge"),
-]
 
 
 @pytest.mark.parametrize(("domain", "target"), CASES, ids=str)
@@ -181,25 +99,6 @@ def test_a_sum_is_priced_by_what_it_sees(values, metric, target, price):
         if max(len(a), len(b)) <= 3 and as_granularity(target).related(large, a, b)
     ]
     assert max(pairs) == price
-
-
-def geometric(counts: list[int], epsilon: float, top: int = 12) -> np.ndarray:
-    """Two-sided geometric noise on a count, cut at the ends by adding up."""
-    outputs = np.arange(-top, top + 1)
-    tail = math.exp(-epsilon)
-    rows = []
-    for c in counts:
-        row = (1 - tail) / (1 + tail) * tail ** np.abs(outputs - c)
-        row[0], row[-1] = tail ** abs(-top - c) / (1 + tail), tail ** abs(top - c) / (1 + tail)
-        rows.append(row)
-    return np.array(rows)
-
-
-def together(*channels: np.ndarray) -> np.ndarray:
-    joint = channels[0]
-    for channel in channels[1:]:
-        joint = (joint[:, :, None] * channel[:, None, :]).reshape(len(joint), -1)
-    return joint
 
 
 def test_geometric_counts_attain_the_total():

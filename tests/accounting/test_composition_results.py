@@ -30,8 +30,7 @@ from corrdp.metric.domains import (
 )
 from corrdp.metric.granularities import Relation
 from corrdp.metric.tradeoff import ApproximateCurve, pair_curve, tensor
-from tests.accounting.test_composition import LETTERS, gaussian, near
-from tests.accounting.test_plan import BANDS
+from tests.helpers.plans import BANDS, LETTERS, gaussian, near
 
 
 def test_gaussian_vectors():

@@ -107,9 +107,7 @@ from corrdp.metric.fibres import closure, exact_loss, fibre_minimum
 from corrdp.metric.finite import symmetric_difference
 from corrdp.metric.granularities import Relation
 from corrdp.metric.tradeoff import GaussianCurve, pair_curve
-from tests.accounting.test_composition import LETTERS, gaussian, near
-from tests.accounting.test_composition_random import geometric, together
-from tests.accounting.test_plan import BANDS, with_release
+from tests.helpers.plans import BANDS, LETTERS, gaussian, geometric, near, together, with_release
 
 IDS = [
     *("C-00", "C-00b", "C-00c", "C-00d", "C-00e", "C-00f", "C-00g"),

@@ -19,52 +19,7 @@ from corrdp.guarantees import GDP, L1, Approximate, Pure, Tradeoff
 from corrdp.metric.domains import ExplicitDomain, MultisetDomain, StreamDomain, TupleDomain
 from corrdp.metric.granularities import Bounded
 from corrdp.metric.tradeoff import pair_curve
-
-BANDS = {
-    "domain": {"type": "multiset", "atoms": ["yh", "ys", "mh", "ms", "oh", "os"]},
-    "targets": ["unbounded", "bounded"],
-    "releases": [
-        {
-            "id": "young",
-            "notion": "pure",
-            "eps": 0.2,
-            "mode": "common",
-            "map": {"count": ["yh", "ys"]},
-        },
-        {
-            "id": "mid",
-            "notion": "pure",
-            "eps": 0.5,
-            "mode": "common",
-            "map": {"count": ["mh", "ms"]},
-        },
-        {
-            "id": "old",
-            "notion": "pure",
-            "eps": 1.0,
-            "mode": "common",
-            "map": {"count": ["oh", "os"]},
-        },
-        {
-            "id": "sick",
-            "notion": "pure",
-            "eps": 0.3,
-            "mode": "common",
-            "map": {"count": ["ys", "ms", "os"]},
-        },
-    ],
-    "claims": [{"target": "bounded", "eps": 1.3}],
-}
-
-
-def changed(**fields) -> dict:
-    return json.loads(json.dumps(BANDS)) | fields
-
-
-def with_release(**fields) -> dict:
-    plan = changed()
-    plan["releases"][2] = {"id": "old", "eps": 1.0, "map": {"count": ["oh", "os"]}} | fields
-    return plan
+from tests.helpers.plans import BANDS, changed, with_release
 
 
 def test_round_trip():

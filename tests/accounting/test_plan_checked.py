@@ -11,7 +11,7 @@ from corrdp.accounting.account import account
 from corrdp.accounting.checker.check import check_proof
 from corrdp.accounting.plan import plan_from_dict
 from corrdp.errors import CorrdpError
-from tests.cli.test_cli import done, run
+from tests.helpers.commands import done, run
 
 PLAN = {
     "domain": {"type": "multiset", "atoms": ["a", "b", "c"]},

@@ -21,7 +21,7 @@ from corrdp.guarantees import GDP, Approximate
 from corrdp.metric.curves import ApproximateCurve, GaussianCurve
 from corrdp.metric.domains import MultisetDomain
 from corrdp.metric.tradeoff import pair_curve, tensor
-from tests.cli.test_cli import run
+from tests.helpers.commands import run
 
 LETTERS = MultisetDomain(("a", "b", "c"))
 

@@ -26,9 +26,7 @@ from corrdp.metric.domains import (
     UserDomain,
 )
 from corrdp.metric.tradeoff import pair_curve
-from tests.accounting.test_composition import gaussian
-from tests.accounting.test_composition_random import CASES, steps_on
-from tests.accounting.test_plan import BANDS
+from tests.helpers.plans import BANDS, CASES, gaussian, steps_on
 
 
 def written(composition) -> dict:

@@ -27,7 +27,7 @@ from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse
 from corrdp.models.chains.markov import MarkovChain
 from tests.conftest import chains
-from tests.mechanisms.test_mechanisms import CHANCE
+from tests.helpers.chances import CHANCE
 
 LAZY = MarkovChain([[0.9, 0.1], [0.2, 0.8]])
 RESPONSE = BinaryResponse(0.3, 0.2)

@@ -13,7 +13,7 @@ import corrdp as cdp
 from corrdp.bounds.chains.ratios import unseen_words
 from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError
 from corrdp.models.chains.region import power_bounds, region_of, widest_diameter, widest_ratio
-from tests.mechanisms.test_mechanisms import UNSEEDED
+from tests.helpers.chances import UNSEEDED
 from tests.oracles.chains import chain_joint
 
 P = np.array([[0.9, 0.1], [0.2, 0.8]])

@@ -17,7 +17,7 @@ from corrdp.calibration.response import least_flips
 from corrdp.errors import InputError, ModelError
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from tests.bounds.test_uninformed import binary
+from tests.helpers.chains import binary
 from tests.oracles.chains import adversaries, chain_joint
 
 LONG = 3000

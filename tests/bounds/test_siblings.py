@@ -247,7 +247,7 @@ def test_json(tmp_path):
 
 
 def test_commands(tmp_path):
-    from tests.cli.test_cli import done, run
+    from tests.helpers.commands import done, run
 
     path = write(tmp_path / "wide.csv", people(np.random.default_rng(7), 120, law))
     model = tmp_path / "model.json"

@@ -20,21 +20,12 @@ from corrdp.models.chains.alternatives import MIN_SEEN, alternatives
 from corrdp.models.files import model_from_dict
 from corrdp.report.page import render_report
 from corrdp.report.words import public_release
+from tests.helpers.chains import COUNT, second_order
 from tests.helpers.walks import KERNEL, walk, walk_twice
 
 DATA = os.environ.get("CORRDP_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="CORRDP_DATA names no data directory")
-COUNT = cdp.Count(1)
 ALONE = {"robust": False, "confidence": None}
-
-
-def second_order(table: np.ndarray, length: int, seed: int) -> list[int]:
-    """A second-order chain of two states; table[x, y] is Pr[1 after x, y]."""
-    rng = np.random.default_rng(seed)
-    path = [0, 1]
-    for u in rng.random(length - 2):
-        path.append(int(u < table[path[-2], path[-1]]))
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from corrdp.calibration.response import GRID, least_flips, least_grr, published_
 from corrdp.errors import InfeasibleError, InputError
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from tests.bounds.test_uninformed import THREE, binary, blind, every_adversary
+from tests.helpers.chains import THREE, binary, blind, every_adversary
 
 ALTERNATING = [[0.2, 0.8], [0.65, 0.35]]
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import corrdp as cdp
-from tests.cli.test_cli import done, run
+from tests.helpers.commands import done, run
 
 PLAN = {
     "domain": {"type": "stream", "users": 1, "steps": 7},

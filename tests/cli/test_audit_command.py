@@ -21,7 +21,7 @@ from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.unary import OUE
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from tests.cli.test_cli import done, run
+from tests.helpers.commands import done, run
 
 RUNS = 20_000
 

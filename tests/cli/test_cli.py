@@ -10,34 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from corrdp import MarkovChain, __version__, load_model
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.number import Calibration
-from corrdp.cli.app import app
 from corrdp.models.files import model_from_dict
 from corrdp.release.number import Release
+from tests.helpers.commands import FIT, done, run, write_series
 
-FIT = ("--state", "steps > 0", "--order", "date,interval")
 METHODS = ("general", "lange", "zhao", "ratio", "contraction", "transfer", "exact")
-
-
-def run(*arguments: object, input: str | None = None):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=input)
-
-
-def done(*arguments: object):
-    """A run that must succeed."""
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def write_series(path: Path, steps: list[object], header: str = "steps,date,interval") -> Path:
-    rows = [f"{value},2024-01-{k // 96 + 1:02d},{k % 96}" for k, value in enumerate(steps)]
-    path.write_text("\n".join([header, *rows]) + "\n")
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from corrdp import MarkovChain, MarkovField, WindowChain, load_model
 from corrdp.models.reads import open_for
 from corrdp.tables.count import count_where
-from tests.cli.test_cli import FIT, done, run, write_series
+from tests.helpers.commands import FIT, done, run, write_series
 from tests.helpers.tabular import write_csv
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import corrdp as cdp
 from corrdp.errors import DataError, GuaranteeError, InputError, NotApplicableError, QueryError
-from tests.cli.test_cli import done, run
+from tests.helpers.commands import done, run
 
 DATA = os.environ.get("CORRDP_DATA")
 PAIR = [[225.0, 101.25], [101.25, 225.0]]  # standard deviations 15, correlation .45
@@ -263,7 +263,7 @@ def test_published_data():
 
 
 def test_pedigree_from_file_to_release(tmp_path):
-    from tests.test_docs import write_tables
+    from tests.helpers.rows import write_tables
 
     folder = Path.cwd()
     os.chdir(tmp_path)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from tests.cli.test_cli import FIT, done, run, write_series
+from tests.helpers.commands import FIT, done, run, write_series
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import corrdp as cdp
 from corrdp.errors import DataError, InputError, ModelError, NotApplicableError, QueryError
 from corrdp.report.page import render_report
-from tests.cli.test_cli import done, run
+from tests.helpers.commands import done, run
 
 KERNEL = [[0.8, 0.2], [0.3, 0.7]]
 

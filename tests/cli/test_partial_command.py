@@ -9,7 +9,7 @@ import pytest
 
 from corrdp.partial.calibrating import NoiseScale
 from corrdp.partial.estimating import EstimatedScale
-from tests.cli.test_cli import done, run
+from tests.helpers.commands import done, run
 
 ASKED = ("--epsilon", 0.1, "--delta", 1e-6)
 

@@ -24,7 +24,7 @@ from corrdp.calibration.searching import check_told_levels
 from corrdp.cli.release import handed_over
 from corrdp.ledgers.ledger import Ledger
 from corrdp.release.charged import charged, release_with_ledger
-from tests.cli.test_cli import FIT, done, run, write_series
+from tests.helpers.commands import FIT, done, run, write_series
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from corrdp.ledgers import file as ledger_file
 from corrdp.ledgers.budget import BDPBudget
 from corrdp.ledgers.ledger import Ledger
 from corrdp.ledgers.units import UNIT, Runs, units_up
-from tests.cli.test_cli import done
+from tests.helpers.commands import done
 
 KERNEL = [[0.883, 0.117], [0.305, 0.695]]
 CHAIN = cdp.MarkovChain(KERNEL, length=60)

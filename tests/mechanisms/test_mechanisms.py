@@ -17,29 +17,12 @@ from corrdp.mechanisms.laplace import DiscreteLaplace, Laplace, in_units
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
+from tests.helpers.chances import CHANCE, assert_sampled_from, log_at_least
 
-CHANCE = 1e-6  # a sampler is called wrong when chance alone would do it this rarely
-# the same where no seed is taken: by approximate laws too, no suite fails by chance before 1e-9
-UNSEEDED = 1e-12
 QUERIES = [Count(1), Sum(-1, 3), Mean(0, 10, n=7), Histogram(["a", "b", "c"])]
 
 epsilons = st.floats(1e-9, 1e3)
 flips = st.floats(1e-300, 0.5)
-
-
-def assert_sampled_from(draws: np.ndarray, law: dict[int, float], chance: float = CHANCE) -> None:
-    """Chi-square of draws against a law; rare values are pooled."""
-    n = len(draws)
-    common = [v for v, p in law.items() if n * p >= 10]
-    seen = [int(np.sum(draws == v)) for v in common]
-    expected = [n * law[v] for v in common]
-    rest = n - sum(expected)
-    if rest >= 5:
-        seen.append(n - sum(seen))
-        expected.append(rest)
-    else:
-        expected = [e * sum(seen) / sum(expected) for e in expected]
-    assert stats.chisquare(seen, expected).pvalue > chance
 
 
 # -- Laplace mechanisms ----------------------------------------------------------------------
@@ -177,14 +160,6 @@ def test_binary_steps_depend_on_the_direction() -> None:
     assert e[0, 1] == pytest.approx(math.log(0.7 / 0.2), rel=1e-14)
     assert e[1, 0] == pytest.approx(math.log(0.8 / 0.3), rel=1e-14)
     assert e[0, 0] == e[1, 1] == 0
-
-
-def log_at_least(level: float, ratio: Fraction) -> bool:
-    """Whether ``level >= ln(ratio)``, with forty digits."""
-    from decimal import Decimal, getcontext
-
-    getcontext().prec = 40
-    return Decimal(level) >= (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
 
 
 @given(flip0=flips, flip1=flips)

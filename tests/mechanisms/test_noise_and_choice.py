@@ -37,7 +37,7 @@ from corrdp.metric.granularities import FreeLunch, Relation, Unbounded
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.threat import Threat
-from tests.mechanisms.test_mechanisms import CHANCE, UNSEEDED
+from tests.helpers.chances import CHANCE, UNSEEDED
 
 QUERIES = [Count(1), Sum(-1, 3), Mean(0, 10, n=7), Histogram(["a", "b", "c"])]
 LINE = DistanceExponential([[0, 1, 3], [1, 0, 2], [3, 2, 0]], epsilon=2.0)

@@ -24,7 +24,7 @@ from corrdp.mechanisms.estimating import (
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse
 from corrdp.mechanisms.sample import GRID, flip_bits, grid_flip, grid_thresholds, report_states
-from tests.mechanisms.test_mechanisms import CHANCE, UNSEEDED, assert_sampled_from, log_at_least
+from tests.helpers.chances import CHANCE, UNSEEDED, assert_sampled_from, log_at_least
 
 rates = st.floats(1e-12, 1 - 1e-12)
 flips = st.floats(1e-9, 0.499) | st.just(0.0)

@@ -9,7 +9,7 @@ import pytest
 
 import corrdp as cdp
 from corrdp.errors import InputError
-from tests.cli.test_cli import done, run
+from tests.helpers.commands import done, run
 
 
 def test_usual_threats():

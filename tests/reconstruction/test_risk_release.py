@@ -14,7 +14,7 @@ from corrdp.calibration.searching import in_digits, percent
 from corrdp.reconstruction.effective import records_of
 from corrdp.release.number import RecordLaw, record_law
 from corrdp.report.words import public_release
-from tests.cli.test_cli import done, write_series
+from tests.helpers.commands import done, write_series
 
 FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
 WINDOW = cdp.WindowChain([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.3, 0.7]], 2, 4)

@@ -27,7 +27,7 @@ from corrdp.release import number as releasing
 from corrdp.release.answer import exact_answer
 from corrdp.release.number import Release, draw
 from corrdp.results import Certificate
-from tests.mechanisms.test_mechanisms import UNSEEDED
+from tests.helpers.chances import UNSEEDED
 
 KERNEL = [[0.9, 0.1], [0.2, 0.8]]
 CHAIN = MarkovChain(KERNEL, length=10)

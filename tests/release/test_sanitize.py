@@ -12,7 +12,7 @@ import pytest
 import corrdp as cdp
 from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
 from corrdp.release.series import Reporter
-from tests.cli.test_cli import FIT, done, run, write_series
+from tests.helpers.commands import FIT, done, run, write_series
 
 CHAIN = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=("rest", "walk"))
 THREE = cdp.MarkovChain([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], 50)

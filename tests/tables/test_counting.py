@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from datetime import date, datetime, timedelta
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +16,7 @@ from corrdp.errors import DataError
 from corrdp.tables.count import count_triples
 from corrdp.tables.sequences import count_sequences
 from corrdp.tables.source import open_table
+from tests.helpers.rows import hhmm_rows, random_rows
 from tests.helpers.tabular import oracle, told, write_csv, write_parquet
 
 # -- sequences in memory -----------------------------------------------------------------------
@@ -89,23 +87,6 @@ def test_a_large_array_is_quick():
 # -- tables ------------------------------------------------------------------------------------
 
 
-def random_rows(seed: int) -> tuple[list[tuple[str, int, str | None]], dict[str, Any]]:
-    """Shuffled rows of several people: missing states, absent time steps, uneven lengths."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for person in range(int(rng.integers(1, 6))):
-        times = np.flatnonzero(rng.random(int(rng.integers(3, 60))) < 0.85)
-        for t in times:
-            state = None if rng.random() < 0.15 else "xyz"[rng.integers(3)]
-            rows.append((f"p{person}", int(t) * 5 - 40, state))
-    rows = [rows[k] for k in rng.permutation(len(rows))]
-    people = {person for person, _, _ in rows}
-    sequences = [[(t, s) for p, t, s in rows if p == person] for person in sorted(people)]
-    times = [sorted(t for t, _ in sequence) for sequence in sequences]
-    steps = [b - a for row in times for a, b in pairwise(row)]
-    return rows, oracle(sequences, statistics.median_low(steps))
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_tables_against_the_oracle(tmp_path, seed):
     rows, expected = random_rows(seed)
@@ -161,16 +142,6 @@ def test_steps_of_small_integers_do_not_overflow(tmp_path):
     pq.write_table(pa.table({"t": times, "s": [0, 1, 0, 1, 0]}), tmp_path / "t.parquet")
     found = count_triples(open_table(tmp_path / "t.parquet"), "s", ["t"])
     assert (found.breaks, found.counts.tolist()) == (1, [[0, 1], [2, 0]])
-
-
-def hhmm_rows(days: list[int], drop: set[tuple[int, int]]) -> list[tuple[str, int, int]]:
-    intervals = [100 * hour + minute for hour in range(4) for minute in range(0, 60, 5)]
-    return [
-        ((date(2012, 10, 1) + timedelta(days=day)).isoformat(), interval, (day + k) % 2)
-        for day in days
-        for k, interval in enumerate(intervals)
-        if (day, interval) not in drop
-    ]
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ from corrdp.tables.time import (
 )
 from corrdp.tables.windows import count_by_group
 from tests.conftest import SPARK_SETTINGS
+from tests.helpers.rows import hhmm_rows, random_rows
 from tests.helpers.tabular import told, write_csv, write_parquet
-from tests.tables.test_counting import hhmm_rows, random_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark_session")]
 

@@ -31,7 +31,7 @@ from corrdp.trajectories.units import stays as events
 from corrdp.trajectories.units.inspect import Inspection, inspect_movements
 from corrdp.trajectories.units.stays import ELSEWHERE, event_leakage, fit_places, stay_lengths
 from corrdp.trajectories.units.visits import cover_report, place_number, unit_table
-from tests.cli.test_cli import done, run
+from tests.helpers.commands import done, run
 from tests.oracles.chains import chain_joint, lp_worst_case
 
 DATA = os.environ.get("CORRDP_DATA")
