@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from corrdp._checks import check_number
-from corrdp._json import SCHEMA, check_header, decode_number, encode
-from corrdp.errors import InputError
+from corrdp._json import SCHEMA, check_header, read_fields, strict, write_fields
 
 Kind = Literal["exact", "upper bound", "lower bound", "estimate"]
 
@@ -37,26 +36,65 @@ def verb(name: str) -> Callable[..., Any]:
     return found
 
 
+class Result:
+    """The base of what a verb returns and of its parts: frozen dataclasses, JSON by their fields.
+
+    A subclass is a dataclass. It says with ``result`` what it is called in a file (a part of
+    another result has no name of its own), with ``number`` what ``float`` gives, with ``keys`` what
+    is written where that is not just the fields (properties may be among them: they follow from the
+    fields and are not read), and with ``more`` whether a command may write other keys beside.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Answer(Result):
+    ...     result = "answer"
+    ...     value: float
+    >>> Answer(.5).to_dict()
+    {'corrdp': 1, 'result': 'answer', 'value': 0.5}
+    >>> Answer.from_dict({"corrdp": 1, "result": "answer", "value": "inf"})
+    Answer(value=inf)
+    >>> float(Answer(.5))
+    0.5
+    """
+
+    result: ClassVar[str] = ""
+    number: ClassVar[str] = "value"
+    keys: ClassVar[tuple[str, ...]] = ()
+    more: ClassVar[bool] = False
+
+    def __float__(self) -> float:
+        if not hasattr(self, self.number):
+            raise TypeError(f"{type(self).__name__} is no single number")
+        return float(getattr(self, self.number))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        header = {"corrdp": SCHEMA, "result": self.result} if self.result else {}
+        return header | write_fields(self, self.keys)
+
+    @classmethod
+    @strict
+    def from_dict(cls, data: Any) -> Self:
+        """Inverse of :meth:`to_dict`."""
+        if cls.result:
+            check_header(data, cls.result)
+            data = {key: data[key] for key in data if key not in ("corrdp", "result")}
+        read: Self = read_fields(cls, data, cls.keys, more=cls.more)
+        return read
+
+
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Result):
     """The theorem that proves a number, and everything it assumes, in words."""
 
     name: str
     reference: str
     assumptions: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Certificate:
-        """Inverse of :meth:`to_dict`."""
-        return cls(data["name"], data["reference"], tuple(data["assumptions"]))
-
 
 @dataclass(frozen=True)
-class Witness:
+class Witness(Result):
     """The adversary that attains (or is bounded by) a leakage.
 
     Parameters
@@ -86,42 +124,18 @@ class Witness:
             knows = "no other record"
         return f"{who}{told}, knowing {knows}" + (f" ({self.note})" if self.note else "")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Witness:
-        """Inverse of :meth:`to_dict`."""
-        values = data["values"]
-        return cls(
-            data["target"],
-            None if values is None else (values[0], values[1]),
-            tuple((offset, value) for offset, value in data["known"]),
-            data["note"],
-        )
-
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Result):
     """One bound that was tried: its value, or why it does not apply."""
 
     method: str
     value: float | None = None
     reason: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Candidate:
-        """Inverse of :meth:`to_dict`."""
-        return cls(data["method"], decode_number(data["value"]), data["reason"])
-
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Result):
     """Bayesian metric privacy: leakage about a real record by how far two values lie apart.
 
     ``at(x, x') = max over pieces of min(ceiling, slope * |x - x'| + rounding)``
@@ -152,23 +166,13 @@ class Metric:
             return 0.0
         return max(min(top, slope * distance + self.rounding) for slope, top in self.pieces)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Metric:
-        """Inverse of :meth:`to_dict`."""
-        pieces = tuple((float(slope), float(top)) for slope, top in data["pieces"])
-        return cls(pieces, float(data["rounding"]))
-
 
 Severity = Literal["error", "warning"]
 NO_PROOF = "a linter looks for known mistakes and believes the description; it proves nothing"
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Result):
     """One mistake: the rule, how bad it is, where, and what to do.
 
     Parameters
@@ -195,10 +199,6 @@ class Finding:
 
     def __repr__(self) -> str:
         return f"{self.rule} {self.severity} at {self.where}: {self.message}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
 
 
 class Findings(tuple[Finding, ...]):
@@ -258,13 +258,11 @@ proves nothing)
         }
 
     @classmethod
+    @strict
     def from_dict(cls, data: dict[str, Any]) -> Findings:
         """Inverse of :meth:`to_dict`."""
         check_header(data, "findings")
-        try:
-            return cls(Finding(**item) for item in data["findings"])
-        except (KeyError, TypeError) as error:
-            raise InputError(f"these are not findings: {error}") from None
+        return cls(Finding.from_dict(item) for item in data["findings"])
 
 
 def _many(count: int, word: str) -> str:

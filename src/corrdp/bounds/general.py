@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from corrdp._checks import check_number
-from corrdp._json import SCHEMA, check_header, encode
 from corrdp.bounds.exact import adversaries
 from corrdp.bounds.scope import Bound
 from corrdp.errors import InputError, NotApplicableError
@@ -26,7 +24,7 @@ from corrdp.models.groups import Groups, Independent, JointTable
 from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.models.reads import resolved
 from corrdp.queries import Histogram, Query
-from corrdp.results import Certificate, Kind, Witness
+from corrdp.results import Certificate, Kind, Result, Witness
 
 REFERENCE = "Lange (2024), theorem 4.2 (docs/theorems.md#general)"
 _SPLIT_RECORDS = 10  # all 2^(n-1) splits of a joint table are tried up to this many records
@@ -160,7 +158,7 @@ IMPOSSIBILITY = "Lange (2024), theorem 4.6 and corollary 4.7 (docs/theorems.md#i
 
 
 @dataclass(frozen=True, repr=False)
-class MinimumError:
+class MinimumError(Result):
     """No mechanism with BDP level ``target`` errs by ``alpha`` or less all the time.
 
     Parameters
@@ -175,14 +173,14 @@ class MinimumError:
     certificate : Certificate
     """
 
+    result = "minimum error"
+    number = "alpha"
+
     alpha: float
     beta: float
     spread: float
     target: float
     certificate: Certificate
-
-    def __float__(self) -> float:
-        return self.alpha
 
     def __repr__(self) -> str:
         return (
@@ -190,21 +188,6 @@ class MinimumError:
             f"with probability at least {self.beta:.6g}\n"
             f"  certificate  {self.certificate.name}: {self.certificate.reference}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        data = {"corrdp": SCHEMA, "result": "minimum error", **encode(vars(self))}
-        data["certificate"] = self.certificate.to_dict()
-        return data
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> MinimumError:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "minimum error")
-        alpha, beta, spread, target = (
-            float(data[name]) for name in ("alpha", "beta", "spread", "target")
-        )
-        return cls(alpha, beta, spread, target, Certificate.from_dict(data["certificate"]))
 
 
 def minimum_error(model: Model, target: float, *, query: Query) -> MinimumError:

@@ -6,13 +6,13 @@ What ``leakage`` returns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from corrdp._checks import check_kind
-from corrdp._json import SCHEMA, check_header, encode, runs, strict, unruns
+from corrdp._json import coded, runs, unruns
 from corrdp.bounds.applicable import APPLICABLE, BY_NAME_ONLY, METHODS, Method
 from corrdp.bounds.scope import (
     EACH_RECORD,
@@ -29,14 +29,14 @@ from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
 from corrdp.plots.style import axes_or_pyplot
 from corrdp.queries import Query, Sum
-from corrdp.results import Candidate, Certificate, Kind, Metric, Witness
+from corrdp.results import Candidate, Certificate, Kind, Metric, Result, Witness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Leakage:
+class Leakage(Result):
     """Bayesian differential privacy leakage of a guarantee on a model.
 
     Parameters
@@ -64,6 +64,8 @@ class Leakage:
         Where records are real numbers: leakage by how far two values lie apart.
     """
 
+    result = "leakage"
+
     value: float
     kind: Kind
     certificate: Certificate
@@ -71,13 +73,10 @@ class Leakage:
     epsilon: float
     witness: Witness | None = None
     candidates: tuple[Candidate, ...] = ()
-    per_record: np.ndarray | None = None
+    per_record: np.ndarray | None = field(default=None, metadata=coded(runs, unruns))
     model: str = ""
     digest: str = ""
     metric: Metric | None = None
-
-    def __float__(self) -> float:
-        return float(self.value)
 
     def at(self, x: float, x2: float) -> float:
         """Leakage between two values of one real record, wherever they lie.
@@ -119,44 +118,6 @@ class Leakage:
             shown = f"{c.value:.6g}" if c.value is not None else f"- {c.reason}"
             lines.append(f"  {c.method:<12} {shown}")
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; ``per_record`` is run-length coded."""
-        return {
-            "corrdp": SCHEMA,
-            "result": "leakage",
-            "value": encode(self.value),
-            "kind": self.kind,
-            "certificate": self.certificate.to_dict(),
-            "scope": self.scope,
-            "epsilon": encode(self.epsilon),
-            "witness": None if self.witness is None else self.witness.to_dict(),
-            "candidates": [c.to_dict() for c in self.candidates],
-            "per_record": runs(self.per_record),
-            "model": self.model,
-            "digest": self.digest,
-            "metric": None if self.metric is None else self.metric.to_dict(),
-        }
-
-    @classmethod
-    @strict
-    def from_dict(cls, data: dict[str, Any]) -> Leakage:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "leakage")
-        witness = data["witness"]
-        return cls(
-            float(data["value"]),
-            data["kind"],
-            Certificate.from_dict(data["certificate"]),
-            data["scope"],
-            float(data["epsilon"]),
-            None if witness is None else Witness.from_dict(witness),
-            tuple(Candidate.from_dict(c) for c in data["candidates"]),
-            unruns(data["per_record"]),
-            data["model"],
-            data["digest"],
-            None if data.get("metric") is None else Metric.from_dict(data["metric"]),
-        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every bound side by side; returns the matplotlib axes."""

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from corrdp._checks import check_kind, check_number
-from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 from corrdp.guarantees import Guarantee
+from corrdp.results import Result
 
 # Entries of a channel are doubles near the law they stand for, half an ulp off each; the
 # logarithm and the division add a few ulps of the result. Both are put on top, so that a step
@@ -157,9 +157,10 @@ def any_cell(one: float, cells: int) -> float:
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class Accuracy(Result):
     """How often an error reached alpha in so many runs; see :func:`observed_accuracy`."""
 
+    result = "accuracy"
     kind: ClassVar[str] = "estimate"
     alpha: float
     failures: int
@@ -173,9 +174,6 @@ class Accuracy:
         """Share of the runs with an error of alpha or more: the estimate of beta."""
         return self.failures / self.runs
 
-    def __float__(self) -> float:
-        return self.value
-
     def around(self, answer: float) -> tuple[float, float]:
         """Open interval that holds the exact answer unless the error reached alpha."""
         return answer - self.alpha, answer + self.alpha
@@ -186,16 +184,6 @@ class Accuracy:
             f"beta = {self.value:.6g} (estimate), {self.confidence:.4g} interval "
             f"[{self.lower:.6g}, {self.upper:.6g}]"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {"corrdp": SCHEMA, "result": "accuracy", **encode(vars(self))}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Accuracy:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "accuracy")
-        return cls(**{key: value for key, value in data.items() if key not in ("corrdp", "result")})
 
 
 def observed_accuracy(errors: Any, alpha: float, confidence: float = 0.95) -> Accuracy:

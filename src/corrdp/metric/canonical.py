@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._json import encode
 from corrdp.errors import NotApplicableError
 from corrdp.metric.domains import Domain, ExplicitDomain
 from corrdp.metric.finite import hamming, neighbour_pairs, symmetric_difference
@@ -30,6 +29,7 @@ from corrdp.metric.granularities import (
     as_granularity,
 )
 from corrdp.metric.movement import changed_cells
+from corrdp.results import Result
 
 
 def canonical_matrix(domain: Domain, granularity: Granularity | str) -> np.ndarray:
@@ -218,7 +218,7 @@ def column_cover(needs: Counter[int] | dict[int, int], width: int) -> int:
 
 
 @dataclass(frozen=True)
-class Space:
+class Space(Result):
     """How a domain hangs together under a granularity; see :func:`inspect_space`."""
 
     databases: int
@@ -237,15 +237,6 @@ class Space:
             f"{self.singletons} without neighbours, largest finite distance "
             f"{self.largest_distance:g}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Space:
-        """Inverse of :meth:`to_dict`."""
-        return cls(**data)
 
 
 def inspect_space(domain: Domain, granularity: Granularity | str) -> Space:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from dataclasses import field, fields
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -98,14 +98,6 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
-
-
-def added(default: Any = None) -> Any:
-    """A field of a fit that files of version 0.1.0 lack.
-
-    It is written only where it says something, so that a file keeps its digest when it is read.
-    """
-    return field(default=default, metadata={"added": True})
 
 
 def fit_dict(fit: Any) -> dict[str, Any]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numba import njit
 
 from corrdp._checks import check_items, check_kind
-from corrdp._json import SCHEMA, check_header, decode_number, encode, runs, unruns
+from corrdp._json import coded, runs, unruns
 from corrdp.bounds.chains.sweep import first_weights
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import FiniteMechanism
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.results import Certificate, Witness
+from corrdp.results import Certificate, Result, Witness
 
 REFERENCE = "forward-backward over the published series (docs/theorems.md#uninformed)"
 _ASSUMPTION = (
@@ -26,7 +26,7 @@ _ASSUMPTION = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OutputLeakage:
+class OutputLeakage(Result):
     """What one published series gives away about each record, to who knows no record.
 
     Parameters
@@ -40,13 +40,12 @@ class OutputLeakage:
     certificate : Certificate
     """
 
+    result = "output leakage"
+
     value: float
-    per_record: np.ndarray
+    per_record: np.ndarray = field(metadata=coded(runs, unruns))
     witness: Witness
     certificate: Certificate
-
-    def __float__(self) -> float:
-        return self.value
 
     def __repr__(self) -> str:
         return (
@@ -54,30 +53,6 @@ class OutputLeakage:
             f"  witness      {self.witness}\n"
             f"  certificate  {self.certificate.name}: {self.certificate.reference}\n"
             f"  assumes      {self.certificate.assumptions[0]}"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; ``per_record`` is run-length coded."""
-        return {
-            "corrdp": SCHEMA,
-            "result": "output leakage",
-            "value": encode(self.value),
-            "per_record": runs(self.per_record),
-            "witness": self.witness.to_dict(),
-            "certificate": self.certificate.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> OutputLeakage:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "output leakage")
-        per_record = unruns(data["per_record"])
-        assert per_record is not None
-        return cls(
-            float(decode_number(data["value"])),
-            per_record,
-            Witness.from_dict(data["witness"]),
-            Certificate.from_dict(data["certificate"]),
         )
 
 

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_choice, check_flag, check_whole
+from corrdp._json import added
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import added, fit_dict, fit_fields
+from corrdp.models.base import fit_dict, fit_fields
 from corrdp.models.chains.chain import keep_evidence
 from corrdp.models.chains.coupling import Coupling, observe_coupling
 from corrdp.models.chains.markov import MarkovChain

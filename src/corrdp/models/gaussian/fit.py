@@ -18,8 +18,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._json import added
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import added, fit_dict, fit_fields
+from corrdp.models.base import fit_dict, fit_fields
 from corrdp.models.gaussian.building import Blocks
 from corrdp.models.gaussian.normality import Normality, check_normality
 from corrdp.models.gaussian.records import GaussianRecords

@@ -31,8 +31,9 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._json import added
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import added, fit_dict, fit_fields
+from corrdp.models.base import fit_dict, fit_fields
 from corrdp.models.networks.factors import check_edges, read_graph
 from corrdp.models.networks.field import MarkovField
 from corrdp.queries import MISSING_TEXT

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_number
+from corrdp._json import added
 from corrdp.errors import InputError, ModelError
-from corrdp.models.base import added, fit_dict, fit_fields
+from corrdp.models.base import fit_dict, fit_fields
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.source import USUAL, Layout
 
