@@ -31,6 +31,32 @@ def test_fit_compares_orders(home):
     assert "order 1 against 2" in text
 
 
+def test_each_kind_is_a_command_of_its_own(home):
+    shown = done("fit", "--help").stdout
+    assert all(kind in shown for kind in ("series", "families", "network", "pedigree"))
+    assert "--markov-order" not in done("fit", "families", "--help").stdout
+    path = home / "steps.csv"
+    named, short = done("fit", "series", path, *FIT, "--json"), done("fit", path, *FIT, "--json")
+    assert (named.stdout, named.stderr) == (short.stdout, short.stderr)
+    assert done("fit", *FIT, path, "--json").stdout == named.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("families", ("--columns", "a,b", "--order=t"), "--order is not for families"),
+        ("families", ("--columns", "a,b", "--state", "a"), "--state is for series and networks"),
+        ("pedigree", ("--engine", "spark"), "--engine is not for pedigrees"),
+        ("network", ("--state", "a", "--edges", "x.csv"), "--id"),
+        ("series", (), "--state"),
+    ],
+)
+def test_a_kind_takes_its_own_options_only(home, kind, options, said):
+    bad = run("fit", kind, home / "steps.csv", *options)
+    assert (bad.exit_code, bad.stderr.count("\n")) == (2, 1)
+    assert said in bad.stderr
+
+
 def test_second_order(home):
     path = home / "second.json"
     done("fit", home / "steps.csv", *FIT, "--markov-order", 2, "-o", path)

@@ -214,7 +214,7 @@ def test_commands(heights, tmp_path):
     assert "Correlations within a block" in page
     assert "secret range" in page
     long = ("--group", "family", "--role", "role", "--value", "height")
-    done("fit", heights / "long.csv", *long, "-o", tmp_path / "long.json")
+    done("fit", "families", heights / "long.csv", *long, "-o", tmp_path / "long.json")
     public = tmp_path / "public.html"
     done("release", heights / "wide.csv", "--model", model, "--target", 1,
          "--query", "mean:55:80", "--report", public, "--public")  # fmt: skip
@@ -273,7 +273,7 @@ def test_pedigree_from_file_to_release(tmp_path):
         os.chdir(folder)
     trios, model = tmp_path / "trios.csv", tmp_path / "rs1.json"
     assert "rs2" in done("fit", trios, "--linkage").output
-    listed = json.loads(done("fit", trios, "--linkage", "--json").stdout)
+    listed = json.loads(done("fit", "pedigree", trios, "--json").stdout)
     assert len(listed["rows"]) == 2
     done("fit", trios, "--linkage", "--snp", "rs1", "-o", model, "--picture", tmp_path / "f.png")
     report = tmp_path / "rs1.html"

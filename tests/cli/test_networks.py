@@ -114,7 +114,7 @@ def test_fit_and_release(people, tmp_path):
     with pytest.raises(QueryError, match="speaks about"):
         cdp.calibrate(model, 1.0, query=cdp.Count(where="age > 3"))
     listed = json.loads(
-        done("fit", people / "people.csv", "--id", "person", "--state", "ill", "--edges",
+        done("fit", "network", people / "people.csv", "--id", "person", "--state", "ill", "--edges",
              people / "contacts.csv", "--json").stdout
     )  # fmt: skip
     assert listed["digest"] == model.digest

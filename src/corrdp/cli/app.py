@@ -177,7 +177,7 @@ app = typer.Typer(
     # a pretty traceback prints local variables, and those may hold private data
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    epilog="Example: corrdp fit steps.csv --state 'steps > 0' --order date,interval -o model.json",
+    epilog=fit.EXAMPLE,
 )
 
 
@@ -225,7 +225,7 @@ def start(
         print(context.get_help(), end="")
 
 
-app.command("fit", epilog=fit.EXAMPLE)(fit.fit)
+app.add_typer(fit.fit, name="fit")
 app.command("leakage", epilog=leakage.EXAMPLE)(leakage.leakage)
 app.command("calibrate", epilog=calibrate.EXAMPLE)(calibrate.calibrate)
 app.command("release", epilog=release.EXAMPLE)(release.release)

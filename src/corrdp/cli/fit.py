@@ -1,4 +1,7 @@
-"""``corrdp fit``: how do the records depend on each other?"""
+"""``corrdp fit``: how do the records depend on each other?
+
+Each kind of model is a command with options of its own; what they do is in ``fit_kinds``.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from corrdp.cli.options import (
     Decimal,
@@ -17,34 +21,91 @@ from corrdp.cli.options import (
     OrderFormat,
     TimeZone,
     check_outputs,
-    missing_texts,
     pair,
     read_layout,
     words,
 )
 from corrdp.errors import InputError
 
-EXAMPLE = "Example: corrdp fit steps.csv --state 'steps > 0' --order date,interval -o model.json"
-_SERIES, _FAMILIES = "Series (a Markov chain)", "Families (Gaussian records)"
-_NETWORKS, _PEDIGREES = "Networks (an Ising model)", "Pedigrees (genotypes)"
+EXAMPLE = """Example: corrdp fit series steps.csv --state 'steps > 0' --order date,interval
+-o model.json
+"""
+_TOLD_BY = {  # without a kind, the option that only this kind takes
+    "pedigree": ("--linkage",),
+    "families": ("--columns", "--value"),
+    "network": ("--edges",),
+}
+_MANY = {"pedigree": "pedigrees", "network": "networks"}
 
 
-def fit(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="CSV or Parquet file with the records.")
-    ],
+class Kinds(TyperGroup):
+    """Commands of which one is meant where none is named: ``corrdp fit FILE --state s``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Name the kind, and refuse options of another before any work is done."""
+        given = {text.partition("=")[0] for text in args if text.startswith("--")}
+        if args and args[0] not in self.commands and args[0] != "--help":
+            kind = _kind(given)
+            args = [kind, *(text for text in args if text != "--linkage")]
+        if args and args[0] in self.commands:
+            self._refuse_others(args[0], given)
+        return super().parse_args(ctx, args)
+
+    def _refuse_others(self, kind: str, given: set[str]) -> None:
+        own = {
+            name: {option for one in command.params for option in one.opts}
+            for name, command in self.commands.items()
+        }
+        stray = sorted((given & set().union(*own.values())) - own[kind])
+        if "--state" in stray:
+            raise InputError("--state is for series and networks; leave it out")
+        if stray:
+            raise InputError(f"{stray[0]} is not for {_MANY.get(kind, kind)}; leave it out")
+
+
+def _kind(given: set[str]) -> str:
+    """Which model is asked for, by the option that only it takes."""
+    found = [kind for kind, options in _TOLD_BY.items() if given.intersection(options)]
+    if len(found) > 1:
+        asked = " and ".join(_MANY.get(kind, kind) for kind in found)
+        raise InputError(f"the options ask for {asked} at once: choose one")
+    if not found and not given & {"--state", "--help"}:
+        raise InputError(
+            "say what to learn: corrdp fit series FILE --state, fit families FILE --columns (or "
+            "--value), fit network FILE --state --id --edges, or fit pedigree FILE"
+        )
+    return found[0] if found else "series"
+
+
+fit = typer.Typer(
+    cls=Kinds, no_args_is_help=True, add_completion=False, rich_markup_mode="rich", epilog=EXAMPLE
+)
+File = Annotated[str, typer.Argument(metavar="FILE", help="CSV or Parquet file with the records.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Where to write the model file.")
+]
+Picture = Annotated[Path | None, typer.Option(help="Where to draw the model, as SVG or PNG.")]
+Engine = Annotated[str, typer.Option(help="What counts: duckdb, or spark.")]
+
+
+@fit.callback()
+def learn() -> None:
+    """Learn how records depend on each other, and whether the model fits.
+
+    [bold]corrdp fit FILE --state ...[/bold] is short for [bold]corrdp fit series[/bold].
+    """
+
+
+@fit.command(epilog=EXAMPLE)
+def series(
+    file: File,
     state: Annotated[
-        str | None,
-        typer.Option(
-            help="Column or SQL expression whose value is the state of a row.",
-            rich_help_panel=_SERIES,
-        ),
-    ] = None,
+        str, typer.Option(help="Column or SQL expression whose value is the state of a row.")
+    ],
     order: Annotated[
         str | None,
         typer.Option(
-            help="Columns that put the rows in order of time; the file's order if left out.",
-            rich_help_panel=_SERIES,
+            help="Columns that put the rows in order of time; the file's order if left out."
         ),
     ] = None,
     order_format: OrderFormat = None,
@@ -54,114 +115,104 @@ def fit(
         typer.Option(
             "--no-gaps",
             help="The rows are events in order: each is the next step, however long after.",
-            rich_help_panel=_SERIES,
         ),
     ] = False,
     where: Annotated[
         str | None,
         typer.Option(
-            help="SQL condition; other rows are left out and leave a gap. Which ones is public.",
-            rich_help_panel=_SERIES,
+            help="SQL condition; other rows are left out and leave a gap. Which ones is public."
         ),
     ] = None,
     bins: Annotated[
         int | None,
-        typer.Option(
-            help="Make the states of a measurement: so many bins over --range.",
-            rich_help_panel=_SERIES,
-        ),
+        typer.Option(help="Make the states of a measurement: so many bins over --range."),
     ] = None,
     value_range: Annotated[
-        str | None,
-        typer.Option(
-            "--range", help="LOW:HIGH, the public range of --bins.", rich_help_panel=_SERIES
-        ),
+        str | None, typer.Option("--range", help="LOW:HIGH, the public range of --bins.")
     ] = None,
     group: Annotated[
-        str | None,
-        typer.Option(help="Column that tells independent sequences, or families, apart."),
+        str | None, typer.Option(help="Column that tells independent sequences apart.")
     ] = None,
     independent_groups: Annotated[
         str | None,
         typer.Option(
-            help="Why the groups are independent, though they were seen to hang together.",
-            rich_help_panel=_SERIES,
+            help="Why the groups are independent, though they were seen to hang together."
         ),
     ] = None,
+    markov_order: Annotated[
+        int, typer.Option(help="How many past records the next one depends on.")
+    ] = 1,
+    private_epsilon: Annotated[
+        float | None,
+        typer.Option(help="Fit privately at this DP level; it is added to every release."),
+    ] = None,
+    states: Annotated[
+        str | None, typer.Option(help="Public list of states, for a private fit: A,B,C.")
+    ] = None,
+    structural_zeros: Annotated[
+        bool, typer.Option("--structural-zeros", help="Transitions never seen are impossible.")
+    ] = False,
+    public: Annotated[
+        bool, typer.Option("--public", help="The data are public: nothing to hide, any length.")
+    ] = False,
     missing: MissingTexts = None,
     no_header: NoHeader = False,
     names: Names = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write the model file.")
-    ] = None,
+    output: Output = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(help="Where to draw the model, or whether a chain fits, as SVG or PNG."),
+        Path | None, typer.Option(help="Where to draw whether a chain fits, as SVG or PNG.")
     ] = None,
-    markov_order: Annotated[
-        int,
-        typer.Option(
-            help="How many past records the next one depends on.", rich_help_panel=_SERIES
-        ),
-    ] = 1,
-    private_epsilon: Annotated[
-        float | None,
-        typer.Option(
-            help="Fit privately at this DP level; it is added to every release.",
-            rich_help_panel=_SERIES,
-        ),
-    ] = None,
-    states: Annotated[
-        str | None,
-        typer.Option(
-            help="Public list of states, for a private fit: A,B,C.", rich_help_panel=_SERIES
-        ),
-    ] = None,
-    structural_zeros: Annotated[
-        bool,
-        typer.Option(
-            "--structural-zeros",
-            help="Transitions never seen are impossible.",
-            rich_help_panel=_SERIES,
-        ),
-    ] = False,
-    public: Annotated[
-        bool,
-        typer.Option(
-            "--public",
-            help="The data are public: nothing to hide, any length.",
-            rich_help_panel=_SERIES,
-        ),
-    ] = False,
+    engine: Engine = "duckdb",
+    json: Json = False,
+) -> None:
+    """A series: a Markov chain, from rows in order of time."""
+    from corrdp.cli import fit_kinds as kinds
+
+    layout = read_layout(no_header, names, delimiter, decimal)
+    task = kinds.Task(file, missing, layout, output, picture, json, engine)
+    kinds.chain(
+        task,
+        state=state,
+        order_by=words(order or ""),
+        order_format=order_format,
+        timezone=timezone,
+        gaps=not no_gaps,
+        where=where,
+        bins=bins,
+        value_range=None if value_range is None else pair("--range", value_range),
+        group=group,
+        independent_groups=independent_groups,
+        order=markov_order,
+        zeros="structural" if structural_zeros else "chance",
+        private_epsilon=private_epsilon,
+        states=None if states is None else kinds.named_states(words(states)),
+        public=public,
+    )
+
+
+@fit.command(
+    epilog="Example: corrdp fit families heights.csv --columns father,mother,child "
+    "--secret-range 55:80 -o heights.json"
+)
+def families(
+    file: File,
     columns: Annotated[
         str | None,
-        typer.Option(
-            help="Columns of a wide table, one row per family: father,mother,child.",
-            rich_help_panel=_FAMILIES,
-        ),
+        typer.Option(help="Columns of a wide table, one row per family: father,mother,child."),
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Column that tells families apart.")] = None,
+    role: Annotated[
+        str | None,
+        typer.Option(help="Column that says who a row of a long table is in its family."),
     ] = None,
     value: Annotated[
         str | None,
-        typer.Option(
-            help="Column of the values of a long table; needs --group and --role.",
-            rich_help_panel=_FAMILIES,
-        ),
-    ] = None,
-    role: Annotated[
-        str | None,
-        typer.Option(
-            help="Column that says who a row of a long table is in its family.",
-            rich_help_panel=_FAMILIES,
-        ),
+        typer.Option(help="Column of the values of a long table; needs --group and --role."),
     ] = None,
     secret_range: Annotated[
-        str | None,
-        typer.Option(
-            help="LOW:HIGH, the range in which values must not be told apart.",
-            rich_help_panel=_FAMILIES,
-        ),
+        str | None, typer.Option(help="LOW:HIGH, the range in which values must not be told apart.")
     ] = None,
     siblings: Annotated[
         str | None,
@@ -169,157 +220,112 @@ def fit(
             metavar="independent",
             help="Wide tables: take rows that share parents for families of their own. The honest "
             "way is --group with the family's column.",
-            rich_help_panel=_FAMILIES,
         ),
     ] = None,
+    missing: MissingTexts = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    output: Output = None,
+    picture: Picture = None,
+    engine: Engine = "duckdb",
+    json: Json = False,
+) -> None:
+    """Families: Gaussian records, from values of relatives.
+
+    A wide table: --columns, and --group where siblings share parents. A long one: --group --role
+    --value.
+    """
+    from corrdp.cli import fit_kinds as kinds
+
+    layout = read_layout(no_header, names, delimiter, decimal)
+    task = kinds.Task(file, missing, layout, output, picture, json, engine)
+    if siblings not in (None, "independent"):
+        raise InputError(
+            f"--siblings {siblings}: only 'independent' can be said; otherwise --group"
+        )
+    if columns is not None and (value or role):
+        raise InputError(
+            "--columns (and --group for siblings) is for wide tables, --group --role --value for "
+            "long ones"
+        )
+    if columns is None and not (value and role and group):
+        raise InputError("a long table needs --group, --role and --value")
+    kinds.families(
+        task,
+        columns=None if columns is None else words(columns),
+        group=group,
+        role=role,
+        value=value,
+        secret_range=None if secret_range is None else pair("--secret-range", secret_range),
+        siblings=siblings,
+    )
+
+
+@fit.command(
+    epilog="Example: corrdp fit network people.csv --id person --state ill --edges contacts.csv "
+    "-o network.json"
+)
+def network(
+    file: File,
+    state: Annotated[
+        str, typer.Option(help="Column or SQL expression whose value is the state of a row.")
+    ],
+    identity: Annotated[str, typer.Option("--id", help="Column of the rows' ids.")],
     edges: Annotated[
-        str | None,
-        typer.Option(
-            help="File of links, two columns of ids, laid out as FILE; needs --state and --id.",
-            rich_help_panel=_NETWORKS,
+        str, typer.Option(help="File of links, two columns of ids, laid out as FILE.")
+    ],
+    missing: MissingTexts = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    output: Output = None,
+    picture: Picture = None,
+    engine: Engine = "duckdb",
+    json: Json = False,
+) -> None:
+    """A network: an Ising model, from the states of people and their links."""
+    from corrdp.cli import fit_kinds as kinds
+
+    check_outputs(output, picture, inputs=(edges,))
+    layout = read_layout(no_header, names, delimiter, decimal)
+    task = kinds.Task(file, missing, layout, output, picture, json, engine)
+    kinds.network(task, state=state, identity=identity, edges=edges)
+
+
+@fit.command(epilog="Example: corrdp fit pedigree trios.csv --snp rs1 -o rs1.json")
+def pedigree(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV or Parquet file in linkage format: pid, id, fid, mid, two alleles per SNP.",
         ),
-    ] = None,
-    identity: Annotated[
-        str | None,
-        typer.Option("--id", help="Column of the rows' ids.", rich_help_panel=_NETWORKS),
-    ] = None,
-    linkage: Annotated[
-        bool,
-        typer.Option(
-            "--linkage",
-            help="The file is in linkage format: pid, id, fid, mid, two alleles per SNP.",
-            rich_help_panel=_PEDIGREES,
-        ),
-    ] = False,
+    ],
     snp: Annotated[
-        str | None,
-        typer.Option(
-            help="The SNP to make a model of; without it all are listed.",
-            rich_help_panel=_PEDIGREES,
-        ),
+        str | None, typer.Option(help="The SNP to make a model of; without it all are listed.")
     ] = None,
     frequency: Annotated[
         float | None,
-        typer.Option(
-            help="Public frequency of the counted allele; from the founders if left out.",
-            rich_help_panel=_PEDIGREES,
-        ),
+        typer.Option(help="Public frequency of the counted allele; from the founders if left out."),
     ] = None,
     target: Annotated[
-        float,
-        typer.Option(
-            help="BDP level for which the list of SNPs shows the noise.",
-            rich_help_panel=_PEDIGREES,
-        ),
+        float, typer.Option(help="BDP level for which the list of SNPs shows the noise.")
     ] = 1.0,
-    engine: Annotated[str, typer.Option(help="What counts: duckdb, or spark.")] = "duckdb",
+    missing: MissingTexts = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    output: Output = None,
+    picture: Picture = None,
     json: Json = False,
 ) -> None:
-    """Learn how records depend on each other, and whether the model fits.
+    """A pedigree: how relatives inherit, from their genotypes."""
+    from corrdp.cli import fit_kinds as kinds
 
-    A series: --state. Families: --columns, or --group --role --value. A network: --state --id
-    --edges. A pedigree: --linkage.
-    """
-    check_outputs(output, picture, inputs=(file, *([edges] if edges else [])))
-    if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
-        raise InputError(f"--picture {picture}: the name must end in .svg or .png")
-    kind = _kind(state, columns, value, edges, linkage)
-    given = {
-        "order": order,
-        "order_format": order_format or None,
-        "timezone": timezone,
-        "no_gaps": no_gaps or None,
-        "where": where,
-        "bins": bins,
-        "range": value_range,
-        "independent_groups": independent_groups,
-        "markov_order": None if markov_order == 1 else markov_order,
-        "private_epsilon": private_epsilon,
-        "states": states,
-        "structural_zeros": structural_zeros or None,
-        "public": public or None,
-        "secret_range": secret_range,
-        "role": role,
-        "siblings": siblings,
-        "id": identity,
-        "snp": snp,
-        "frequency": frequency,
-        "group": group,
-    }
-    _refuse_others(kind, {name for name, text in given.items() if text is not None})
-    from corrdp.cli import fit_kinds as fitting
-    from corrdp.queries import MISSING_TEXT
-
-    texts = missing_texts(missing, MISSING_TEXT, decimal)
     layout = read_layout(no_header, names, delimiter, decimal)
-    if kind == "series":
-        options = {
-            "state": state,
-            "order_by": words(order or ""),
-            "order_format": order_format,
-            "timezone": timezone,
-            "gaps": not no_gaps,
-            "where": where,
-            "bins": bins,
-            "value_range": None if value_range is None else pair("--range", value_range),
-            "group": group,
-            "independent_groups": independent_groups,
-            "order": markov_order,
-            "zeros": "structural" if structural_zeros else "chance",
-            "private_epsilon": private_epsilon,
-            "states": None if states is None else fitting.named_states(words(states)),
-            "public": public,
-        }
-        fitting.chain(file, options, texts, output, picture, engine, json, layout)
-    elif kind == "families":
-        interval = None if secret_range is None else pair("--secret-range", secret_range)
-        roles = None if columns is None else words(columns)
-        fitting.families(
-            file, roles, group, value, role, interval, siblings, texts, output, picture, engine,
-            json, layout,
-        )  # fmt: skip
-    elif kind == "networks":
-        assert state is not None
-        assert edges is not None
-        if identity is None:
-            raise InputError("--edges names rows by their ids: add --id COLUMN")
-        fitting.network(file, state, identity, edges, texts, output, picture, engine, json, layout)
-    else:
-        fitting.pedigree(file, snp, frequency, target, texts, output, picture, json, layout)
-
-
-def _kind(state: Any, columns: Any, value: Any, edges: Any, linkage: bool) -> str:
-    """Which model is asked for, by the option that only it takes."""
-    asked = {
-        "pedigrees": linkage,
-        "families": columns is not None or value is not None,
-        "networks": edges is not None,
-    }
-    found = [kind for kind, given in asked.items() if given]
-    if len(found) > 1:
-        raise InputError(f"the options ask for {' and '.join(found)} at once: choose one")
-    if found and found[0] != "networks" and state is not None:
-        raise InputError("--state is for series and networks; leave it out")
-    if (not found and state is None) or (found == ["networks"] and state is None):
-        raise InputError(
-            "say what to learn: --state for a series, --columns (or --value) for families, "
-            "--state --id --edges for a network, --linkage for pedigrees"
-        )
-    return found[0] if found else "series"
-
-
-_OWN = {
-    "series": {"order", "order_format", "timezone", "no_gaps", "where", "bins", "range",
-               "independent_groups", "markov_order", "private_epsilon", "states",
-               "structural_zeros", "public", "group"},
-    "families": {"secret_range", "role", "group", "siblings"},
-    "networks": {"id"},
-    "pedigrees": {"snp", "frequency"},
-}  # fmt: skip
-
-
-def _refuse_others(kind: str, given: set[str]) -> None:
-    """An option that the model does not take would be ignored in silence: refuse it."""
-    stray = sorted(given - _OWN[kind])
-    if stray:
-        raise InputError(f"--{stray[0].replace('_', '-')} is not for {kind}; leave it out")
+    task = kinds.Task(file, missing, layout, output, picture, json)
+    kinds.pedigree(task, snp=snp, frequency=frequency, target=target)

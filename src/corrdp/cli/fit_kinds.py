@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from corrdp.cli.options import check_outputs, literal, missing_texts
 from corrdp.cli.show import (
     as_json,
     save_picture,
@@ -21,174 +23,131 @@ from corrdp.cli.show import (
     working,
 )
 from corrdp.errors import InputError
-from corrdp.tables.source import USUAL, Layout, is_parquet, open_table
-
-if TYPE_CHECKING:
-    from corrdp.models.base import Model
-
+from corrdp.queries import MISSING_TEXT
+from corrdp.tables.source import USUAL, Layout, Table, is_parquet, open_table
 
 _TRUTH: dict[str, Any] = {"true": True, "false": False}
 
 
-def _draw(model: Model, picture: Path | None) -> None:
-    """The picture that the report would show."""
-    if picture is None:
-        return
-    from corrdp.report.dependence import shown
+@dataclass(frozen=True)
+class Task:
+    """What a model of any kind is learned from, and what becomes of it."""
 
-    ax = shown(model).picture
-    assert ax is not None
-    save_picture(ax, picture)
+    file: str
+    missing: list[str] | None  # further texts that mean missing
+    layout: Layout
+    output: Path | None
+    picture: Path | None
+    json: bool
+    engine: str = "duckdb"
 
+    def __post_init__(self) -> None:
+        check_outputs(self.output, self.picture, inputs=(self.file,))
+        if self.picture is not None and self.picture.suffix.lower() not in (".svg", ".png"):
+            raise InputError(f"--picture {self.picture}: the name must end in .svg or .png")
 
-def _written(output: Path | None, picture: Path | None) -> None:
-    show_files([path for path in (output, picture) if path is not None])
+    def table(self) -> Table:
+        """The rows."""
+        return self.open(self.file, self.layout)
+
+    def open(self, file: str, layout: Layout) -> Table:
+        """The rows of a file that is read as this one is."""
+        texts = missing_texts(self.missing, MISSING_TEXT, self.layout.decimal)
+        return open_table(file, texts, self.engine, layout)
+
+    def finish(self, model: Any, show: Callable[[Any], None]) -> None:
+        """Write the model, draw what the report would show, and tell."""
+        if self.output is not None:
+            model.save(self.output)
+        if self.picture is not None:
+            from corrdp.report.dependence import shown
+
+            ax = shown(model).picture
+            assert ax is not None
+            save_picture(ax, self.picture)
+        if self.json:
+            print(as_json(model))
+        else:
+            show(model)
+            show_files(path for path in (self.output, self.picture) if path is not None)
+        warn_about_fit()
 
 
 def named_states(texts: list[str]) -> list[Any]:
     """A list of states as it is written on the command line."""
-    from corrdp.cli.options import literal
-
     return [_TRUTH.get(text.lower(), literal(text)) for text in texts]
 
 
-def chain(
-    file: str,
-    options: dict[str, Any],
-    missing: list[str],
-    output: Path | None,
-    picture: Path | None,
-    engine: str,
-    json: bool,
-    layout: Layout,
-) -> None:
+def chain(task: Task, **options: Any) -> None:
     """A Markov chain from the rows of a series; ``options`` are those of ``MarkovChain.fit``."""
     from corrdp.models.chains.diagnostics import diagnose
     from corrdp.models.chains.markov import MarkovChain
 
-    with working(f"counting transitions in {file}"):
-        table = open_table(file, missing, engine, layout)
+    with working(f"counting transitions in {task.file}"):
+        table = task.table()
         model = MarkovChain.fit(table, **options)
-    if output is not None:
-        model.save(output)
-    if picture is not None:
-        save_picture(diagnose(model).plot(), picture)
+    if task.output is not None:
+        model.save(task.output)
+    if task.picture is not None:
+        save_picture(diagnose(model).plot(), task.picture)
     private = model.fitted.private_epsilon is not None
-    if json:
+    if task.json:
         print(as_json(model))
     else:
-        show_chain(model, output, table)
-        with working(f"testing the chain on {file}"):
+        show_chain(model, task.output, table)
+        with working(f"testing the chain on {task.file}"):
             diagnostics = diagnose(model, None if model.fitted.group is None else table)
         show_diagnostics(diagnostics)
         if options["order"] == 1 and not private:
             with working("comparing orders"):
                 show_orders(model)
-        show_files([] if picture is None else [picture])
+        show_files([] if task.picture is None else [task.picture])
     warn(model.fitted.warnings)
     if not model.fitted.public and not private:
         warn_about_fit()
 
 
-def families(
-    file: str,
-    columns: list[str] | None,
-    group: str | None,
-    value: str | None,
-    role: str | None,
-    secret_range: tuple[float, float] | None,
-    siblings: str | None,
-    missing: list[str],
-    output: Path | None,
-    picture: Path | None,
-    engine: str,
-    json: bool,
-    layout: Layout,
-) -> None:
-    """Gaussian records from the rows of families."""
+def families(task: Task, **options: Any) -> None:
+    """Gaussian records from the rows of families; ``options`` are those of their ``fit``."""
     from corrdp.models.gaussian.records import GaussianRecords
 
-    if siblings not in (None, "independent"):
-        raise InputError(
-            f"--siblings {siblings}: only 'independent' can be said; otherwise --group"
-        )
-    if columns is not None and (value or role):
-        raise InputError(
-            "--columns (and --group for siblings) is for wide tables, --group --role --value for "
-            "long ones"
-        )
-    if columns is None and not (value and role and group):
-        raise InputError("a long table needs --group, --role and --value")
-    with working(f"estimating covariances in {file}"):
-        model = GaussianRecords.fit(
-            open_table(file, missing, engine, layout),
-            columns=columns,
-            group=group,
-            value=value,
-            role=role,
-            secret_range=secret_range,
-            siblings="independent" if siblings else None,
-        )
-    _finish(model, output, picture, json, show_families)
+    with working(f"estimating covariances in {task.file}"):
+        model = GaussianRecords.fit(task.table(), **options)
+    task.finish(model, show_families)
 
 
-def network(
-    file: str,
-    state: str,
-    identity: str,
-    edges: str,
-    missing: list[str],
-    output: Path | None,
-    picture: Path | None,
-    engine: str,
-    json: bool,
-    layout: Layout,
-) -> None:
+def network(task: Task, *, state: str, identity: str, edges: str) -> None:
     """An Ising model from the rows of nodes and a file of links."""
     from corrdp.models.networks.field import MarkovField
 
     # names are those of FILE; otherwise the links are laid out as it is
-    links = USUAL if is_parquet(edges) else replace(layout, names=())
-    with working(f"fitting couplings in {file}"):
+    links = USUAL if is_parquet(edges) else replace(task.layout, names=())
+    with working(f"fitting couplings in {task.file}"):
         model = MarkovField.fit(
-            open_table(file, missing, engine, layout),
-            state=state,
-            id=identity,
-            edges=open_table(edges, missing, engine, links),
+            task.table(), state=state, id=identity, edges=task.open(edges, links)
         )
-    _finish(model, output, picture, json, show_model)
+    task.finish(model, show_model)
 
 
-def pedigree(
-    file: str,
-    snp: str | None,
-    frequency: float | None,
-    target: float,
-    missing: list[str],
-    output: Path | None,
-    picture: Path | None,
-    json: bool,
-    layout: Layout,
-) -> None:
+def pedigree(task: Task, *, snp: str | None, frequency: float | None, target: float) -> None:
     """All SNPs of a file in linkage format, or the model of one."""
     from corrdp.models.pedigrees.linkage import read_linkage
 
-    with working(f"reading genotypes in {file}"):
-        found = read_linkage(open_table(file, missing, layout=layout))
+    with working(f"reading genotypes in {task.file}"):
+        found = read_linkage(task.table())
     if snp is not None:
-        model = found.pedigree(snp, frequency=frequency)
-        _finish(model, output, picture, json, show_model)
+        task.finish(found.pedigree(snp, frequency=frequency), show_model)
         return
-    if output is not None or frequency is not None:
+    if task.output is not None or frequency is not None:
         raise InputError("-o and --frequency are for the model of one SNP: add --snp NAME")
     report = _all_snps(found, target)
-    if picture is not None:
-        save_picture(report.plot(), picture)
-    if json:
+    if task.picture is not None:
+        save_picture(report.plot(), task.picture)
+    if task.json:
         print(as_json(report))
     else:
         show_snps(report, found)
-        _written(None, picture)
+        show_files([] if task.picture is None else [task.picture])
     warn_about_fit()
 
 
@@ -207,15 +166,3 @@ def _all_snps(found: Any, target: float) -> Any:
         return track(names, "working out every SNP", console=console, transient=True)
 
     return snp_report(found, target, track=follow)
-
-
-def _finish(model: Any, output: Path | None, picture: Path | None, json: bool, show: Any) -> None:
-    if output is not None:
-        model.save(output)
-    _draw(model, picture)
-    if json:
-        print(as_json(model))
-    else:
-        show(model)
-        _written(output, picture)
-    warn_about_fit()

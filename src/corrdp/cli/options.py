@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corrdp.errors import InputError, ModelError, QueryError
-from corrdp.queries import Count, Histogram, Mean, Missing, Query, Sum
 
 if TYPE_CHECKING:
     from corrdp.models.base import Model
-    from corrdp.queries import Query
+    from corrdp.queries import Missing, Query
     from corrdp.tables.source import Layout
     from corrdp.trajectories.data.points import Trajectories
 
@@ -343,6 +342,8 @@ def parse_query(
     >>> parse_query("sum:0:10:steps", None).column
     'steps'
     """
+    from corrdp.queries import Count, Histogram, Mean, Sum
+
     kind, _, rest = text.partition(":")
     labels = {str(s): s for s in states or ()}
     if kind == "count" and rest:
