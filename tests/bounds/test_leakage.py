@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corrdp as cdp
-from corrdp.bounds.applicable import APPLICABLE
 from corrdp.bounds.chains.skipping import skip_diameters
+from corrdp.bounds.registry import applicable
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from tests.conftest import budgets, chains
 from tests.oracles.attained import Attacks
@@ -296,9 +296,9 @@ def test_a_value_below_an_attained_one_is_dropped(monkeypatch):
     chain = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 4)
     honest = cdp.leakage(chain, 1.0)
     assert honest.kind == "exact"
-    methods = APPLICABLE["markov"]
+    methods = applicable(cdp.MarkovChain)
     low = lambda model, scope: replace(methods["transfer"](model, scope), value=1.0)  # noqa: E731
-    monkeypatch.setitem(APPLICABLE, "markov", methods | {"contraction": low})
+    monkeypatch.setitem(methods, "contraction", low)
     leak = cdp.leakage(chain, 1.0)
     assert leak.value == honest.value
     assert leak.kind == "upper bound"

@@ -37,6 +37,7 @@ from corrdp.bounds.chains.skipping import (
     useful_skips,
 )
 from corrdp.bounds.mixtures import star
+from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
@@ -215,6 +216,7 @@ def two_pass(parents: np.ndarray, diameters: np.ndarray, eps: np.ndarray) -> np.
     return (eps + below + above) * (slack + ROUNDING)
 
 
+@bound("contraction", on=MarkovChain)
 def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | None = None) -> Bound:
     """Contraction bound of a chain, scalar or per-record epsilon.
 

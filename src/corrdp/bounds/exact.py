@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from corrdp.bounds.mixtures import pairs_between
-from corrdp.bounds.scope import ROUNDING, VISIBLE, Bound
+from corrdp.bounds.registry import bound, whole
+from corrdp.bounds.scope import ROUNDING, VISIBLE, Bound, Scope
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain
@@ -200,6 +201,45 @@ def _search(table: JointTable, compare: Compare) -> Bound:
     per_record, best = per_record * (1.0 + ROUNDING), best * (1.0 + ROUNDING)
     kind: Kind = "exact" if best <= attained * (1.0 + VISIBLE) else "upper bound"
     return Bound(best, kind, Certificate("exact", REFERENCE), per_record, witness)
+
+
+@bound("exact", on=JointTable, given=whole)
+def exact_in_scope(table: JointTable, scope: Scope) -> Bound:
+    """Exact leakage by enumeration: of one query, one local mechanism, or the worst mechanism."""
+    if scope.query is not None:
+        check_no_gaps(scope.query)
+        return exact_query(table, scope.query, scope.dp.largest)
+    if scope.local is not None:
+        if scope.spent:
+            raise NotApplicableError("exact is for one mechanism alone; the fit is a second one")
+        return exact_local(table, scope.local.channel())
+    assert table.length is not None
+    return exact_every_mechanism(table, scope.dp.vector(table.length))
+
+
+@bound("exact", on=WindowChain, given=whole)
+def _exact_window(chain: WindowChain, scope: Scope) -> Bound:
+    return exact_in_scope(window_table(chain), scope)
+
+
+@bound("exact", on=MarkovTree, given=whole)
+def _exact_tree(tree: MarkovTree, scope: Scope) -> Bound:
+    return exact_in_scope(tree_table(tree), scope)
+
+
+@bound("exact", on=MarkovField, given=whole)
+def _exact_field(field: MarkovField, scope: Scope) -> Bound:
+    return exact_in_scope(field_table(field), scope)
+
+
+def check_no_gaps(query: Query) -> None:
+    """Leaving records out of a count can raise what it leaks, and which are missing is not known
+    when the noise is chosen."""
+    if query.missing == "skip":
+        raise NotApplicableError(
+            'exact is about a query that reads every record; with missing="skip" one of them left '
+            "out may leak more. Use method='best'"
+        )
 
 
 def exact_every_mechanism(table: JointTable, eps: np.ndarray) -> Bound:

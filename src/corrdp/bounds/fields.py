@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from corrdp.bounds.contraction import LARGEST, STEP_ULPS, ULP, add, contract, looseness_of
+from corrdp.bounds.registry import bound, level_and_confidence
 from corrdp.bounds.scope import Bound
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
@@ -229,6 +230,7 @@ def sweeps(
 REFERENCE = "theorem T-8, messages (docs/theorems.md#networks)"
 
 
+@bound("contraction", on=MarkovField)
 def field_contraction(
     field: MarkovField, guarantee: Pure, diameters: np.ndarray | None = None
 ) -> Bound:
@@ -286,6 +288,7 @@ def field_contraction(
     )
 
 
+@bound("contraction", on=MarkovField, confidence=True, given=level_and_confidence)
 def uncertain_field(field: MarkovField, guarantee: Pure, confidence: float) -> Bound:
     """Contraction bound that holds for every coupling in the confidence interval of a fit.
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from corrdp._checks import check_number
 from corrdp.bounds.exact import adversaries
+from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import Bound
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.base import Model
-from corrdp.models.chains.chain import SwitchingChain
+from corrdp.models.chains.chain import Chain, SwitchingChain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.models.groups import Groups, Independent, JointTable
@@ -30,6 +31,8 @@ REFERENCE = "Lange (2024), theorem 4.2 (docs/theorems.md#general)"
 _SPLIT_RECORDS = 10  # all 2^(n-1) splits of a joint table are tried up to this many records
 
 
+@bound("general", on=Model)
+@bound("general", on=Model, confidence=True)
 def general(model: Model, guarantee: Pure) -> Bound:
     """Sum of epsilon over the block of records that depend on the target. O(n).
 
@@ -72,6 +75,8 @@ def general(model: Model, guarantee: Pure) -> Bound:
     )
 
 
+# rows of an estimate may agree where those of the true kernel do not
+@bound("general", on=Chain, confidence=True)
 def one_block(model: Model, guarantee: Pure) -> Bound:
     """The bound that needs no law at all: every record depends on every other.
 

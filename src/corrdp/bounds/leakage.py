@@ -13,7 +13,7 @@ import numpy as np
 
 from corrdp._checks import check_kind
 from corrdp._json import coded, runs, unruns
-from corrdp.bounds.applicable import APPLICABLE, BY_NAME_ONLY, METHODS, Method
+from corrdp.bounds.registry import BY_NAME_ONLY, METHODS, applicable
 from corrdp.bounds.scope import (
     EACH_RECORD,
     EVERY_MECHANISM,
@@ -204,23 +204,23 @@ def leakage(
     check_kind("model", model, Model, "a dependence model such as MarkovChain")
     check_kind("method", method, str, "best or the name of a bound")
     scope = scope_of(model, epsilon, query, mechanism, confidence, adversary)
-    applicable = APPLICABLE[model.kind]
+    methods = applicable(type(model))
     if method == "best":
-        return _best(model, scope, applicable)
+        return _best(model, scope)
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; use best or one of {', '.join(METHODS)}")
-    if method not in applicable:
+    if method not in methods:
         raise NotApplicableError(
-            f"{method} does not apply to {model.describe()}; use {' or '.join(applicable)}"
+            f"{method} does not apply to {model.describe()}; use {' or '.join(methods)}"
         )
-    bound = applicable[method](model, scope)
+    bound = methods[method](model, scope)
     return _result(model, scope, method, bound, (Candidate(method, bound.value),))
 
 
-def _best(model: Model, scope: Scope, applicable: dict[str, Method]) -> Leakage:
+def _best(model: Model, scope: Scope) -> Leakage:
     bounds: dict[str, Bound] = {}
     candidates = []
-    for name, method in applicable.items():
+    for name, method in applicable(type(model)).items():
         settled = "transfer" in bounds and bounds["transfer"].kind == "exact"
         if name == "exact" and scope.is_wide and settled:
             continue  # the same number again

@@ -9,7 +9,8 @@ import numpy as np
 
 from corrdp.bounds.exact import exact_every_mechanism
 from corrdp.bounds.general import MinimumError
-from corrdp.bounds.scope import ROUNDING, Bound
+from corrdp.bounds.registry import bound
+from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.pedigrees.kinship import Shape
@@ -33,6 +34,13 @@ _NUCLEAR = (
 Reads = tuple[bool, ...]
 
 
+def _given(pedigree: Pedigree, scope: Scope) -> tuple[Query | None, Pure]:
+    if scope.local is not None:
+        raise NotApplicableError("exact on a pedigree is for a query or for every mechanism")
+    return scope.query, scope.dp
+
+
+@bound("exact", on=Pedigree, given=_given)
 def exact_pedigree(pedigree: Pedigree, query: Query | None, guarantee: Pure) -> Bound:
     """Exact leakage of a genotype count with Laplace noise, or of every mechanism.
 

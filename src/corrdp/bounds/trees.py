@@ -15,7 +15,8 @@ from numba import njit
 
 from corrdp.bounds.contraction import two_pass
 from corrdp.bounds.mixtures import lambda_pairs, star
-from corrdp.bounds.scope import ROUNDING, Bound
+from corrdp.bounds.registry import bound
+from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.chain import diameters
@@ -26,6 +27,7 @@ from corrdp.results import Certificate, Witness
 REFERENCE = "theorem T-4 (docs/theorems.md#trees)"
 
 
+@bound("contraction", on=MarkovTree)
 def tree_contraction(tree: MarkovTree, guarantee: Pure) -> Bound:
     """Contraction bound of every node of a tree, every adversary. O(n) after the diameters.
 
@@ -70,6 +72,16 @@ def tree_contraction(tree: MarkovTree, guarantee: Pure) -> Bound:
     return Bound(float(per_record[target]), "upper bound", certificate, per_record, Witness(target))
 
 
+def _one_adversary(tree: MarkovTree, scope: Scope) -> tuple[Pure, int, dict[int, Any]]:
+    who = scope.adversary
+    if who is None or who == "none":
+        raise NotApplicableError(
+            "transfer on a tree is for one adversary: give adversary=Adversary(target, known)"
+        )
+    return scope.dp, who.target, dict(who.known)
+
+
+@bound("transfer", on=MarkovTree, given=_one_adversary)
 def tree_transfer(
     tree: MarkovTree, guarantee: Pure, target: int, known: Mapping[int, Any]
 ) -> Bound:
@@ -243,6 +255,7 @@ _MOST_NODES = 12  # of one component: up to 12 x 2^11 pairs of a node and what i
 _MOST_PAIRS = 200_000
 
 
+@bound("walks", on=MarkovField)
 def field_walks(field: MarkovField, guarantee: Pure) -> Bound:
     """Contraction bound of a small field along self-avoiding walks; at most that of messages.
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from corrdp._checks import check_choice, check_flag, check_kind
 from corrdp._json import SCHEMA, check_header, encode, strict
-from corrdp.bounds.applicable import BY_NAME_ONLY
 from corrdp.bounds.leakage import Leakage
+from corrdp.bounds.registry import BY_NAME_ONLY
 from corrdp.calibration.adequacy import (
     Adequacy,
     judged_from_dict,

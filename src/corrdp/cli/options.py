@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corrdp.bounds.registry import METHODS
 from corrdp.errors import InputError, ModelError, QueryError
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 
 MODEL_HELP = "Model file made by [bold]corrdp fit[/bold], or independent[:N], or groups:M."
 ModelText = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
-METHODS = (
-    "best, general, lange, zhao, ratio, blocks, contraction, transfer, exact, walks, sharp, "
-    "positive, comparison, regression, uninformed, signed, estimate"
-)
 
 Epsilon = Annotated[
     float | None,
@@ -35,7 +32,7 @@ Target = Annotated[
     float | None,
     typer.Option(help="BDP level to promise: what dependence may add is already in it."),
 ]
-Method = Annotated[str, typer.Option(help=f"Bound to use: {METHODS}.")]
+Method = Annotated[str, typer.Option(help=f"Bound to use: best, {', '.join(METHODS)}.")]
 QueryText = Annotated[
     str,
     typer.Option(

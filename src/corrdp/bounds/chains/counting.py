@@ -15,9 +15,10 @@ import numpy as np
 from numba import njit
 
 from corrdp.bounds.chains.sweep import Side, first_weights, prepare
-from corrdp.bounds.chains.transfer import PAIRWISE_STATES
-from corrdp.bounds.exact import REFERENCE
-from corrdp.bounds.scope import ROUNDING, Bound
+from corrdp.bounds.chains.transfer import PAIRWISE_STATES, given_steps, transfer
+from corrdp.bounds.exact import REFERENCE, check_no_gaps, exact_in_scope, is_short, table_of
+from corrdp.bounds.registry import bound, whole
+from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.chain import diameter, multiply
 from corrdp.models.chains.markov import MarkovChain
@@ -133,6 +134,33 @@ def _lattice(scores: np.ndarray) -> tuple[np.ndarray, int]:
             "grid of the sum (such as whole numbers); use method='best'"
         )
     return shifted // step, step
+
+
+@bound("exact", on=MarkovChain, given=whole)
+def exact_chain(chain: MarkovChain, scope: Scope) -> Bound:
+    """Exact leakage of a count or sum on a long chain, of two states, or by enumeration."""
+    if scope.query is not None:
+        check_no_gaps(scope.query)
+        scores = scope.query.scores(chain.states)
+        if scores is not None and not scope.dp.is_vector and chain.homogeneous:
+            try:
+                return exact_sum(chain, scores, scope.dp.largest, scope.query.steps)
+            except NotApplicableError as error:
+                reason = error
+        else:
+            reason = NotApplicableError(
+                "exact on long chains needs one kernel and a count or sum over all records; "
+                "use transfer"
+            )
+        if not is_short(chain):
+            raise reason
+    elif int(chain.occurring.sum()) == 2:
+        # every output of randomized response is one orientation of the transfer bound
+        found = transfer(chain, *given_steps(chain, scope))
+        if found.kind != "exact":
+            raise NotApplicableError("the chain mixes too slowly for an exact value; use transfer")
+        return found
+    return exact_in_scope(table_of(chain), scope)
 
 
 def exact_sum(chain: MarkovChain, scores: np.ndarray, epsilon: float, sensitivity: int) -> Bound:

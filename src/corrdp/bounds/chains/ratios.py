@@ -22,6 +22,7 @@ import numpy as np
 
 from corrdp.bounds.chains.windows import blocks
 from corrdp.bounds.contraction import contraction
+from corrdp.bounds.registry import bound, level_and_region
 from corrdp.bounds.scope import Bound, up
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
@@ -35,6 +36,7 @@ ZHAO = "Zhao, Zhang and Poor (2017) (docs/theorems.md#zhao)"
 RATIO = "theorem X-2 (docs/theorems.md#ratio)"
 
 
+@bound("lange", on=MarkovChain)
 def lange(chain: MarkovChain, guarantee: Pure) -> Bound:
     """``eps_i + 4 ln gamma``; needs one positive kernel and the stationary start.
 
@@ -60,6 +62,7 @@ def lange(chain: MarkovChain, guarantee: Pure) -> Bound:
     return _shifted(chain, guarantee, 4.0 * math.log(chain.gamma), certificate)
 
 
+@bound("zhao", on=MarkovChain)
 def zhao(chain: MarkovChain, guarantee: Pure) -> Bound:
     """``eps_i + 6 ln omega``.
 
@@ -72,6 +75,7 @@ def zhao(chain: MarkovChain, guarantee: Pure) -> Bound:
     return _shifted(chain, guarantee, 6.0 * _log_omega(chain, "zhao"), Certificate("zhao", ZHAO))
 
 
+@bound("ratio", on=MarkovChain)
 def ratio(chain: MarkovChain, guarantee: Pure, log_omega: float | None = None) -> Bound:
     """``eps_i + (a + b) ln omega`` with a = 2 unless i is first, b = 2, 1 or 0 as i nears the end.
 
@@ -123,6 +127,7 @@ _JUMPS = 12
 _MOST_WINDOWS = 256
 
 
+@bound("contraction", on=MarkovChain, confidence=True, given=level_and_region)
 def uncertain_contraction(chain: MarkovChain, guarantee: Pure, region: Region) -> Bound:
     """Contraction bound with the largest diameters over the region, skipping included.
 
@@ -135,6 +140,7 @@ def uncertain_contraction(chain: MarkovChain, guarantee: Pure, region: Region) -
     return _over(contraction(chain, guarantee, np.array([found])), region, chain.states)
 
 
+@bound("ratio", on=MarkovChain, confidence=True, given=level_and_region)
 def uncertain_ratio(chain: MarkovChain, guarantee: Pure, region: Region) -> Bound:
     """Ratio bound with the largest omega over the region."""
     log_omega = widest_ratio(region)
@@ -143,6 +149,7 @@ def uncertain_ratio(chain: MarkovChain, guarantee: Pure, region: Region) -> Boun
     return _over(ratio(chain, guarantee, log_omega), region, chain.states)
 
 
+@bound("blocks", on=WindowChain, confidence=True, given=level_and_region)
 def uncertain_blocks(chain: WindowChain, guarantee: Pure, region: Region) -> Bound:
     """Blocks bound of a chain of order k with the largest diameters over the region.
 

@@ -20,8 +20,10 @@ from numba import njit
 
 from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, first_weights, prepare, sweep
 from corrdp.bounds.contraction import limit_with_skipping, mirrored, side_costs, skip_diameters
-from corrdp.bounds.scope import ROUNDING, Bound
-from corrdp.errors import NotApplicableError
+from corrdp.bounds.registry import bound
+from corrdp.bounds.scope import ROUNDING, Bound, Scope
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.mechanisms.base import steps as steps_of
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 
@@ -83,6 +85,24 @@ def step_matrices(chain: MarkovChain, epsilon: np.ndarray | float) -> np.ndarray
     return np.multiply.outer(np.atleast_1d(np.asarray(epsilon, float)), 1.0 - np.eye(s))
 
 
+def steps_in(chain: MarkovChain, scope: Scope) -> np.ndarray:
+    """eps_t(x, x') of a scope: one matrix, or one per record."""
+    if scope.local is not None:
+        apart = 1.0 - np.eye(len(chain.states))
+        return (steps_of(scope.local.channel()) + scope.spent * apart)[None]
+    if scope.dp.is_vector and chain.length is None:
+        raise InputError("one epsilon per record needs a chain with a length")
+    return step_matrices(chain, scope.dp.epsilon)
+
+
+def given_steps(chain: MarkovChain, scope: Scope) -> tuple[np.ndarray]:
+    """The steps of a scope, whose epsilons must be as many as the records."""
+    if scope.dp.is_vector and chain.length is not None:
+        scope.dp.vector(chain.length)  # one entry per record, or an error that says so
+    return (steps_in(chain, scope),)
+
+
+@bound("transfer", on=MarkovChain, given=given_steps)
 def transfer(chain: MarkovChain, steps: np.ndarray) -> Bound:
     """Transfer bound of a chain.
 

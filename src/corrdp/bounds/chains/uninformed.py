@@ -16,8 +16,15 @@ from dataclasses import replace
 import numpy as np
 
 from corrdp.bounds.chains.sweep import WORK, Side
-from corrdp.bounds.chains.transfer import PAIRWISE_STATES, has_closed, transfer, two_sides
-from corrdp.bounds.scope import ROUNDING, Bound
+from corrdp.bounds.chains.transfer import (
+    PAIRWISE_STATES,
+    has_closed,
+    steps_in,
+    transfer,
+    two_sides,
+)
+from corrdp.bounds.registry import bound
+from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.mechanisms.base import steps as steps_of
 from corrdp.models.chains.markov import MarkovChain
@@ -75,6 +82,16 @@ def uninformed(chain: MarkovChain, channel: np.ndarray) -> Bound:
     return uninformed_by_steps(chain, _checked_steps(chain, channel))
 
 
+def _given(chain: MarkovChain, scope: Scope) -> tuple[np.ndarray]:
+    if scope.adversary != "none":
+        raise NotApplicableError('it is about who knows no other record: ask for adversary="none"')
+    steps = steps_in(chain, scope)
+    if len(steps) > 1:
+        raise NotApplicableError("it takes one epsilon for all records")
+    return (steps[0],)
+
+
+@bound("uninformed", on=MarkovChain, given=_given)
 def uninformed_by_steps(chain: MarkovChain, steps: np.ndarray) -> Bound:
     """:func:`uninformed` for given steps; see :func:`free_transfer`."""
     informed = transfer(chain, steps[None]).value

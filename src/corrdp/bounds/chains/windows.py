@@ -29,6 +29,7 @@ from corrdp.bounds.chains.skipping import limit_with_skipping
 from corrdp.bounds.chains.sweep import close_paths
 from corrdp.bounds.contraction import contraction
 from corrdp.bounds.mixtures import star
+from corrdp.bounds.registry import bound, level_and_confidence
 from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
@@ -59,6 +60,7 @@ def block_diameters(chain: WindowChain, longest: int = _JUMPS) -> np.ndarray:
     return found[None]
 
 
+@bound("blocks", on=WindowChain)
 def blocks(chain: WindowChain, guarantee: Pure, diameters: np.ndarray | None = None) -> Bound:
     """Contraction bound of the chain of blocks: ``4 arsinh(e^{D/2} sinh(k eps/4))``, with skipping.
 
@@ -134,6 +136,7 @@ def _settle(
             break
 
 
+@bound("contraction", on=WindowChain)
 def window_contraction(chain: WindowChain, guarantee: Pure) -> Bound:
     """Contraction bound on overlapping windows; never above the one on blocks.
 
@@ -197,6 +200,13 @@ _BLOCKS = 6
 _LARGE = 16  # rows beyond which the first finite jump is enough: each takes seconds
 
 
+@bound("contraction", on=WindowChain, confidence=True)
+def _only_one_law(chain: WindowChain, guarantee: Pure) -> Bound:
+    raise NotApplicableError("contraction on windows is for one law, not for a confidence region")
+
+
+@bound("contraction", on=SwitchingChain, given=level_and_confidence)
+@bound("contraction", on=SwitchingChain, confidence=True, given=level_and_confidence)
 def switching_contraction(
     chain: SwitchingChain, guarantee: Pure, confidence: float | None
 ) -> Bound:

@@ -22,11 +22,12 @@ from typing import Literal
 
 import numpy as np
 
-from corrdp.bounds.scope import VISIBLE, Bound, up
+from corrdp.bounds.scope import VISIBLE, Bound, Scope, up
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.gaussian.shapes import Shape, SparseShape
+from corrdp.queries import Sum
 from corrdp.results import Certificate, Kind, Metric, Witness
 
 EPS = float(np.finfo(float).eps)
@@ -94,6 +95,17 @@ def worst_costs(model: GaussianRecords, guarantee: L1, solve: Solver) -> Costs:
         else:
             known[members] = found.known[which.reshape(-1)]
     return Costs(values, known if told else None, slack)
+
+
+def by_distance(model: GaussianRecords, scope: Scope) -> tuple[L1, float]:
+    """The l1 guarantee of a scope, and the grid to which its query rounds each record."""
+    check_range(model)
+    if isinstance(scope.guarantee, L1):
+        return scope.guarantee, scope.query.base_grid if isinstance(scope.query, Sum) else 0.0
+    raise NotApplicableError(
+        "it is about l1-private mechanisms, such as Laplace noise on a clipped sum or mean; "
+        "Pure(epsilon), a count and a histogram say nothing about how near values are told apart"
+    )
 
 
 def check_range(model: GaussianRecords) -> float:

@@ -20,15 +20,16 @@ from corrdp.bounds.gaussian.clipped import clipped_estimate
 from corrdp.bounds.gaussian.comparison import coefficient_costs, comparison_costs, positive_costs
 from corrdp.bounds.gaussian.factors import (
     Costs,
+    by_distance,
     by_factor,
     lange_factor,
     metric_bound,
     sharp_factor,
     worst_costs,
 )
-from corrdp.bounds.gaussian.factors import check_range as check_range
 from corrdp.bounds.gaussian.siblings import uncertain_siblings
-from corrdp.bounds.scope import Bound
+from corrdp.bounds.registry import bound
+from corrdp.bounds.scope import Bound, Scope
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.records import GaussianRecords
@@ -47,7 +48,8 @@ UNCERTAIN = ("regression", "proposition 6.1 over a region (docs/theorems.md#gaus
 ESTIMATE = ("estimate", "numerical integration (docs/theorems.md#regression)")
 
 
-def regression(model: GaussianRecords, guarantee: L1, *, rounding: float = 0.0) -> Bound:
+@bound("regression", on=GaussianRecords, given=by_distance)
+def regression(model: GaussianRecords, guarantee: L1, rounding: float = 0.0) -> Bound:
     """Largest regression cost over all targets and all adversaries, block by block.
 
     ``leakage_i = M max_K (rate_i + sum_{j in U} |b_j| rate_j)``, at most the block's epsilons
@@ -84,8 +86,14 @@ def regression(model: GaussianRecords, guarantee: L1, *, rounding: float = 0.0) 
     return metric_bound(model, guarantee, costs, REGRESSION, rounding=rounding, attained=True)
 
 
+def _with_confidence(model: GaussianRecords, scope: Scope) -> tuple[L1, float | None, float]:
+    guarantee, rounding = by_distance(model, scope)
+    return guarantee, scope.confidence, rounding
+
+
+@bound("regression", on=GaussianRecords, confidence=True, given=_with_confidence)
 def uncertain_regression(
-    model: GaussianRecords, guarantee: L1, confidence: float, *, rounding: float = 0.0
+    model: GaussianRecords, guarantee: L1, confidence: float, rounding: float = 0.0
 ) -> Bound:
     """Regression bound that holds for every covariance which the data of the fit allow.
 
@@ -162,7 +170,8 @@ def uncertain_regression(
     return metric_bound(model, guarantee, costs, UNCERTAIN, rounding=rounding, extra=said)
 
 
-def comparison(model: GaussianRecords, guarantee: L1, *, rounding: float = 0.0) -> Bound:
+@bound("comparison", on=GaussianRecords, given=by_distance)
+def comparison(model: GaussianRecords, guarantee: L1, rounding: float = 0.0) -> Bound:
     """``leakage_i <= M sum_j rate_j (C^-1)_ij / (C^-1)_ii``, at most the block's epsilons.
 
     where
@@ -201,7 +210,8 @@ def comparison(model: GaussianRecords, guarantee: L1, *, rounding: float = 0.0) 
     return metric_bound(model, guarantee, costs, COMPARISON, rounding=rounding)
 
 
-def positive(model: GaussianRecords, guarantee: L1, *, rounding: float = 0.0) -> Bound:
+@bound("positive", on=GaussianRecords, given=by_distance)
+def positive(model: GaussianRecords, guarantee: L1, rounding: float = 0.0) -> Bound:
     """``leakage_i = M sum_j rate_j |cov_ij| / cov_ii``: the adversary who knows nothing is worst.
 
     where M is the width of the secret range. It holds when the precision has no positive entry off
@@ -235,7 +245,8 @@ def positive(model: GaussianRecords, guarantee: L1, *, rounding: float = 0.0) ->
     return metric_bound(model, guarantee, costs, POSITIVE, rounding=rounding, attained=True)
 
 
-def lange(model: GaussianRecords, guarantee: L1, *, rounding: float = 0.0) -> Bound:
+@bound("lange", on=GaussianRecords, given=by_distance)
+def lange(model: GaussianRecords, guarantee: L1, rounding: float = 0.0) -> Bound:
     """``F(n, rho) * rate * M`` for blocks of n records with equal variances.
 
     where rho is the largest absolute correlation in the block, ``rate`` the largest rate and M the
@@ -255,7 +266,8 @@ def lange(model: GaussianRecords, guarantee: L1, *, rounding: float = 0.0) -> Bo
     return metric_bound(model, guarantee, costs, LANGE, rounding=rounding)
 
 
-def sharp(model: GaussianRecords, guarantee: L1, *, rounding: float = 0.0) -> Bound:
+@bound("sharp", on=GaussianRecords, given=by_distance)
+def sharp(model: GaussianRecords, guarantee: L1, rounding: float = 0.0) -> Bound:
     """``F*(n, rho) * rate * M`` for blocks of n records with equal variances.
 
     As :func:`lange`, with :func:`corrdp.bounds.gaussian.factors.sharp_factor`.
@@ -274,6 +286,13 @@ def sharp(model: GaussianRecords, guarantee: L1, *, rounding: float = 0.0) -> Bo
     return metric_bound(model, guarantee, costs, SHARP, rounding=rounding)
 
 
+def _unclipped(model: GaussianRecords, scope: Scope) -> tuple[L1]:
+    if scope.query is not None:
+        raise NotApplicableError("signed is for sums that are not clipped, and every query clips")
+    return by_distance(model, scope)[:1]
+
+
+@bound("signed", on=GaussianRecords, given=_unclipped)
 def signed(model: GaussianRecords, guarantee: L1, *, weights: np.ndarray | None = None) -> Bound:
     """Exact leakage of one unclipped weighted sum with Laplace noise.
 
@@ -325,6 +344,13 @@ def signed(model: GaussianRecords, guarantee: L1, *, weights: np.ndarray | None 
     return metric_bound(model, rate_only, costs, SIGNED, attained=True, extra=said)
 
 
+def _clipped(model: GaussianRecords, scope: Scope) -> tuple[L1, Sum]:
+    if not isinstance(scope.query, Sum):
+        raise NotApplicableError("estimate works out one clipped sum or mean: give query=Sum(...)")
+    return by_distance(model, scope)[0], scope.query
+
+
+@bound("estimate", on=GaussianRecords, given=_clipped)
 def estimate(model: GaussianRecords, guarantee: L1, query: Sum) -> Bound:
     """Leakage of one clipped Laplace sum to the worst adversary of :func:`regression`. No bound.
 

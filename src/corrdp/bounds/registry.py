@@ -1,0 +1,128 @@
+"""Bounds register themselves beside their theorems; here is which of them a model has.
+
+Nothing here imports numpy, so that ``--help`` can list the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from corrdp.errors import NotApplicableError
+
+if TYPE_CHECKING:
+    from corrdp.bounds.scope import Bound, Scope
+    from corrdp.models.base import Model
+
+    Method = Callable[[Model, Scope], Bound]
+    Given = Callable[[Any, Scope], tuple[Any, ...]]
+
+# every bound by name, in the order in which results and --help list them
+METHODS = (
+    "general",
+    "lange",
+    "zhao",
+    "ratio",
+    "blocks",
+    "contraction",
+    "transfer",
+    "walks",
+    "exact",
+    "sharp",
+    "positive",
+    "comparison",
+    "regression",
+    "uninformed",
+    "signed",
+    "estimate",
+)
+# never tried unasked: they hold for less than every mechanism, or are no bounds at all
+BY_NAME_ONLY = ("signed", "estimate")
+# where the bounds on a kind of model are, besides the general one: no others are imported for it
+HOMES = {
+    "table": ("exact",),
+    "markov": (
+        "chains.ratios",
+        "contraction",
+        "chains.transfer",
+        "chains.counting",
+        "chains.uninformed",
+    ),
+    "window": ("chains.windows", "chains.ratios", "exact"),
+    "switching": ("chains.windows",),
+    "tree": ("trees", "exact"),
+    "field": ("fields", "trees", "exact"),
+    "pedigree": ("pedigrees",),
+    "gaussian": ("gaussian.methods",),
+}
+
+REGISTERED: dict[tuple[str, type, bool], tuple[Callable[..., Bound], Given]] = {}
+Theorem = TypeVar("Theorem", bound="Callable[..., Bound]")
+
+
+def level(model: Model, scope: Scope) -> tuple[Any, ...]:
+    """The DP level."""
+    return (scope.dp,)
+
+
+def level_and_region(model: Model, scope: Scope) -> tuple[Any, ...]:
+    """The DP level, and the kernels that the data of a fitted chain still allow."""
+    return scope.dp, scope.region
+
+
+def level_and_confidence(model: Model, scope: Scope) -> tuple[Any, ...]:
+    """The DP level, and the joint level of confidence; None for one law."""
+    return scope.dp, scope.confidence
+
+
+def whole(model: Model, scope: Scope) -> tuple[Any, ...]:
+    """The scope itself."""
+    return (scope,)
+
+
+def bound(
+    name: str, *, on: type, confidence: bool = False, given: Given = level
+) -> Callable[[Theorem], Theorem]:
+    """Register a function that takes a model, and then what it is given, as a bound.
+
+    Parameters
+    ----------
+    name : str
+        One of METHODS; the bound on a chain and that on a tree may share one.
+    on : type
+        Kind of model; that of a subclass goes before that of its base.
+    confidence : bool
+        Whether it holds for every law that the data of a fit still allow. A bound without such
+        a twin refuses a confidence.
+    given : function of model and scope
+        What it takes after the model; NotApplicableError where the scope has no such thing.
+    """
+
+    def register(theorem: Theorem) -> Theorem:
+        REGISTERED[name, on, confidence] = theorem, given
+        return theorem
+
+    return register
+
+
+@cache
+def applicable(kind: type[Model]) -> dict[str, Method]:
+    """The bounds on a kind of model by name."""
+    for home in ("general", *HOMES.get(kind.kind, ())):
+        import_module(f"corrdp.bounds.{home}")
+    return {name: partial(_evaluate, name) for name in METHODS if _found(name, kind, False)}
+
+
+def _found(name: str, kind: type, confidence: bool) -> Any:
+    found = (REGISTERED.get((name, base, confidence)) for base in kind.__mro__)
+    return next((entry for entry in found if entry is not None), None)
+
+
+def _evaluate(name: str, model: Model, scope: Scope) -> Bound:
+    entry = _found(name, type(model), scope.confidence is not None)
+    if entry is None:
+        raise NotApplicableError(f"{name} is for one law, not for a confidence region")
+    theorem, given = entry
+    return theorem(model, *given(model, scope))
