@@ -1,4 +1,4 @@
-"""Shared fixtures: the chains of the specification and random small chains."""
+"""Shared fixtures: well-known chains and random small chains."""
 
 from __future__ import annotations
 

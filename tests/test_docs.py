@@ -17,6 +17,7 @@ from tests.helpers.rows import write_tables
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+THEOREMS = sorted((ROOT / "docs" / "theorems").glob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -59,19 +60,55 @@ def test_commands(page, tmp_path, monkeypatch):
         assert result.exit_code == 0, f"{line}\n{result.output}"
 
 
+def anchors(page: Path) -> list[str]:
+    """The names of a page's headings in links, as GitHub and Sphinx make them."""
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.S), re.M)
+    return [re.sub(r"[^\w -]", "", title.strip().lower()).replace(" ", "-") for title in titles]
+
+
 def test_links_lead_somewhere():
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#]*)(?:#[^)]*)?\)", page.read_text()):
-            if target and not target.startswith("http"):
-                assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for page in [*PAGES, *THEOREMS]:
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", page.read_text()):
+            if target.startswith("http"):
+                continue
+            to = page.parent / target if target else page
+            assert to.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in anchors(to), f"{page.name}: {target}#{anchor}"
 
 
-def test_every_certificate_has_its_section():
-    """Certificates point into docs/theorems.md; the sections exist."""
-    text = (ROOT / "docs" / "theorems.md").read_text()
-    titles = [line[3:].strip().lower() for line in text.splitlines() if line.startswith("## ")]
-    anchors = {title.replace(" ", "-") for title in titles}
-    sources = "".join(p.read_text() for p in (ROOT / "src").rglob("*.py"))
-    cited = set(re.findall(r"docs/theorems\.md#([a-z-]+)", sources))
-    assert cited
-    assert cited <= anchors
+def sections() -> dict[str, str]:
+    """The theorems by their ids, ``family#anchor``."""
+    return {
+        f"{page.stem}#{anchor}": text
+        for page in THEOREMS
+        for anchor, text in zip(
+            anchors(page)[1:],
+            re.split(r"^## ", page.read_text(), flags=re.M)[1:],
+            strict=True,
+        )
+    }
+
+
+def test_every_theorem_names_its_code_and_tests():
+    for theorem, text in sections().items():
+        if theorem.startswith("index#"):
+            continue
+        for kind in ("Code", "Tests"):
+            (line,) = re.findall(rf"^\*{kind}:\* (.*)$", text, flags=re.M)
+            assert re.search(r"`(src|tests|reproduction)/", line), f"{theorem}: {kind}"
+        for path in re.findall(r"`((?:src|tests|reproduction|benchmarks)/[^`]*)`", text):
+            assert (ROOT / path).exists(), f"{theorem}: {path}"
+
+
+def test_theorems_have_one_name():
+    names = [theorem.partition("#")[2] for theorem in sections()]
+    assert len(set(names)) == len(names)
+    families = "|".join(page.stem for page in THEOREMS)
+    places = [ROOT / place for place in ("src", "tests", "reproduction", "examples")]
+    cited = set()
+    for path in (path for place in places for path in place.rglob("*.py")):
+        text = path.read_text()
+        cited |= set(re.findall(rf"\b(?:{families})#[a-z][a-z-]*", text))
+        assert not re.search(r"\btheorem [A-Z]-\d|theorems\.md#", text), path
+    assert {"chains#transfer", "composition#accounting"} <= cited
+    assert cited <= set(sections())

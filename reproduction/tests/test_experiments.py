@@ -154,7 +154,7 @@ def test_figure_1_has_straight_edges_and_its_optimum_in_a_corner(region: Result)
 
 
 def test_figure_1_optimum_is_the_best_of_a_fine_grid(region: Result):
-    """Closed form R-2 on a grid over the square, without any search."""
+    """Closed form chains#uninformed on a grid over the square, without any search."""
     rates = np.linspace(0.004, 0.5, 125)
     shares = np.array([0.35, 0.2]) / 0.55
     leaks = np.array([[uninformed_limit(0.2, 0.35, f0, f1) for f1 in rates] for f0 in rates])

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from corrdp.errors import InputError
 
-# what becomes of every claim, as the specification has it (section 10)
+# what becomes of every claim
 VERDICTS = {
     "figure_2_1": dict.fromkeys(
         ("formula", "gaussian", "falling", "axes", "total variation"), "matches"
@@ -181,7 +181,7 @@ def test_the_corrected_numbers_match(claim, value, monkeypatch):
     assert module(name).computed(rng=rng()).finding(claim).outcome == "matches"
 
 
-# -- the numbers of the specification ---------------------------------------------------------
+# -- known numbers ----------------------------------------------------------------------------
 
 
 def test_figure_2_1(results):
@@ -308,7 +308,7 @@ def test_full_runs_say_the_same(part, results):
 
 # -- errata -----------------------------------------------------------------------------------
 
-# severity M of the specification, and those of another severity that a number refutes
+# errors of substance, and lesser ones that a number refutes
 MATHEMATICAL = {"02", "05", "06", "09", "13", "15", "20", "23", "24", "27", "29", "31", "32", "33"}
 OTHERS = {"01", "07", "10", "17", "18", "19", "22", "25", "28", "30"}
 

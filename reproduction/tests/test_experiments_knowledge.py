@@ -1,4 +1,4 @@
-"""Figures and claims of source 003 run again: the verdicts of the specification, and why."""
+"""Figures and claims of source 003 run again: the verdicts expected, and why."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ YES, NO, NOT_RUN = "matches", "differs", "not run"
 VERDICTS = {
     "3.1": {
         "below": YES,
-        "equation 3.1": NO,  # C-02
-        "optimal": NO,  # C-19
-        "every epsilon": NO,  # C-03
+        "equation 3.1": NO,  # 003-C02
+        "optimal": NO,  # 003-C19
+        "every epsilon": NO,  # 003-C03
     },
     "4.1": {
         "500": YES,
@@ -62,7 +62,7 @@ VERDICTS = {
         "false": YES,
         "distance": YES,
         "line": YES,
-        "caption": NO,  # C-08
+        "caption": NO,  # 003-C08a
     },
     "5.2": {"size": YES, "bias": YES, "seldom": NO},
     "5.3": {"worse": YES, "dominates": YES},
@@ -70,19 +70,19 @@ VERDICTS = {
         "peak": YES,
         "drops": YES,
         "faster": YES,
-        "caption": NO,  # C-08
-        "needed": NO,  # C-13
+        "caption": NO,  # 003-C08b
+        "needed": NO,  # 003-C13
         "advice": NOT_RUN,
     },
     "claims": {
-        "competitive": NO,  # C-21
+        "competitive": NO,
         "algorithm 1": YES,
-        "algorithm 2": NO,  # C-22
+        "algorithm 2": NO,  # 003-C22
         "lemma 4.5": YES,
         "calls": YES,
-        "ends": NO,  # C-18
+        "ends": NO,  # 003-C18
         "identity": YES,
-        "guarantee": NO,  # C-01, C-11, C-12
+        "guarantee": NO,  # 003-C01, 003-C11, 003-C12
         "small": YES,
         "strong bias": YES,
         "middle": YES,
@@ -90,14 +90,14 @@ VERDICTS = {
         "convolution": NOT_RUN,
         "hours": NOT_RUN,
         "lemma 4.10": YES,
-        "lemma 4.11": NO,  # C-17
-        "conjecture 4.12": NO,  # T-14
-        "theorem 4.17": NO,  # T-08
-        "corollary 4.18": NO,  # T-09
-        "lemma 4.21": YES,  # T-11
-        "theorem 4.22": NO,  # T-12
-        "line 31": NO,  # T-13
-        "composition": NO,  # C-16
+        "lemma 4.11": NO,  # 003-C17
+        "conjecture 4.12": NO,  # 003-T14
+        "theorem 4.17": NO,  # 003-C15b
+        "corollary 4.18": NO,  # 003-C15c
+        "lemma 4.21": YES,
+        "theorem 4.22": NO,  # 003-C15d
+        "line 31": NO,  # 003-C15e
+        "composition": NO,  # 003-C16
     },
 }
 
@@ -121,7 +121,7 @@ def row(item: str, **equal: object) -> dict:
 
 
 @pytest.mark.parametrize("item", VERDICTS)
-def test_verdicts_are_those_of_the_specification(item: str):
+def test_verdicts_are_those_expected(item: str):
     found = result(item)
     assert {finding.claim: finding.outcome for finding in found.findings} == VERDICTS[item]
     assert found.size == "quick"
@@ -527,7 +527,7 @@ def test_every_erratum_has_its_counterexample(erratum: Erratum):
     assert any(letter.isdigit() for letter in found.numbers)
 
 
-def test_the_errata_are_those_of_the_specification():
+def test_the_errata_are_those_expected():
     keys = [e.key for e in ERRATA]
     assert len(set(keys)) == len(keys)
     roots = {key[4:7] for key in keys}

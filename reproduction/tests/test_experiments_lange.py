@@ -1,4 +1,4 @@
-"""Figures of source 000 run again: the verdicts of the specification, and what changes them."""
+"""Figures of source 000 run again: the verdicts expected, and what changes them."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ VERDICTS = {
     "15": {
         "grows": YES,
         "not tight": YES,
-        "less effect": NO,  # E-32
+        "less effect": NO,  # 000-E32
         "worst chain": YES,
-        "lower bound": NO,  # E-5
+        "lower bound": NO,  # 000-E05
     },
-    "16": {"curve": YES, "limited": NO},  # X-2, X-4
+    "16": {"curve": YES, "limited": NO},  # 000-X04
     "17": {"data": NOT_RUN, "mean": NOT_RUN, "grows": YES, "nearly tight": YES},
     "18": {
-        "records": NO,  # E-28
+        "records": NO,  # 000-E28
         "correlations": YES,
         "factor": YES,
         "general": YES,
         "mean": YES,
         "better": YES,
-        "premise": NO,  # E-29
+        "premise": NO,  # 000-E29
     },
     "19": {
         "size": YES,
         "matrix": YES,
         "constants": YES,
-        "mean": NO,  # E-30
+        "mean": NO,  # 000-E30
         "total": YES,
         "from": YES,
         "order": YES,
@@ -112,7 +112,7 @@ LONG = ("9", "10", "17")
 @pytest.mark.parametrize(
     "item", [pytest.param(k, marks=pytest.mark.slow) if k in LONG else k for k in EVERY]
 )
-def test_verdicts_are_those_of_the_specification(item: str):
+def test_verdicts_are_those_expected(item: str):
     found = result(item)
     assert {finding.claim: finding.outcome for finding in found.findings} == VERDICTS[item]
     assert found.size == "quick"
@@ -220,7 +220,7 @@ def test_the_right_number_would_match(item, claim, value, monkeypatch):
     assert run(item).finding(claim).outcome == "matches"
 
 
-# -- the numbers of the specification ---------------------------------------------------------
+# -- known numbers ----------------------------------------------------------------------------
 
 FINDINGS = [
     ("3", "at 1", 0.606531, 0.268941),
@@ -305,7 +305,7 @@ def test_figure_9_no_leakage_attained_exceeds_the_sharp_bound():
 
 
 def test_figure_10_random_search_misses_the_worst_case():
-    """99th percentiles of the specification, from another sample of 1000 laws."""
+    """99th percentiles known from another sample of 1000 laws."""
     expected = {(3, 0.1): 1.096, (3, 0.9): 2.046, (5, 0.3): 1.498, (7, 0.18): 1.453}
     for found in result("10").table.records():
         assert found["searched"] < found["exact"]

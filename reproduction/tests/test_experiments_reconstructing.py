@@ -1,4 +1,4 @@
-"""Chapter 5 of source 004, run again: the specification's tables, verdicts, errata, bad input."""
+"""Chapter 5 of source 004, run again: known tables, verdicts, errata, bad input."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_without_scikit_learn_the_message_says_what_to_install(name: str, monkey
         module_of(name).computed(rng=rng())
 
 
-# -- the specification's tables -----------------------------------------------------------------
+# -- known tables -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,6 @@ def test_without_scikit_learn_the_message_says_what_to_install(name: str, monkey
     ],
 )
 def test_mechanism_comparison(epsilon, grr, oue, ss, laplace, gaussian, blunt, tv) -> None:
-    """E4."""
     row = next(iter(result_of("figure_5_1").table.where(epsilon=epsilon).records()))
     for name, value in (
         ("grr", grr),
@@ -199,7 +198,6 @@ def test_crossings_of_laplace_and_oue() -> None:
     ],
 )
 def test_error_of_calibrated_noise(target, epsilon, error, success, curve) -> None:
-    """C3."""
     row = next(iter(result_of("figure_5_2").table.where(target=target).records()))
     assert row["epsilon_advantage"] == pytest.approx(epsilon, abs=6e-5)
     assert row["error_advantage"] == pytest.approx(error, abs=6e-5)
@@ -217,7 +215,6 @@ def test_error_of_calibrated_noise(target, epsilon, error, success, curve) -> No
     ],
 )
 def test_black_box_bounds(epsilon, mixed, sharp, oue, blunt) -> None:
-    """E5."""
     row = next(iter(result_of("figure_5_3").table.where(epsilon=epsilon).records()))
     found = [row[n] for n in ("proposition_5_13", "theorem_5_15", "corollary_5_16", "oue")]
     assert found == pytest.approx([mixed, sharp, sharp, oue], abs=6e-7)
@@ -230,7 +227,7 @@ def test_black_box_bounds(epsilon, mixed, sharp, oue, blunt) -> None:
     [(4, 10.812, 0.31172, 0.26288, 0.41083), (10, 4.999, 0.59745, 0.59649, 0.80236)],
 )
 def test_lines_of_gradient_descent(epsilon, sigma, blunt, sharp, success) -> None:
-    """E1, the lines; the crosses are ours."""
+    """The lines; the crosses are ours."""
     for row in result_of("figure_5_4").table.where(epsilon=epsilon).records():
         assert row["sigma"] == pytest.approx(sigma, abs=6e-4)
         expected = sharp if row["known"] == "nothing" else blunt
@@ -251,7 +248,7 @@ def test_lines_of_gradient_descent(epsilon, sigma, blunt, sharp, success) -> Non
     ],
 )
 def test_sum_of_hours(prior, epsilon, risks) -> None:
-    """E3: largest advantage, success of that attack, largest success."""
+    """Largest advantage, success of that attack, largest success."""
     table = result_of("figure_5_6").table.where(prior=prior, epsilon=epsilon)
     for eta, expected in zip((0, 40, 80, 100), [*risks, (0, 1, 1)], strict=True):
         row = next(iter(table.where(eta=eta).records()))
@@ -289,7 +286,7 @@ def test_hours_must_be_a_table(tmp_path: Path, monkeypatch) -> None:
     ],
 )
 def test_risk_on_road_networks(place, epsilon, grr, oue, ss) -> None:
-    """E6, exact columns."""
+    """Exact columns."""
     table = result_of("figure_5_7").table.where(place=place, epsilon=epsilon)
     for name, value in (("grr", grr), ("oue", oue), ("ss", ss)):
         row = next(iter(table.where(protocol=name).records()))
@@ -299,7 +296,7 @@ def test_risk_on_road_networks(place, epsilon, grr, oue, ss) -> None:
 
 @pytest.mark.parametrize("name", ["figure_5_8", "figure_5_9"])
 def test_both_auditors_side_by_side(name: str) -> None:
-    """E6, audits: as exact as the slope says; the two-input auditor below everywhere."""
+    """Audits: as exact as the slope says; the two-input auditor below everywhere."""
     table = result_of(name).table
     for row in table.records():
         assert row["undefined"] == 0
@@ -323,7 +320,7 @@ def test_predicted_precision_of_audits() -> None:
 
 
 def test_calibration_of_gradient_descent() -> None:
-    """C2h, C2i, and what both sides of the correction give."""
+    """What both sides of the correction give."""
     row = next(iter(result_of("example_5_17").table.where(m=10, target=0.1).records()))
     assert row["source"] == pytest.approx(21.9332, abs=6e-5)
     assert row["source_known"] == pytest.approx(35.7883, abs=6e-5)
@@ -456,7 +453,7 @@ def test_training_is_gradient_descent_on_clipped_gradients() -> None:
 
 
 def test_summing_over_the_posterior_has_the_mean_of_counting() -> None:
-    """One step with orthonormal gradients: the simulated table of E1, at s = 1.08."""
+    """One step with orthonormal gradients: the simulated table, at s = 1.08."""
     draws, s = rng(8), 1.08
     truth = draws.integers(0, 8, 20_000)
     products = (np.eye(8)[truth] + s * draws.standard_normal((20_000, 8))).T
@@ -489,7 +486,7 @@ def test_photographs_become_ten_classes() -> None:
 
 @pytest.mark.parametrize("s", [3.73, 1.08, 0.5, 0.29])
 def test_corners_of_a_simplex(s: float) -> None:
-    """E1, nothing known: orthonormal gradients; the bound for records near one law holds."""
+    """Nothing known: orthonormal gradients; the bound for records near one law holds."""
     expected = {3.73: 0.0545, 1.08: 0.2364, 0.5: 0.5846, 0.29: 0.8357}[s]
     assert simplex_rad(math.sqrt(2) / s, 8) == pytest.approx(expected, abs=0.003)
     assert simplex_rad(math.sqrt(16 / 7) / s, 8) <= centred_rad(1 / s, 8)

@@ -241,7 +241,7 @@ def test_figure_2_verdicts_and_what_each_calibration_leaks(results):
     left = 4 - 4 * math.log(1.5)
     assert at.column("laplace")[0] == pytest.approx(math.log(20) / left, rel=1e-12)
     assert at.column("response")[0] == pytest.approx(18.371, abs=1e-3)
-    # theta = .1: the closed form breaks its promise
+    # theta = .1: the closed form breaks its promise (chains#uninformed)
     assert result.table.where(stay=0.9, epsilon=12.0).column("response_leaks")[0] > 14.7
     near = result.finding("lower")
     assert "just above 4 ln gamma" in near.found
@@ -475,7 +475,7 @@ def test_errata_have_keys_of_their_own():
         ("_equivalence", ("0.028330",)),
     ],
 )
-def test_counterexamples_of_source_001_are_those_of_the_specification(check, numbers):
+def test_counterexamples_of_source_001_are_those_expected(check, numbers):
     said = getattr(response_errata, check)().numbers
     for number in numbers:
         assert number in said
@@ -490,7 +490,7 @@ def test_counterexamples_of_source_001_are_those_of_the_specification(check, num
         ("_backward", ("497.9",)),
     ],
 )
-def test_counterexamples_of_source_002_are_those_of_the_specification(check, numbers):
+def test_counterexamples_of_source_002_are_those_expected(check, numbers):
     said = getattr(utility_errata, check)().numbers
     for number in numbers:
         assert number in said

@@ -1,4 +1,4 @@
-"""What releases cost together: spec 004a, sections 6 and 7."""
+"""What releases cost together (composition#accounting)."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ def test_stream_plan(users):
 
 
 def test_different_granularities():
-    """C-01 (iii): an event-level and a user-level release."""
+    """An event-level and a user-level release."""
     steps = [Step("events", 0.1, metric="event"), Step("users", 0.5, metric="user")]
     plan = Plan(StreamDomain(4, 8), steps, ["user", "event"])
     assert [t.value for t in account(plan).totals] == near([1.3, 0.6])
 
 
 def test_age_and_salary():
-    """C-01 (iv): noise on numbers, in mode pre."""
+    """Noise on numbers, in mode pre."""
     atoms = [(age, pay) for age in range(20, 80, 10) for pay in (0, 5, 10)]
     steps = [
         Step("under 40", L1(0.5), Count([x for x in atoms if x[0] < 40]), "pre"),
@@ -141,7 +141,7 @@ def people(n: int) -> MultisetDomain:
 
 
 def test_disjoint_predicates():
-    """C-11, C-12, C-21."""
+    """Parallel composition, unbounded and bounded, pure and Gaussian."""
     plan = Plan(people(3), cells(0.2, 0.5, 1.0), ["unbounded", "bounded"])
     assert [t.value for t in account(plan).totals] == near([1.0, 1.5])
     assert [t.certificate.name for t in account(plan).totals] == ["parallel", "pairs"]
@@ -165,7 +165,7 @@ def test_two_neighbourhoods():
 
 
 def test_identity_maps_are_sequential():
-    """P3, C-03, C-16, for every granularity."""
+    """For every granularity."""
     for domain, target in (
         (LETTERS, "bounded"),
         (LETTERS, "unbounded"),
@@ -196,7 +196,7 @@ def test_nothing_and_constants():
 
 
 def test_example_2_16():
-    """P8: sizes of the parts are 0-DP each; together they reveal everything."""
+    """Sizes of the parts are 0-DP each; together they reveal everything."""
     parts = [
         Step(f"{k}", 0, Select(atoms), "pre", "bounded")
         for k, atoms in enumerate((("a", "b"), ("c", "d")))
@@ -227,7 +227,7 @@ def test_modes_are_not_the_same():
 
 
 def test_partition_of_letters():
-    """C-10: 35 multisets, one letter uncovered."""
+    """35 multisets, one letter uncovered."""
     letters = MultisetDomain(("a", "b", "c", "d"), largest=3)
     parts = [Select(("a", "b")), Select(("c",))]
     found = check_partition(letters, parts, "unbounded")

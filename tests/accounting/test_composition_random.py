@@ -38,7 +38,7 @@ LETTERS3 = MultisetDomain(("a", "b", "c"))
 @settings(max_examples=15)
 @given(data=st.data())
 def test_symbolic_is_exhaustive(domain, target, data):
-    """P12: neighbour types give the same as every pair of neighbours."""
+    """Neighbour types give the same as every pair of neighbours."""
     steps = data.draw(steps_on(domain, target))
     relation = as_granularity(target)
     quick = losses_of(domain, relation, steps)
@@ -102,7 +102,7 @@ def test_a_sum_is_priced_by_what_it_sees(values, metric, target, price):
 
 
 def test_geometric_counts_attain_the_total():
-    """P2: bands and pairs."""
+    """Bands and pairs."""
     domain = MultisetDomain((0, 1, 2), size=3)
     items = domain.databases()
     levels = (0.2, 0.5, 1.0)
@@ -115,7 +115,7 @@ def test_geometric_counts_attain_the_total():
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_random_adaptive_mechanisms(seed):
-    """P1: the exact loss of two releases, the second chosen by the first, is below the total."""
+    """The exact loss of two releases, the second chosen by the first, is below the total."""
     rng = np.random.default_rng(seed)
     cube = TupleDomain(3, (0, 1))
     items = cube.databases()
@@ -144,7 +144,7 @@ def test_random_adaptive_mechanisms(seed):
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_random_mechanisms_of_parts(seed):
-    """P1 in mode common: random releases that read one cell, with their own bounded epsilon."""
+    """Mode common: random releases that read one cell, with their own bounded epsilon."""
     rng = np.random.default_rng(seed)
     domain = MultisetDomain(("a", "b", "c"), size=3)
     items = domain.databases()
@@ -163,7 +163,7 @@ def test_random_mechanisms_of_parts(seed):
 @settings(max_examples=30)
 @given(data=st.data())
 def test_monotone_and_relabelled(data):
-    """P6, P7, P9, P10."""
+    """More releases or levels never cost less, and their order does not matter."""
     domain, target = data.draw(st.sampled_from([*CASES[:2], CASES[3]]))
     steps = data.draw(steps_on(domain, target))
     plan = Plan(domain, steps)

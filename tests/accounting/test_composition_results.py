@@ -119,7 +119,7 @@ def test_leakage_of_a_tuple_plan():
     one = account(Plan(TupleDomain(6, (0, 1)), steps[:1]), "bounded").leakage(chain)
     both = found.leakage(chain)
     assert both.value == cdp.leakage(chain, 0.2).value
-    assert both.value > 2 * one.value  # T-6: leakages do not add
+    assert both.value > 2 * one.value  # leakages do not add
     with pytest.raises(CompositionError, match="leakages do not add"):
         one + one
     blocks = [
@@ -197,7 +197,7 @@ def test_gaps_in_streams():
 
 
 def test_composite_metric_is_a_metric():
-    """P5, F-09: symmetric and triangular, and independent responses add up."""
+    """Symmetric and triangular, and independent responses add up."""
     domain = MultisetDomain(("a", "b", "c"), largest=2)
     steps = [
         Step("counts", L1(0.5), GroupBy((("a",), ("b",))), "pre"),
@@ -216,7 +216,7 @@ def test_composite_metric_is_a_metric():
 
 
 def test_known_points_and_forced_moves():
-    """F-04, T-04, T-09: r points at epsilon each cost r epsilon."""
+    """r points at epsilon each cost r epsilon."""
     for epsilon, points, total in ((0.2, 5, 1.0), (0.1, 12, 1.2)):
         plan = Plan(StreamDomain(1, 20), [Step("a", epsilon, metric="event")])
         assert account(plan, f"l-trajectory({points})").loss == near(total)

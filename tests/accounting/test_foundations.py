@@ -1,91 +1,9 @@
-"""Foundations and granularities: every tested value of spec 004a, sections 1 and 2, and its place.
-
-Where a value is tested elsewhere the table says where; the last test checks that the place exists.
-
-====  ======================================================================================
-F-01  test_delta_of_randomized_response
-F-01  test_granularities::test_post_processing_and_response_vectors
-F-02  test_mechanisms::test_grr_vector
-F-02  test_granularities::test_closed_forms_are_shortest_chains
-F-03  test_granularities::test_post_processing_and_response_vectors
-F-03  test_post_processing_costs_nothing
-F-04  test_five_changed_records
-F-05  test_granularities::test_randomized_response_between_three_bits
-F-06  test_granularities::test_cube
-F-06  test_a_relation_that_holds_one_way_is_refused
-F-07  test_granularities::test_closed_forms_are_shortest_chains
-F-08  test_granularities::test_closed_forms_are_shortest_chains
-F-09  test_granularities::test_randomized_response_between_three_bits
-F-09  test_from_metric_to_epsilon
-F-10  test_free_lunch_is_strongest
-F-11  test_granularities::test_factors_between_bounded_and_unbounded
-F-11  test_free_lunch_is_strongest
-F-12  test_granularities::test_spaces
-F-12  test_granularities::test_a_part_of_a_domain_has_its_own_metric
-F-13  test_granularities::test_sensitivities
-F-14  test_granularities::test_preprocessing
-F-14  test_preprocessing_may_create_privacy
-F-15  test_laplace_on_adjacent_counts
-F-16  test_laplace_accuracy
-F-17  test_observed_accuracy
-F-18  test_gaussian_noise_of_the_specification
-F-18  test_tradeoff::test_delta_of_the_specification
-F-19  test_gaussian_accuracy
-F-20  test_exponential_mechanism
-F-21  test_exponential_mechanism_by_distance
-F-22  test_planar_laplace
-F-23  test_attack_vocabulary
-F-24  test_rad::test_normalised_advantage
-F-24  test_rad::test_binary_response
-F-24  test_advantage_with_delta
-F-25  test_rero::test_bounds_of_the_specification
-F-26  test_tradeoff::test_values_of_the_specification
-F-26  test_tradeoff::test_pairs_by_brute_force
-F-26  test_kink
-F-27  test_tradeoff::test_values_of_the_specification
-F-27  test_tradeoff::test_delta_of_the_specification
-F-27  test_tradeoff::test_group_privacy
-F-28  test_tradeoff::test_product_of_two_pure_curves
-F-29  test_tradeoff::test_total_variation_of_many_releases
-F-29  test_tradeoff::test_total_variation
-F-30  test_tradeoff::test_group_privacy
-F-31  test_rad_correlated::test_alice_and_bob
-F-31  test_where_correlation_breaks_the_bound
-F-32  test_leakage_of_two_friends
-F-32  test_pairwise_independence_is_not_enough
-F-33  test_disintegration
-F-34  test_composition::test_example_2_16
-F-34  test_counts_of_parts_reveal_everything
-T-03  test_granularities::test_users_trajectories_elements
-T-03  test_granularities::test_element_factors
-T-04  test_granularities::test_covers
-T-04  test_composition_results::test_known_points_and_forced_moves
-T-05  test_granularities::test_covers
-T-05  test_windows_over_columns
-T-06  test_granularities::test_covers
-T-07  test_granularities::test_users_trajectories_elements
-T-07  test_granularities::test_spaces
-T-08  test_granularities::test_stream_factors_are_those_of_the_listed_domain
-T-08  test_granularities::test_user_level_is_no_w_event
-T-08  test_conversion_table
-T-09  test_composition_results::test_known_points_and_forced_moves
-T-10  test_granularities::test_mixing_times
-T-10  test_windows_must_exceed_the_mixing_time
-T-11  test_granularities::test_coverage
-T-11  test_windows_and_own_points
-====  ======================================================================================
-
-T-01 (the validator) belongs to trajectories; T-02 has no number.
-"""
+"""Foundations in numbers: definitions, noise and its accuracy, attacks, units of movement."""
 
 from __future__ import annotations
 
-import ast
 import itertools
 import math
-import re
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -128,7 +46,7 @@ def near(value: float) -> object:
 
 BIT = BinaryResponse.for_epsilon(1.0).channel()
 
-# -- definitions (F-01 to F-14) ------------------------------------------------------------------
+# -- definitions -------------------------------------------------------------------------------
 
 
 def test_delta_of_randomized_response():
@@ -247,7 +165,7 @@ def test_preprocessing_may_create_privacy():
     assert LaplaceAnswer(squashed[1:3], 1.0).guarantee.epsilon == near(0.231059)
 
 
-# -- mechanisms and their accuracy (F-15 to F-22) ------------------------------------------------
+# -- mechanisms and their accuracy ---------------------------------------------------------------
 
 
 def test_laplace_on_adjacent_counts():
@@ -310,13 +228,13 @@ def test_observed_accuracy_of_laplace_noise(norm):
         (0, 0.1, 3.978948),
     ],
 )
-def test_gaussian_noise_of_the_specification(epsilon, delta, sigma):
+def test_gaussian_noise_for_epsilon_and_delta(epsilon, delta, sigma):
     noisy = Gaussian.for_epsilon(Count(1), epsilon, delta)
     assert noisy.sigma == near(sigma)
     assert noisy.delta(epsilon) <= delta
 
 
-def test_gaussian_delta_of_the_specification():
+def test_delta_of_gaussian_noise():
     assert Gaussian(Count(1), 1.0).delta(1) == near(0.126937)
     assert Gaussian(Count(1), 2.0).delta(0.5) == near(0.052440)
 
@@ -392,7 +310,7 @@ def test_planar_laplace():
     assert PlanarLaplace(math.log(2) / 200).error(0.5) == pytest.approx(484.2686, abs=6e-5)
 
 
-# -- attacks (F-23 to F-34) ----------------------------------------------------------------------
+# -- attacks -------------------------------------------------------------------------------------
 
 
 def test_attack_vocabulary():
@@ -489,7 +407,7 @@ def test_counts_of_parts_reveal_everything():
     assert exact_loss(channel)[three, two] == math.inf
 
 
-# -- granularities of movement (T-03 to T-11) ----------------------------------------------------
+# -- granularities of movement -------------------------------------------------------------------
 
 
 def test_windows_over_columns():
@@ -500,7 +418,7 @@ def test_windows_over_columns():
 
 
 def test_conversion_table():
-    """The last row of T-08: clusters of places, and points that may cross them."""
+    """Clusters of places, and points that may cross them."""
     two, one = (
         {"type": "element", "clusters": c} for c in ([["a", "b"], ["c"]], [["a", "b", "c"]])
     )
@@ -529,23 +447,3 @@ def test_windows_and_own_points():
     assert not covers("w-event(3)", own, own=own)
     assert covers("w-event(6)", own)
     assert covers({"type": "element", "clusters": [["clinic"], ["home"]]}, own, "clinic")
-
-
-# -- the table above -----------------------------------------------------------------------------
-
-
-@cache
-def _functions(file: str) -> set[str]:
-    (path,) = Path(__file__).parents[1].rglob(f"{file}.py")
-    tree = ast.parse(path.read_text())
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-
-
-def test_every_id_has_a_place():
-    rows = re.findall(r"^([FT]-\d\d)  (.+)$", __doc__, flags=re.MULTILINE)
-    ids = {row[0] for row in rows}
-    wanted = [f"F-{k:02}" for k in range(1, 35)] + [f"T-{k:02}" for k in range(3, 12)]
-    assert ids == set(wanted)
-    for _, place in rows:
-        file, _, name = place.rpartition("::")
-        assert name in _functions(file or "test_foundations"), place

@@ -137,7 +137,7 @@ def test_account_needs_a_target():
 
 
 def test_vacuous_spaces_are_refused():
-    """P15: with the number of records fixed, nothing has an unbounded neighbour."""
+    """With the number of records fixed, nothing has an unbounded neighbour."""
     for domain in (MultisetDomain(("a", "b"), size=3), TupleDomain(3, ("a", "b"))):
         with pytest.raises(InputError, match=r"protects nothing here \(lint L-11"):
             account(Plan(domain, [Step("a", 1.0)], ["unbounded"]))

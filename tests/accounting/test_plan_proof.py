@@ -1,4 +1,4 @@
-"""P16: certificates are re-checked by code that shares nothing with the accountant."""
+"""Certificates are re-checked by code that shares nothing with the accountant."""
 
 from __future__ import annotations
 

@@ -126,10 +126,10 @@ def test_the_one_who_knows_more_succeeds_more() -> None:
     assert "right, 95% interval" in repr(aware)
 
 
-# -- how often any attacker can be right --------------------------------------------------
+# -- how often any attacker can be right -------------------------------------------------------
 
 
-def test_bounds_of_the_specification() -> None:
+def test_bounds_by_hand() -> None:
     epsilon, prior = math.log(0.7 / 0.3), (0.8, 0.2)
     single = joint(MarkovChain([[0.9, 0.1], [0.4, 0.6]], 1), BinaryResponse(0.3).channel(), [0])
     other = joint(MarkovChain([[0.9, 0.1], [0.4, 0.6]], 1), BinaryResponse(0.3).channel(), [1])

@@ -119,11 +119,11 @@ def test_black_box_values() -> None:
     low, high = lower_limit(231_969, 10**6, 0.025), upper_limit(231_969, 10**6, 0.025)
     shown = [success_epsilon(s, 10) for s in (low, high)]
     assert shown == pytest.approx([0.99535, 1.00464], abs=1e-5)
-    # the spec's form with delta, in terms of the advantage
+    # another form with delta, in terms of the advantage
     gamma, m, delta = 0.2, 10, 0.01
-    spec = math.log((1 - delta * m + gamma * m) / (1 - gamma * m / (m - 1)))
-    assert success_epsilon(gamma + 1 / m, m, delta) == pytest.approx(spec, rel=1e-12)
-    assert success_delta(gamma + 1 / m, m, spec) == pytest.approx(delta, rel=1e-9)
+    other = math.log((1 - delta * m + gamma * m) / (1 - gamma * m / (m - 1)))
+    assert success_epsilon(gamma + 1 / m, m, delta) == pytest.approx(other, rel=1e-12)
+    assert success_delta(gamma + 1 / m, m, other) == pytest.approx(delta, rel=1e-9)
 
 
 @given(laws(5), laws(5), st.floats(0, 2))
@@ -181,7 +181,7 @@ def test_two_inputs_ceiling() -> None:
     assert two_inputs_epsilon(5, 0, 10, delta=0.9) == -math.inf
 
 
-# E6: epsilon, then the two-input auditor for GRR, OUE, SS (means of five runs)
+# epsilon, then the two-input auditor for GRR, OUE, SS (means of five runs)
 TABLES = {
     3052: [
         (0.5, 0.254, -0.036, -0.011),

@@ -1,4 +1,4 @@
-"""T-3: vectors, the closed form and its inverse, skipping."""
+"""Contraction (chains#contraction): vectors, the closed form and its inverse, skipping."""
 
 from __future__ import annotations
 

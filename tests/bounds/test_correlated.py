@@ -1,4 +1,4 @@
-"""R-6: response with correlated noise, exact, and whether it helps."""
+"""chains#correlated-noise: response with correlated noise, exact, and whether it helps."""
 
 from __future__ import annotations
 

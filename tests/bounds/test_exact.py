@@ -1,4 +1,4 @@
-"""Exact leakage: X-3 vectors and independent enumeration."""
+"""Exact leakage (chains#exact): vectors and independent enumeration."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_symmetric_chain_table(gamma):
 
 
 def test_calibration_table():
-    """X-4, kernel rounded to three digits, n = 288."""
+    """Kernel rounded to three digits, n = 288."""
     chain = cdp.MarkovChain([[0.882, 0.118], [0.305, 0.695]], 288)
     for target, tau in [
         (0.5, 0.1277),
@@ -170,7 +170,7 @@ def test_negative_dependence_leaks_less_than_the_bound():
 
 
 def test_budgets_do_not_add():
-    """T-6: two counts leak more together than the sum of what each leaks."""
+    """Two counts leak more than the sum of what each leaks (composition#leakages-do-not-add)."""
     chain = cdp.MarkovChain([[0.883, 0.117], [0.305, 0.695]], 6)
     for tau, single, double in [
         (0.05, 0.151975, 0.305994),

@@ -1,4 +1,4 @@
-"""Markov fields: T-8 vectors, brute force over all mechanisms, hyperedges, sizes, bad input."""
+"""trees-and-fields#networks: vectors, brute force over all mechanisms, hyperedges, bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds on Gaussian records: vectors of the specification, and brute force."""
+"""Bounds on Gaussian records: known values, and brute force."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.oracles.gaussians import (
 
 
 def test_worked_example():
-    """P-6.1: every adversary of the example, and the maximum."""
+    """Every adversary of the example, and the maximum."""
     published = {
         (0, ()): 1.55, (0, (1,)): 1.266667, (0, (2,)): 1.208791, (0, (1, 2)): 1.0,
         (1, ()): 1.45, (1, (0,)): 1.133333, (1, (2,)): 1.197917,
@@ -59,7 +59,7 @@ def test_two_records():
 
 
 def test_counterexamples():
-    """T-5: K = ∅ need not be worst, and the block size is no bound on the factor."""
+    """K = ∅ need not be worst, and the block size is no bound on the factor."""
     nonnegative = np.array([[4, 0, 2], [0, 1, 0.9], [2, 0.9, 2]])
     found = regression(unit(nonnegative), ONE)
     assert max(cost(nonnegative, i, (), np.ones(3)) for i in range(3)) == pytest.approx(2.45)
@@ -293,7 +293,7 @@ def test_secret_range_is_needed():
 
 
 def test_the_block_is_a_ceiling():
-    """T-5: only in DP units may the factor be replaced by the block size."""
+    """Only in DP units may the factor be replaced by the block size."""
     model = GaussianRecords([[1, 9.9], [9.9, 100]], secret_range=(0, 10))
     found = regression(model, L1(0.1, epsilon=1.0))
     assert found.value == 2.0

@@ -17,7 +17,7 @@ from tests.oracles.gaussians import FAMILY, cost, random_covariance
 
 
 def test_the_trap_of_values_far_apart():
-    """Spec 002: with clipping to [40, 160], values 160 and 40 leak less than 1.45 tau, values
+    """With clipping to [40, 160], values 160 and 40 leak less than 1.45 tau, values
     1000 and -800 leak 2 tau. (The 1.4496 printed there is 1.44948 by quadrature.)"""
     pair = GaussianRecords(225 * np.array([[1, 0.45], [0.45, 1]]), 100, secret_range=(40, 160))
     query = Sum(40, 160)
@@ -39,7 +39,7 @@ def test_the_trap_of_values_far_apart():
     [(5, 1, (1.1, 1.3, 1.4999)), (5, 3, (1.0897, 1.2697, 1.4516)), (0, 3, (1.063, 1.2237, 1.4143))],
 )
 def test_clipping_vectors(mean, deviation, published):
-    """P-6.4."""
+    """Lange (2024), proposition 6.4."""
     for rho, value in zip((0.1, 0.3, 0.5), published, strict=True):
         pair = GaussianRecords.equicorrelated(2, rho, deviation=deviation, mean=mean)
         found = clipped_estimate(pair, Sum(0, 10), 1.0, target=0, values=(10, 0))

@@ -1,4 +1,4 @@
-"""Factors from the largest correlation alone: T-6.2, N-3, N-4, C-6.5 and X-1."""
+"""Factors from the largest correlation alone (gaussian-records#gaussian-factors)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.oracles.gaussians import FAMILY, ONE, unit
     ],
 )  # fmt: skip
 def test_lange_vectors(n, values):
-    """T-6.2."""
+    """Lange (2024), theorem 6.2."""
     for rho, value in values.items():
         assert lange_factor(n, rho) == pytest.approx(value, abs=5e-7)
         assert sharp_factor(n, rho) <= lange_factor(n, rho)
@@ -34,7 +34,7 @@ def test_lange_vectors(n, values):
      (7, 0.15, 1.9)],
 )  # fmt: skip
 def test_sharp_vectors(n, rho, value):
-    """X-1."""
+    """The sharp factor."""
     assert sharp_factor(n, rho) == pytest.approx(value, abs=5e-7)
 
 
@@ -66,7 +66,7 @@ def test_threshold_vectors(n, rho):
      (1000, 2, 3.984e-6)],
 )  # fmt: skip
 def test_accuracy_vectors(n, h, rho):
-    """C-6.5."""
+    """Lange (2024), corollary 6.5."""
     assert largest_rho(n, h, "lange") == pytest.approx(rho, rel=2e-4)
     assert lange_factor(n, largest_rho(n, h, "lange")) == pytest.approx(h, rel=1e-9)
     assert largest_rho(n, n, "lange") == pytest.approx(lange_threshold(n), rel=1e-9)

@@ -1,4 +1,4 @@
-"""T-1: how much a mixture can hide."""
+"""chains#mixtures: how much a mixture can hide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pedigrees: Mendel's laws, exact leakage against brute force, the vectors of the specification."""
+"""Pedigrees: Mendel's laws, exact leakage against brute force, known values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def nuclear(m: int, founders) -> Pedigree:
     return Pedigree([(1, 0, 0), (2, 0, 0), *((k, 1, 2) for k in range(3, m + 1))], founders)
 
 
-# -- an oracle apart from the library, after appendix R of the specification ---------------------
+# -- an oracle apart from the library ------------------------------------------------------------
 
 
 def brute_joint(people, law_of) -> dict[tuple, float]:
@@ -64,7 +64,7 @@ def brute_joint(people, law_of) -> dict[tuple, float]:
 
 
 def brute_leakage(joint: dict[tuple, float], reads, state: str, eps: float) -> np.ndarray:
-    """Per record: exact leakage of a noisy count over the records that are read (X-3)."""
+    """Per record: exact leakage of a noisy count over the records that are read."""
     n = len(next(iter(joint)))
     worst = np.zeros(n)
     for i, _, by_value in adversaries(joint):
@@ -202,11 +202,11 @@ def test_sampling_follows_the_joint():
         assert abs(counts.get(x, 0) - expected) < 5 * math.sqrt(expected) + 1
 
 
-# -- the vectors of the specification ----------------------------------------------------------
+# -- known values ------------------------------------------------------------------------------
 
 
 def test_neighbour_pair_of_the_nuclear_family():
-    """T-5.1: m = 5, outputs up to 0: .183940 and .003369, log ratio 4."""
+    """Lange (2024), theorem 5.1: m = 5, outputs up to 0: .183940 and .003369, log ratio 4."""
     below = [math.exp(-count) / 2 for count in (1, 5)]
     assert below[0] == pytest.approx(0.183940, abs=5e-7)
     assert below[1] == pytest.approx(0.003369, abs=5e-7)

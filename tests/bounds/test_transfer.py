@@ -1,4 +1,4 @@
-"""T-2: vectors, the stopping certificate, and the truth over all mechanisms."""
+"""chains#transfer: vectors, the stopping certificate, and the truth over all mechanisms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markov trees: T-4 vectors, brute force over all adversaries and mechanisms, sizes, bad input."""
+"""trees-and-fields#trees: vectors, brute force over adversaries and mechanisms, bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R-2 and R-4: the adversary who knows nothing, and why it is not the worst one."""
+"""chains#uninformed: the adversary who knows nothing, and why it is not the worst one."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from tests.conftest import chains
 from tests.helpers.chains import THREE, binary, blind, every_adversary
 from tests.oracles.chains import chain_joint
 
-# -- R-2 ---------------------------------------------------------------------------------------
+# -- closed form -------------------------------------------------------------------------------
 
-R2 = [
+CLOSED = [
     ((0.2, 0.35, 0.3, 0.3), 1.835710941, 1.821397032),
     ((0.1, 0.1, 0.2, 0.2), 5.216264073, 5.117035686),
     ((0.0893, 0.1092, 0.3, 0.25), 4.431700551, 4.218190864),
@@ -39,9 +39,9 @@ R2 = [
 ]
 
 
-@pytest.mark.parametrize(("rates", "limit", "eight"), R2)
+@pytest.mark.parametrize(("rates", "limit", "eight"), CLOSED)
 def test_closed_form_vectors(rates, limit, eight):
-    """The specification's numbers are those of 0 over 1."""
+    """The known numbers are those of 0 over 1."""
     q, r, flip0, flip1 = rates
     response = BinaryResponse(flip0, flip1)
     assert uninformed_directions(*rates)[0] == pytest.approx(limit, abs=6e-10)
@@ -157,7 +157,7 @@ def test_chain_that_never_forgets():
     assert one.value == 0.0
 
 
-# -- R-4: knowing nothing is not worst -----------------------------------------------------------
+# -- knowing nothing is not worst ----------------------------------------------------------------
 
 
 def test_by_hand():

@@ -37,7 +37,7 @@ def test_activity(activity, target, contraction, transfer):
 
 
 def test_noise_relative_to_plain_dp(activity):
-    """The table of T-3: 3.92, 4.00, 2.86, 1.80 times plain DP."""
+    """The table of chains#contraction: 3.92, 4.00, 2.86, 1.80 times plain DP."""
     for target, ratio in [(0.5, 3.92), (1, 4.00), (5, 2.86), (10, 1.80)]:
         cal = cdp.calibrate(activity, target, query=cdp.Count(True))
         assert cal.scale * target == pytest.approx(ratio, abs=0.006)

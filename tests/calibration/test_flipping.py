@@ -1,4 +1,4 @@
-"""R-3, R-5, R-8: flip rates that keep a target against every adversary, and the published ones."""
+"""chains#least-distortion: flip rates that keep a target against all, and the published ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_brute_force_over_all_adversaries(theta, target):
 
 @pytest.mark.parametrize(("theta", "target"), [(0.1, 5), (0.1, 8), (0.05, 5), (0.2, 5), (0.35, 5)])
 def test_published_calibration_breaks_the_promise(theta, target):
-    """The exact inverse of R-2 keeps it against who knows nothing only."""
+    """The exact inverse of the closed form keeps it against who knows nothing only."""
     flips = least_flips(binary(theta), target, symmetric=True, adversary="none")
     found = every_adversary(binary(theta, n=7), flips.mechanism.channel())
     assert blind(found) <= target
@@ -73,7 +73,7 @@ def test_random_chains_keep_their_target(q, r, n, target, symmetric):
     assert flips.rate == pytest.approx(shares @ [flips.flip0, flips.flip1], rel=1e-12)
 
 
-# -- least distortion (R-5) --------------------------------------------------------------------
+# -- least distortion --------------------------------------------------------------------------
 
 
 def cheaper_fits(chain: MarkovChain, target: float, rate: float, adversary: str) -> bool:

@@ -204,7 +204,7 @@ def test_bad_ledgers_are_refused(path: Path) -> None:
 
 
 def test_leakages_are_converted_and_not_added(path: Path) -> None:
-    # T-6: .390832 each and .796636 together, on a long chain
+    # .390832 each and .796636 together, on a long chain
     chain = cdp.MarkovChain(KERNEL)
     ledger = Ledger.create(path, budget=0.79, kind="bdp", model=chain)
     ledger.charge(0.1, what="one")

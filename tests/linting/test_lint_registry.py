@@ -1,4 +1,4 @@
-"""The survey of 17 mechanisms: the linter's result equals the published verdict (P13)."""
+"""The survey of 17 mechanisms: the linter's result equals the published verdict."""
 
 from __future__ import annotations
 

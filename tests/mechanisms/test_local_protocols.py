@@ -65,7 +65,7 @@ def ideal_hashing(k: int, g: int, epsilon: float) -> np.ndarray:
     return np.array(law)
 
 
-# -- the vectors of the specification ----------------------------------------------------------
+# -- known values ------------------------------------------------------------------------------
 
 VECTORS = [
     (GRR(2, 1.0), 0.231059),

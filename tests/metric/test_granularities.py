@@ -1,4 +1,4 @@
-"""Granularities, their metrics and what one says about another: spec 004a, sections 1 and 2."""
+"""composition#granularities: their metrics and what one says about another."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ def test_bounded_needs_two_values():
 
 
 def test_coverage():
-    """T-11: visits at 1, 5 and 6 of a periodic stream."""
+    """Visits at 1, 5 and 6 of a periodic stream."""
     names = ("event", "w-event(3)", "l-trajectory(6)", "user")
     assert [covers(g, [1, 5, 6]) for g in names] == [False, False, True, True]
     home = Element((("home", "bar"), ("work",)))
@@ -390,7 +390,7 @@ def test_coverage():
 
 
 def test_mixing_times():
-    """T-10."""
+    """After how many steps a walk has forgotten its start."""
     for stay, time in ((0.9, 4), (0.6, 1), (0.99, 35)):
         assert mixing_time([[stay, 1 - stay], [1 - stay, stay]]) == time
     with pytest.raises(NotApplicableError, match="does not mix"):

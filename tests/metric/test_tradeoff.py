@@ -1,4 +1,4 @@
-"""Trade-off curves against the specification's values, and against each other."""
+"""Trade-off curves against known values, and against each other."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ GRID = np.r_[0.0, np.geomspace(1e-12, 1.0, 60), np.linspace(0, 1, 41)]
         ),
     ],
 )
-def test_values_of_the_specification(curve, alphas, betas):
+def test_values_by_hand(curve, alphas, betas):
     assert curve(alphas) == pytest.approx(np.array(betas), abs=2e-6)
     assert curve(alphas[1]) == pytest.approx(betas[1], abs=6e-7)
 
@@ -131,12 +131,12 @@ def test_a_strong_curve_is_not_taken_for_none():
     ("mu", "epsilon", "delta"),
     [(1, 1, 0.126937), (math.sqrt(2), 1, 0.286208), (2, 1, 0.509862), (0.5, 0.5, 0.052440)],
 )
-def test_delta_of_the_specification(mu, epsilon, delta):
+def test_delta_by_hand(mu, epsilon, delta):
     assert delta_for(mu, epsilon) == pytest.approx(delta, abs=6e-7)
 
 
 @pytest.mark.parametrize(("epsilon", "mu"), [(1, 0.26805), (4, 0.92493), (10, 2.00045)])
-def test_mu_of_the_specification(epsilon, mu):
+def test_mu_by_hand(epsilon, mu):
     assert mu_for(epsilon, 1e-5) == pytest.approx(mu, abs=6e-6)
 
 

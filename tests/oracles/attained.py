@@ -54,7 +54,7 @@ def _means(laws: np.ndarray, eps: np.ndarray, sets: np.ndarray, small: bool, x: 
 
 @njit(cache=True)
 def _ascend(laws: np.ndarray, eps: np.ndarray, sets: np.ndarray, a: int, b: int) -> None:
-    """One pass outwards: the best set of each record, the others fixed (prefixes by p/q, T-1)."""
+    """One pass outwards: the best set of each record, the others fixed (prefixes by p/q)."""
     m, s, _ = laws.shape
     beyond = np.zeros((m + 1, s))
     terms = np.zeros(s)

@@ -27,7 +27,7 @@ def unit(cov) -> GaussianRecords:
 
 
 def coefficients(cov: np.ndarray, i: int, known: tuple[int, ...]) -> tuple[list[int], np.ndarray]:
-    """P-6.1: the unknown records and their regression coefficients on record i given K."""
+    """The unknown records and their regression coefficients on record i given K."""
     inside = [*known, i]
     unknown = [j for j in range(len(cov)) if j not in inside]
     last = np.eye(len(inside))[:, -1]

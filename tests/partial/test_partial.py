@@ -398,13 +398,13 @@ def test_a_copied_bit():
 
 
 def test_the_worst_bias_is_inside():
-    """T-13: neither end of [.5, .618] is the worst."""
+    """Neither end of [.5, .618] is the worst."""
     deltas = [partial_delta(0.5, others(10), p, Noise(0.2)).active for p in (0.5, 0.586, 0.618)]
     assert deltas == pytest.approx([0.0931956, 0.1069396, 0.1018495], abs=6e-8)
 
 
 def test_the_outer_law_counts():
-    """T-12: a mean over one law of the losses under another is not bounded by those of the ends."""
+    """A mean over one law of the losses under another is not bounded by those of the ends."""
 
     def mean(outer: float, bias: float, epsilon: float) -> float:
         def law(p: float) -> np.ndarray:
@@ -446,7 +446,7 @@ def test_more_noise_more_records_more_epsilon(case):
 
 
 def test_noise_smooths_the_bias():
-    """With noise above .7 delta grows with the distance of the bias from one half (T-13)."""
+    """With noise above .7 delta grows with the distance of the bias from one half."""
     for unknown, beta, epsilon in ((10, 0.7, 0.5), (100, 1.0, 0.1), (1000, 2.0, 0.3)):
         deltas = [
             partial_delta(epsilon, others(unknown), p, Noise(beta)).active

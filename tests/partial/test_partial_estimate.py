@@ -358,7 +358,7 @@ def test_losses_against_the_bias():
     for q, expected in rows.items():
         biases = (0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9)
         assert [loss(q, p) for p in biases] == pytest.approx(expected, abs=6e-7)
-        # T-06 by probabilities: the output at which 2000 - q of the 2000 others and target are ones
+        # by probabilities: the output at which 2000 - q of the 2000 others and target are ones
         o = 2000 - q
         for p in (0.25, 0.4):
             ratio = binom.logpmf(o - 1, 1999, p) - binom.logpmf(o, 1999, p)

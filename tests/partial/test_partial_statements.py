@@ -27,7 +27,7 @@ def logit(p: float) -> float:
 
 
 def test_the_loss_vanishes_near_the_share_seen():
-    """T-06: at (o - q(D'))/(n - n') without noise; with noise the zero moves."""
+    """At (o - q(D'))/(n - n') without noise; with noise the zero moves."""
     zeros = {0.05: 0.4000, 0.5: 0.39981, 1: 0.39914, 3: 0.39660, 10: 0.39498}
     for beta, expected in zeros.items():
         found = brentq(lambda p, b=beta: loss(19, p, b, 8.0), 0.1, 0.9)
@@ -35,7 +35,7 @@ def test_the_loss_vanishes_near_the_share_seen():
 
 
 def test_the_signed_loss_falls_with_the_bias():
-    """T-11, for Gaussian noise too: so the absolute loss is largest at an end of any interval.
+    """For Gaussian noise too: so the absolute loss is largest at an end of any interval.
 
     ln f_1/f_0 falls as the bias rises: a large count is then less of a surprise.
     """
@@ -48,12 +48,12 @@ def test_the_signed_loss_falls_with_the_bias():
 
 
 def test_the_bias_of_the_whole_lies_between():
-    """T-07."""
+    """Westenfeld (2022), corollaries 4.15 and 4.16."""
     assert pytest.approx(0.4) == 0.6 * (1 / 3) + 0.4 * 0.5
 
 
 def test_near_is_not_always_safer():
-    """T-08 and T-09: the loss is not ordered by the distance from the bias of the table."""
+    """The loss is not ordered by the distance from the bias of the table."""
     fixed = abs(logit(0.4) - logit(0.5))  # q(D') = 1000 of 3000 known: the rest are half ones
     assert fixed == pytest.approx(0.405465, abs=6e-7)
     assert fixed > abs(logit(0.5) - logit(0.5)) == 0
@@ -70,7 +70,7 @@ def test_near_is_not_always_safer():
 
 
 def test_large_losses_can_be_likelier():
-    """T-14: the law of the loss need not fall."""
+    """The law of the loss need not fall."""
     mean, sd = 1 / (2 * 0.3**2), 1 / 0.3
     density = [norm.pdf(y, mean, sd) + norm.pdf(-y, mean, sd) for y in (0, 5.56)]
     assert density == pytest.approx([0.0597, 0.1202], abs=6e-5)
@@ -82,7 +82,7 @@ def test_large_losses_can_be_likelier():
 
 
 def test_the_printed_bound_says_nothing():
-    """T-15: without the factor n it is about one half; Lemma 4.10 is loose by a factor of 9."""
+    """Without the factor n it is about one half; Lemma 4.10 is loose by a factor of 9."""
     width = 0.052596559 / 2 - 1 / 10**4
     assert 0.5 * math.exp(-width * 0.2 / 2) == pytest.approx(0.49869, abs=6e-6)
     assert truncation_error(40, 0.5, 1.0, 1.0) == pytest.approx(0.0086516952, abs=6e-11)

@@ -1,4 +1,4 @@
-"""The exact reconstruction advantage: values of the specification, brute force, sampling."""
+"""The exact reconstruction advantage: known values, brute force, sampling."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_knowing_the_record_is_no_advantage():
     assert rad_of_attack(channel, threat, own) == pytest.approx((0, 1, 1), abs=1e-15)
 
 
-# -- values of the specification -----------------------------------------------------------------
+# -- known values ---------------------------------------------------------------------------------
 
 
 def test_binary_response():
@@ -145,7 +145,7 @@ def test_limits():
 
 @pytest.mark.parametrize("epsilon", [1, 10])
 def test_sum_of_hours(epsilon):
-    """E3, uniform and two-point priors: closed forms and the exact integral."""
+    """Uniform and two-point priors: closed forms and the exact integral."""
     hours = LaplaceAnswer(range(101), 100 / epsilon)
     uniform, ends = np.full(101, 1 / 101), np.zeros(101)
     ends[[0, 100]] = 0.5
@@ -213,7 +213,7 @@ def test_continuous_prior(epsilon, eta, value):
 
 
 def test_gradients_of_eight_candidates():
-    """E1: orthonormal gradients, membership and nothing known, s = 1.08."""
+    """Orthonormal gradients, membership and nothing known, s = 1.08."""
     rng = np.random.default_rng(8)
     step = Gaussians(np.eye(8), 1.08)
     nothing = rad(step, Threat([1 / 8] * 8), draws=6000, rng=rng)

@@ -1,4 +1,4 @@
-"""Bounds on the reconstruction advantage: the specification's tables, and 3,000 random cases."""
+"""Bounds on the reconstruction advantage: known tables, and 3,000 random cases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def by_name(bound: RadBound) -> dict[str, float]:
     return {c.method: c.value for c in bound.candidates if c.value is not None}
 
 
-# -- tables of the specification -----------------------------------------------------------------
+# -- known tables --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_categorical(prior, epsilon, delta, optimum, bound, whole, rest, mixed, 
     ],
 )
 def test_black_box_comparison(epsilon, mixed, uniform_bound, oue, blunt):
-    """E5: ten equally likely records, delta = 1e-5."""
+    """Ten equally likely records, delta = 1e-5."""
     threat = uniform(10)
     bound = rad_bound(Approximate(epsilon, 1e-5), threat)
     values = by_name(bound)
@@ -103,7 +103,7 @@ def test_black_box_comparison(epsilon, mixed, uniform_bound, oue, blunt):
     ],
 )
 def test_gradient_descent_lines(epsilon, total, sigma, blunt, sharp, level):
-    """E1: mu from (epsilon, 1e-5), eight candidates."""
+    """mu from (epsilon, 1e-5), eight candidates."""
     mu = mu_for(epsilon, 1e-5)
     assert mu == pytest.approx(total, abs=6e-6)
     assert 10 / mu == pytest.approx(sigma, abs=6e-4)
@@ -126,7 +126,7 @@ def test_gradient_descent_lines(epsilon, total, sigma, blunt, sharp, level):
     ],
 )
 def test_mechanism_comparison(epsilon, level, laplace, oue, gaussian):
-    """E4: the bound from epsilon alone, and from each mechanism's total variation."""
+    """The bound from epsilon alone, and from each mechanism's total variation."""
     known = Threat.membership([1 / 11] * 11)
     by_variation = Approximate(0, OUE(11, epsilon).total_variation)
     assert rad_bound(epsilon, known).value == pytest.approx(level, abs=6e-6)
@@ -156,7 +156,7 @@ def test_single_values():
 
 
 def test_a_fine_grid_of_records():
-    """B3 and B1 with Laplace's own curve at epsilon 5, eta .1, X nearly uniform on [0, 1]."""
+    """Two bounds with Laplace's own curve at epsilon 5, eta .1, X nearly uniform on [0, 1]."""
     records = (np.arange(1000) + 0.5) / 1000
     threat = uniform(1000, loss=np.abs(records[:, None] - records), eta=0.1)
     values = by_name(rad_bound(LaplaceCurve(5.0), threat))
@@ -178,7 +178,7 @@ def test_success_rates_are_those_of_guesses():
 
 
 def test_kappas_of_the_hours():
-    """E3: success of constant guesses among {0..100}."""
+    """Success of constant guesses among {0..100}."""
     hours = np.arange(101)
     far = np.abs(hours[:, None] - hours)
     forty, eighty = (uniform(101, loss=far, eta=eta) for eta in (40, 80))

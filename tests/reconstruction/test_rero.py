@@ -18,7 +18,7 @@ from corrdp.reconstruction.threat import Threat
 TEN = Threat([0.1] * 10)
 
 
-def test_bounds_of_the_specification():
+def test_bounds_by_hand():
     pure = {c.method: c.value for c in rero_bound(1.0, TEN).candidates}
     assert pure == {
         "epsilon": pytest.approx(0.271828, abs=6e-7),
@@ -37,7 +37,7 @@ def test_bounds_of_the_specification():
     [(0.5, 0.15669), (1, 0.18881), (2, 0.25823), (4, 0.41083), (10, 0.80236), (20, 0.98920)],
 )
 def test_gradient_descent_line(epsilon, value):
-    """E1: eight candidates, mu from (epsilon, 1e-5)."""
+    """Eight candidates, mu from (epsilon, 1e-5)."""
     assert rero_bound(GDP(mu_for(epsilon, 1e-5)), Threat([1 / 8] * 8)).value == pytest.approx(
         value, abs=6e-6
     )

@@ -1,4 +1,4 @@
-"""Noise for a risk target: the specification's inversions, and the safe side."""
+"""Noise for a risk target: known inversions, and the safe side."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def uniform(m: int) -> Threat:
     return Threat([1 / m] * m)
 
 
-# -- values of the specification (C2, gamma = .1) ------------------------------------------------
+# -- values by hand, gamma = .1 -------------------------------------------------------------------
 
 
 def test_randomized_response():
@@ -105,7 +105,7 @@ def test_gradient_descent():
     ],
 )
 def test_success_as_target_needs_more_noise(target, by_advantage, pure, laplace):
-    """C3: epsilon by advantage against epsilon by success, ten records."""
+    """Epsilon by advantage against epsilon by success, ten records."""
     assert laplace_epsilon(target, 10) == pytest.approx(by_advantage, abs=6e-5)
     for family, value in ((Pure, pure), (lambda e: Tradeoff(LaplaceCurve(e)), laplace)):
         found = calibrate_risk(family, target, uniform(10), between=(1e-3, 50), measure="rero")
@@ -158,7 +158,7 @@ def test_the_sigma_of_the_source_fails_and_ours_holds():
 def test_simulated_advantages_are_below_the_bound_at_the_true_distance(
     distance, s, nothing, member
 ):
-    """E1: eight candidates, unit gradients; simulated values of the specification."""
+    """Eight candidates, unit gradients; simulated values."""
     eight = [1 / 8] * 8
     for mu in (distance / s, 2 / s):
         assert nothing <= rad_bound(GDP(mu), uniform(8)).value

@@ -502,7 +502,7 @@ STEPS = Moves.from_matrix(LINE <= 1)
 
 
 def test_distance_scored_exponential_mechanism():
-    """F-21: first row and exact loss."""
+    """First row and exact loss."""
     far = [[0, 1, 3], [1, 0, 2], [3, 2, 0]]
     local = LocalNgrams(far, 1, 2.0, n=1)
     rows = np.array([local.window_law([x], 2.0) for x in range(3)])

@@ -351,7 +351,7 @@ def account(plan: Plan | dict[str, Any], target: Granularity | str | None = None
 
     References
     ----------
-    Guerra-Balboa, dissertation, chapter 4; docs/theorems.md#accounting.
+    Guerra-Balboa, dissertation, chapter 4; composition#accounting.
 
     Examples
     --------

@@ -137,7 +137,7 @@ def refuse_shrinking(preprocessing: Iterable[Preprocessing], *, common: bool) ->
 
     References
     ----------
-    docs/theorems.md#preprocessing-below-one.
+    composition#preprocessing-below-one.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class Choice(Map):
     """One of several maps, chosen from earlier outputs.
 
     The loss of a pair of neighbours is the largest over the maps, which is at least that along
-    every path of outputs (docs/theorems.md#accounting).
+    every path of outputs (composition#accounting).
 
     Parameters
     ----------

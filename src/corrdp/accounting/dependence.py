@@ -119,7 +119,7 @@ def mu_of(epsilon: np.ndarray | float) -> np.ndarray:
 
     References
     ----------
-    docs/theorems.md#the-gaussian-level-of-a-pure-one.
+    composition#the-gaussian-level-of-a-pure-one.
 
     Examples
     --------

@@ -126,7 +126,7 @@ def edge_clique_loss(edges: Edges, edge: tuple[int, int], largest: int, epsilon:
 
     References
     ----------
-    Guerra-Balboa, dissertation, example 4.4; docs/theorems.md#accounting.
+    Guerra-Balboa, dissertation, example 4.4; composition#accounting.
 
     Examples
     --------

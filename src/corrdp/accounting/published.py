@@ -214,7 +214,7 @@ def total_releases(
 
     References
     ----------
-    docs/theorems.md#composition.
+    composition#leakages-do-not-add.
 
     Examples
     --------

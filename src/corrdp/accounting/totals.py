@@ -300,7 +300,7 @@ def _certificate(
         where += ", extended to maps chosen from earlier outputs: our own step"
     return Certificate(
         rule,
-        f"Guerra-Balboa, dissertation, {where} (docs/theorems.md#accounting)",
+        f"Guerra-Balboa, dissertation, {where} (composition#accounting)",
         (*_how_made(made), *_where_it_holds(target, made)),
     )
 

@@ -72,7 +72,7 @@ def steady_state(step_variance: float, noise_variance: float) -> SteadyState:
     References
     ----------
     Guerra-Balboa, dissertation, section 3.2; Kalman, "A new approach to linear filtering and
-    prediction problems" (1960); docs/theorems.md#filtering-a-random-walk.
+    prediction problems" (1960); movements#filtering.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def follow(
     ----------
     Rauch, Tung, Striebel, "Maximum likelihood estimates of linear dynamic systems" (1965); Stein,
     "Estimation of the mean of a multivariate normal distribution" (1981);
-    docs/theorems.md#filtering-a-random-walk.
+    movements#filtering.
 
     Examples
     --------

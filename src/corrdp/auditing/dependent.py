@@ -76,8 +76,8 @@ def audit_model(
 
     References
     ----------
-    Yang, Sato, Nakagawa, SIGMOD 2015 (Bayesian differential privacy); docs/theorems.md,
-    section "Auditing a leakage".
+    Yang, Sato, Nakagawa, SIGMOD 2015 (Bayesian differential privacy);
+    audits#auditing-a-leakage.
 
     Examples
     --------

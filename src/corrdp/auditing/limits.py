@@ -23,7 +23,7 @@ def lower_limit(hits: Any, runs: Any, alpha: float) -> Any:
 
     where h of N runs were successes: the true rate is below p_L with probability at most alpha.
     It stays so if the runs have different rates and the rate meant is their mean, for which a
-    single success needs the slightly smaller limit (docs/theorems.md#limits-of-a-mean-rate).
+    single success needs the slightly smaller limit (audits#limits-of-a-mean-rate).
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def success_epsilon(success: float, prior: Any, delta: float = 0.0) -> float:
     References
     ----------
     Guerra-Balboa, dissertation, equation 5.60, for uniform priors; for the others
-    docs/theorems.md#success-of-a-guess.
+    audits#success-of-a-guess.
 
     Examples
     --------

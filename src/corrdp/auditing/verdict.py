@@ -60,7 +60,7 @@ def audit_samples(
 
     References
     ----------
-    Guerra-Balboa, dissertation, section 5.4; statements and proofs: docs/theorems.md#audits.
+    Guerra-Balboa, dissertation, section 5.4; statements and proofs: audits#tests-of-a-claim.
 
     Examples
     --------

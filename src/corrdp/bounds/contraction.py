@@ -1,4 +1,4 @@
-"""Contraction bounds (T-3, T-4, T-8): one engine for chains, trees and graphs.
+"""Contraction bounds (chains#contraction): one engine for chains, trees and graphs.
 
 A record's influence on its neighbour is a change of law whose strength a diameter D bounds,
 whatever else the adversary knows. A neighbour that is worth A by itself is worth
@@ -55,7 +55,7 @@ __all__ = [
     "two_pass",
 ]
 
-REFERENCE = "theorem T-3 (docs/theorems.md#contraction)"
+REFERENCE = "theorem chains#contraction"
 ULP = 2.0**-52
 STEP_ULPS = 32  # rounding of one contraction and a few additions, with room to spare
 LARGEST = 1e150  # of e^{cost/2} - 1, a cost of 690: products of two stay finite
@@ -163,7 +163,7 @@ def _pass_by_star(
 
 
 def two_pass(parents: np.ndarray, diameters: np.ndarray, eps: np.ndarray) -> np.ndarray:
-    """Contraction bound of every node of a forest (T-4), from one pass up and one down. O(n).
+    """Contraction bound of every node of a forest, from one pass up and one down. O(n).
 
     ``m_v = (eps_v + S_v) (*) D_v``,  ``d_v = (eps_p + S_p - m_v + d_p) (*) D_v``,
     ``leakage(v) <= eps_v + S_v + d_v``
@@ -188,7 +188,7 @@ def two_pass(parents: np.ndarray, diameters: np.ndarray, eps: np.ndarray) -> np.
 
     References
     ----------
-    T-4, docs/theorems.md#trees.
+    trees-and-fields#trees.
 
     Examples
     --------

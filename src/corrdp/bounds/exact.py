@@ -4,9 +4,9 @@ Every adversary (K, i), every value of the known records and every pair of value
 tried. What is compared depends on the scope:
 
 * every mechanism: ``sup E[F | a] / E[F | b]`` over all functions F that change by at most
-  e^{eps_t} with record t. F lives on the unknown records, so this is a mixture problem (T-1) with
+  e^{eps_t} with record t. F lives on the unknown records, so this is chains#mixtures with
   ``A(x, x') = sum of eps_t over the records where x and x' differ``;
-* one query with Laplace noise (X-3): the supremum over outputs is attained at a value that the
+* one query with Laplace noise: the supremum over outputs is attained at a value that the
   query can take;
 * one local mechanism: every output sequence.
 """
@@ -30,7 +30,7 @@ from corrdp.models.networks.tree import MarkovTree
 from corrdp.queries import Histogram, Query
 from corrdp.results import Certificate, Kind, Witness
 
-REFERENCE = "enumeration of all adversaries, X-3 (docs/theorems.md#exact)"
+REFERENCE = "enumeration of all adversaries (chains#exact)"
 _POINTS = 64  # outcomes of the unknown records that the every-mechanism problem can take
 _OUTCOMES = 4096
 _CELLS = 2**24  # outcomes times outputs
@@ -276,7 +276,7 @@ def exact_every_mechanism(table: JointTable, eps: np.ndarray) -> Bound:
 
 
 def exact_query(table: JointTable, query: Query, epsilon: float) -> Bound:
-    """Exact leakage of one query with Laplace noise of DP level epsilon (X-3).
+    """Exact leakage of one query with Laplace noise of DP level epsilon.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Contraction bound of Markov fields (T-8) by messages: any graph, any factors.
+"""Contraction bound of Markov fields by messages (trees-and-fields#networks): any graph.
 
-Contraction on any graph (T-8): messages between records, improved from above sweep by sweep.
+Messages between records, improved from above sweep by sweep.
 
 The step is that of :mod:`corrdp.bounds.contraction`: costs are carried as e^{cost/2} - 1, added and
 contracted, never subtracted, and rounded up.
@@ -165,7 +165,7 @@ def sweeps(
     eps: np.ndarray,
     ceiling: np.ndarray,
 ) -> tuple[np.ndarray, int]:
-    """Contraction bound of every node of a graph (T-8), by messages. O(edges) a sweep.
+    """Contraction bound of every node of a graph, by messages. O(edges) a sweep.
 
     ``A(j, e) = eps_j + sum over e' of ( sum over k in e' of A(k, e') ) (*) D(j, e')``,
     ``leakage(i) <= eps_i + sum over e of ( sum over j in e of A(j, e) ) (*) D(i, e)``
@@ -202,7 +202,7 @@ def sweeps(
 
     References
     ----------
-    T-8, docs/theorems.md#networks.
+    trees-and-fields#networks.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def sweeps(
     return _read_out(eps, ceiling, *layout, messages), count
 
 
-REFERENCE = "theorem T-8, messages (docs/theorems.md#networks)"
+REFERENCE = "theorem trees-and-fields#networks, messages"
 
 
 @bound("contraction", on=MarkovField)
@@ -259,7 +259,7 @@ def field_contraction(
 
     References
     ----------
-    T-8, docs/theorems.md#networks.
+    trees-and-fields#networks.
 
     Examples
     --------

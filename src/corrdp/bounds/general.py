@@ -27,7 +27,7 @@ from corrdp.models.reads import resolved
 from corrdp.queries import Histogram, Query
 from corrdp.results import Certificate, Kind, Result, Witness
 
-REFERENCE = "Lange (2024), theorem 4.2 (docs/theorems.md#general)"
+REFERENCE = "Lange (2024), theorem 4.2 (chains#general)"
 _SPLIT_RECORDS = 10  # all 2^(n-1) splits of a joint table are tried up to this many records
 
 
@@ -159,7 +159,7 @@ def _independent(table: JointTable, part: tuple[int, ...]) -> bool:
     )
 
 
-IMPOSSIBILITY = "Lange (2024), theorem 4.6 and corollary 4.7 (docs/theorems.md#impossibility)"
+IMPOSSIBILITY = "Lange (2024), theorem 4.6 and corollary 4.7 (releases#impossibility)"
 
 
 @dataclass(frozen=True, repr=False)

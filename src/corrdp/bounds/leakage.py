@@ -191,7 +191,7 @@ def leakage(
     References
     ----------
     Bayesian differential privacy is the notion of Yang, Sato and Nakagawa (2015). The bounds are
-    listed in docs/theorems.md.
+    proved in docs/theorems.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How much a mixture can hide (T-1): the step that every chain bound repeats.
+"""How much a mixture can hide (chains#mixtures): the step that every chain bound repeats.
 
 Two laws p, q on finitely many states and a positive function f that does not vary too much:
 ``Lambda = sup_f ln(E_p f / E_q f)``. Three forms of "not too much", three functions:
@@ -117,7 +117,7 @@ def ratio_order(p: np.ndarray, q: np.ndarray, order: np.ndarray) -> None:
 
 @njit(cache=True)
 def lambda_scalar(a: float, p: np.ndarray, q: np.ndarray) -> float:
-    """sup ln(E_p f / E_q f) over f > 0 with ``max f / min f <= e^a`` (T-1). O(s^2).
+    """sup ln(E_p f / E_q f) over f > 0 with ``max f / min f <= e^a``. O(s^2).
 
     The supremum is ``max over prefixes A, states sorted by p/q descending, of
     ln[(p(A)(e^a - 1) + 1) / (q(A)(e^a - 1) + 1)]``.
@@ -407,7 +407,7 @@ def pairs_between(bounds: np.ndarray, p: np.ndarray, q: np.ndarray) -> tuple[flo
 
 @njit(cache=True)
 def lambda_pairs(bounds: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
-    """sup ln(E_p f / E_q f) over ``f(y) <= e^{bounds(y,y')} f(y')`` (T-1), never rounded down.
+    """sup ln(E_p f / E_q f) over ``f(y) <= e^{bounds(y,y')} f(y')``, never rounded down.
 
     Parameters
     ----------

@@ -19,9 +19,9 @@ from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.queries import Count, Query
 from corrdp.results import Certificate, Witness
 
-REFERENCE = "enumeration of all adversaries in each family, X-3 (docs/theorems.md#pedigrees)"
-LOWER = "Lange (2024), corollary 5.2 (docs/theorems.md#pedigrees)"
-LEAST = "Lange (2024), corollary 5.3 (docs/theorems.md#pedigrees)"
+REFERENCE = "enumeration of all adversaries in each family (pedigrees#families)"
+LOWER = "Lange (2024), corollary 5.2 (pedigrees#nuclear-families)"
+LEAST = "Lange (2024), corollary 5.3 (pedigrees#nuclear-families)"
 _CELLS = 2**22  # what each adversary knows times counts: 9 people, 8 where some may be missing
 _WRITTEN_OUT = 8  # records of a family whose outcomes are written out one by one
 _ANY_MISSING = "anybody's genotype may be missing; the value is that of the worst such pattern"
@@ -81,7 +81,7 @@ def exact_pedigree(pedigree: Pedigree, query: Query | None, guarantee: Pure) -> 
 
     References
     ----------
-    X-3 of the specification, applied to Lange (2024), definition 5.1.
+    chains#exact, applied to Lange (2024), definition 5.1; pedigrees#families.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Bounds for Markov trees (T-4): every adversary by contraction, one adversary exactly.
+"""Bounds for Markov trees (trees-and-fields#trees): every adversary by contraction, one exactly.
 
-Contraction bound of small Markov fields (T-8) along walks that never return.
+Contraction bound of small Markov fields (trees-and-fields#networks) along walks that never return.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from corrdp.models.networks.field import MarkovField
 from corrdp.models.networks.tree import MarkovTree
 from corrdp.results import Certificate, Witness
 
-REFERENCE = "theorem T-4 (docs/theorems.md#trees)"
+REFERENCE = "theorem trees-and-fields#trees"
 
 
 @bound("contraction", on=MarkovTree)
@@ -49,7 +49,7 @@ def tree_contraction(tree: MarkovTree, guarantee: Pure) -> Bound:
 
     References
     ----------
-    T-4, docs/theorems.md#trees.
+    trees-and-fields#trees.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def tree_transfer(
 
     * c runs over the neighbours of v away from the target,
     * h_c(y) is the probability of what is known beyond c, given X_c = y,
-    * Lambda is the mixture cost of T-1, direction by direction.
+    * Lambda is the mixture cost of chains#mixtures, direction by direction.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def tree_transfer(
 
     References
     ----------
-    T-4, docs/theorems.md#trees.
+    trees-and-fields#trees.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def _follow(
     return costs, logs
 
 
-WALKS = "theorem T-8, self-avoiding walks (docs/theorems.md#networks)"
+WALKS = "theorem trees-and-fields#networks, self-avoiding walks"
 _MOST_NODES = 12  # of one component: up to 12 x 2^11 pairs of a node and what is left around it
 _MOST_PAIRS = 200_000
 
@@ -283,7 +283,7 @@ def field_walks(field: MarkovField, guarantee: Pure) -> Bound:
 
     References
     ----------
-    T-8, docs/theorems.md#networks.
+    trees-and-fields#networks.
 
     Examples
     --------

@@ -280,7 +280,7 @@ def calibrate(
 
     References
     ----------
-    Inversion of the bounds in docs/theorems.md; the contraction bound in closed form.
+    Inversion of the bounds in docs/theorems; the contraction bound in closed form.
 
     Examples
     --------

@@ -80,7 +80,7 @@ def least_flips(
 
     - f_0 is Pr[report 1 | 0], f_1 is Pr[report 0 | 1], both at most 1/2,
     - w_0, w_1 are the shares of 0 and 1 in the series,
-    - L is the leakage of the whole published series about one record (T-2, exact).
+    - L is the leakage of the whole published series about one record (chains#transfer, exact).
 
     Rates are rounded up to multiples of 2^-32 and the leakage is evaluated at the rounded rates.
 
@@ -116,7 +116,7 @@ def least_flips(
 
     References
     ----------
-    Chakrabarti, Gao, Saraf, Schoenebeck, Yu (2022), corollary 1; docs/theorems.md#least-distortion.
+    Chakrabarti, Gao, Saraf, Schoenebeck, Yu (2022), corollary 1; chains#least-distortion.
 
     Examples
     --------
@@ -165,8 +165,8 @@ def least_grr(chain: MarkovChain, target: float) -> GRR:
 
     where
 
-    - L(e) is the transfer bound (T-2) of the chain for steps e, every adversary; above 16 states,
-      where one value of it takes minutes, the contraction bound (T-3).
+    - L(e) is the transfer bound of the chain for steps e, every adversary; above 16 states,
+      where one value of it takes minutes, the contraction bound.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def least_grr(chain: MarkovChain, target: float) -> GRR:
 
     References
     ----------
-    Inversion of T-2 (docs/theorems.md#transfer) or T-3 (docs/theorems.md#contraction).
+    Inversion of chains#transfer or chains#contraction.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def least_grr(chain: MarkovChain, target: float) -> GRR:
 
 
 def published_flip(theta: float, epsilon: float) -> float:
-    r"""Flip rate of the published closed form (R-3), for comparison.
+    r"""Flip rate of the published closed form (chains#uninformed), for comparison.
 
     .. math:: \rho = \frac{2}{4 - 2\theta + u + \sqrt{u (u + 4 - 4\theta)}}, \quad
               u = \theta^2 e^\varepsilon
@@ -247,7 +247,7 @@ def published_flip(theta: float, epsilon: float) -> float:
 
 
 def zhao_flip(theta: float, epsilon: float, n: int | None = None) -> float:
-    r"""Flip rate by the bounds of Zhao et al. (R-8), for comparison.
+    r"""Flip rate by the bounds of Zhao et al., for comparison.
 
     .. math:: \rho = \frac{1}{1 + e^{\tau}}, \quad
         \tau = \varepsilon - 6 \ln\frac{1 - \theta}{\theta} \quad\text{or}\quad

@@ -248,9 +248,9 @@ def respond(
 ) -> SeriesCalibration:
     """The response of least expected distortion whose published series keeps a target.
 
-    Two states: flip rates, exact for all adversaries (T-2). More: generalized randomized response
-    by bisection. ``method="published"`` takes the flip rate of the published closed form instead,
-    which promises nothing to an adversary who knows records.
+    Two states: flip rates, exact for all adversaries (chains#transfer). More: generalized
+    randomized response by bisection. ``method="published"`` takes the flip rate of the published
+    closed form instead, which promises nothing to an adversary who knows records.
 
     Parameters
     ----------

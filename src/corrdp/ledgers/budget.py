@@ -60,8 +60,8 @@ class BDPBudget:
     fitted model and over the richer models beside it (:mod:`corrdp.calibration.adequate`). Ledgers
     made before version 3 of the file take the fitted numbers alone.
 
-    Leakages do not add (T-6), so nothing but epsilons is ever summed. A private fit of the model
-    is among the charges, and :func:`corrdp.leakage` adds its epsilon by itself: it is taken out of
+    Only epsilons are ever summed (composition#leakages-do-not-add). A private fit of the model is
+    among the charges, and :func:`corrdp.leakage` adds its epsilon by itself: it is taken out of
     the sum before the sum is converted, so that it counts once.
     """
 

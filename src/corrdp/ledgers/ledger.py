@@ -89,7 +89,7 @@ class Ledger:
 
     References
     ----------
-    docs/theorems.md, composition: compose epsilons record by record, then convert once.
+    composition#leakages-do-not-add: compose epsilons record by record, then convert once.
 
     Examples
     --------

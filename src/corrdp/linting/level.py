@@ -67,7 +67,7 @@ class Counted:
 
     References
     ----------
-    Guerra-Balboa, dissertation, section 3.4.1; docs/theorems.md#levels-of-a-counting-tree.
+    Guerra-Balboa, dissertation, section 3.4.1; movements#counting-trees.
 
     Examples
     --------
@@ -236,7 +236,7 @@ class Level:
         References
         ----------
         Guerra-Balboa, dissertation, proposition 3.6, in its approximate form;
-        docs/theorems.md#impossible-outputs.
+        audits#impossible-outputs.
 
         Examples
         --------

@@ -81,7 +81,7 @@ def steps(channel: np.ndarray) -> np.ndarray:
 
     References
     ----------
-    The matrices eps_t(x, x') of the transfer bound (T-2 in docs/theorems.md).
+    The matrices eps_t(x, x') of the transfer bound (chains#transfer).
 
     Examples
     --------

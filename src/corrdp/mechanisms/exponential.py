@@ -67,7 +67,7 @@ class Exponential:
     References
     ----------
     McSherry and Talwar, "Mechanism design via differential privacy" (2007);
-    docs/theorems.md#exponential-mechanism.
+    releases#exponential-mechanism.
 
     Examples
     --------
@@ -196,7 +196,7 @@ class Exponential:
 
         References
         ----------
-        docs/theorems.md#exponential-mechanism.
+        releases#exponential-mechanism.
 
         Examples
         --------
@@ -239,7 +239,7 @@ class DistanceExponential:
     References
     ----------
     Guerra-Balboa, dissertation, section 3.4 (local exponential mechanisms);
-    docs/theorems.md#exponential-mechanism.
+    releases#exponential-mechanism.
 
     Examples
     --------

@@ -70,7 +70,7 @@ class Gaussian:
     References
     ----------
     Balle and Wang, "Improving the Gaussian mechanism for differential privacy" (2018);
-    docs/theorems.md#gaussian-noise.
+    releases#gaussian-noise.
 
     Examples
     --------

@@ -188,7 +188,7 @@ class Laplace:
         References
         ----------
         Guerra-Balboa, dissertation, proposition 2.10 (there for any number of cells; it holds
-        for one: docs/theorems.md#accuracy).
+        for one: releases#accuracy).
 
         Examples
         --------

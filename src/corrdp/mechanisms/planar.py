@@ -60,7 +60,7 @@ class PlanarLaplace:
     References
     ----------
     Andres, Bordenabe, Chatzikokolakis, Palamidessi, "Geo-indistinguishability" (2013);
-    docs/theorems.md#planar-laplace.
+    releases#planar-laplace.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class PlanarLaplace:
         points = _points("x", x)
         noisy = check_rng(rng).standard_normal(points.shape)
         # Gaussian noise whose variance is chi-square with 3 degrees of freedom is planar Laplace
-        # noise (docs/theorems.md#planar-laplace): no sine, no inverse, a third less time
+        # noise (releases#planar-laplace): no sine, no inverse, a third less time
         variance = rng.standard_normal(points.shape[:-1])
         variance *= variance
         variance += 2 * rng.standard_exponential(points.shape[:-1])
@@ -159,7 +159,7 @@ def to_grid(points: Any, side: float, origin: tuple[float, float] = (0.0, 0.0)) 
 
     References
     ----------
-    docs/theorems.md#planar-laplace; Mironov, "On significance of the least significant bits for
+    releases#planar-laplace; Mironov, "On significance of the least significant bits for
     differential privacy" (2012), on why noisy floating-point numbers are not published as they are.
 
     Examples

@@ -112,7 +112,7 @@ def canonical_distance(domain: Domain, granularity: Granularity | str, a: Any, b
 
     References
     ----------
-    Guerra-Balboa, dissertation, sections 2.2 and 3.3; docs/theorems.md#granularities (covers).
+    Guerra-Balboa, dissertation, sections 2.2 and 3.3; composition#granularities (covers).
 
     Examples
     --------

@@ -75,7 +75,7 @@ def conversion_factor(
 
     References
     ----------
-    Guerra-Balboa, dissertation, proposition A.7; streams: docs/theorems.md#granularities.
+    Guerra-Balboa, dissertation, proposition A.7; streams: composition#granularities.
 
     Examples
     --------

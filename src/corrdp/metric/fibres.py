@@ -86,7 +86,7 @@ def closure(distances: np.ndarray) -> np.ndarray:
 
     References
     ----------
-    docs/theorems.md#accounting; the algorithm is Floyd and Warshall's.
+    composition#accounting; the algorithm is Floyd and Warshall's.
 
     Examples
     --------

@@ -190,7 +190,7 @@ def bias_interval(low: float, high: float, trials: int, miss: float) -> tuple[fl
 
     References
     ----------
-    Chernoff's bound inverted; docs/theorems.md#estimated-bias.
+    Chernoff's bound inverted; partial-knowledge#estimated-bias.
 
     Examples
     --------

@@ -204,7 +204,7 @@ def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float)
     References
     ----------
     Westenfeld, bachelor thesis, algorithm 1, which does not end where natural noise is enough;
-    this form does (docs/theorems.md#missing-noise).
+    this form does (partial-knowledge#missing-noise).
 
     Examples
     --------
@@ -217,7 +217,7 @@ def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float)
     level, goal = check_amount("epsilon", epsilon), check_delta(delta)
     known, p = check_knowledge(knowledge), check_bias(bias)
     found = least_noise(level, goal, NaturalNoise(known.unknown, p, level))
-    reference = "root of a falling delta, zero-noise exit (docs/theorems.md#missing-noise)"
+    reference = "root of a falling delta, zero-noise exit (partial-knowledge#missing-noise)"
     assumed = (
         independent(f"{p:g}"),
         "the bias is public: it was not computed from these records",
@@ -354,7 +354,7 @@ def noiseless_records(epsilon: float, delta: float, bias: float) -> Noiseless:
 
     References
     ----------
-    Bhaskar et al., "Noiseless database privacy" (2011); docs/theorems.md#missing-noise.
+    Bhaskar et al., "Noiseless database privacy" (2011); partial-knowledge#missing-noise.
 
     Examples
     --------
@@ -378,6 +378,6 @@ def noiseless_records(epsilon: float, delta: float, bias: float) -> Noiseless:
     while many - few > 1:
         middle = (few + many) // 2
         few, many = (middle, many) if reached(middle) > goal else (few, middle)
-    reference = "least N of a falling delta (docs/theorems.md#missing-noise)"
+    reference = "least N of a falling delta (partial-knowledge#missing-noise)"
     certificate = Certificate("natural noise", reference, (independent(f"{p:g}"), ONCE))
     return Noiseless(many, reached(many), level, goal, p, certificate)

@@ -22,7 +22,7 @@ from corrdp.results import Certificate
 
 _SET_ASIDE = 1e-3  # of delta, for cells in which more records than thought are fixed
 _RARE = 0.02  # expected number of fixed records below which cells are not halved
-_WHERE = "docs/theorems.md#estimated-bias"
+_WHERE = "partial-knowledge#estimated-bias"
 
 
 def noise_over(
@@ -53,7 +53,7 @@ def noise_over(
 
     References
     ----------
-    docs/theorems.md#estimated-bias.
+    partial-knowledge#estimated-bias.
 
     Examples
     --------

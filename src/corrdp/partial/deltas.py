@@ -190,7 +190,7 @@ def partial_delta(
     References
     ----------
     Desfontaines et al., "Differential privacy with partial knowledge" (2019), definitions of
-    APK-DP and PPK-DP; docs/theorems.md#natural-noise.
+    APK-DP and PPK-DP; partial-knowledge#natural-noise.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def partial_delta(
     p = check_bias(bias)
     one, zero = NaturalNoise(known.unknown, p, level).deltas(beta)
     worst = max(one, zero)
-    reference = "half-line test of binomial plus Gaussian noise (docs/theorems.md#natural-noise)"
+    reference = "half-line test of binomial plus Gaussian noise (partial-knowledge#natural-noise)"
     assumed = (independent(f"{p:g}"), attacker(known), ONCE, *((GAUSSIAN,) if beta else ()))
     certificate = Certificate("natural noise", reference, assumed)
     return PartialDelta(worst, worst, one, zero, "exact", certificate)
@@ -236,7 +236,7 @@ def _of_mixture(
     mean = (
         float(mixture.seen(knowledge.known, a) @ values) for a, values in ((1, ones), (0, zeros))
     )
-    reference = "half-line test given what was seen (docs/theorems.md#dependence-and-ignorance)"
+    reference = "half-line test given what was seen (partial-knowledge#dependence-and-ignorance)"
     law = f"with probability {mixture.weights} all records have the bias {mixture.biases}"
     assumed = (law, attacker(knowledge), ONCE, *((GAUSSIAN,) if beta else ()))
     certificate = Certificate("exchangeable records", reference, assumed)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _SHARE = (
     0.1  # of delta, for the sampling of the records and once more for the noise of the estimate
 )
-_WHERE = "docs/theorems.md#estimated-bias"
+_WHERE = "partial-knowledge#estimated-bias"
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def estimated_noise_scale(
       the target's value is given, so n - 1 records are random and the target counts both ways,
     - beta* is :func:`corrdp.partial.calibrating.noise_scale`, kappa_4 the rest of delta.
 
-    Three obligations, proved in docs/theorems.md#estimated-bias: the interval misses the bias with
+    Three obligations, proved in partial-knowledge#estimated-bias: the interval misses the bias with
     probability at most kappa_2 + kappa_L whatever the target is; the supremum is a true one, not
     one over a grid; and the two releases compose although they share their natural noise.
 

@@ -253,7 +253,7 @@ def dp_promise(guarantee: float | Pure | Approximate, model: Model) -> PartialPr
     References
     ----------
     Westenfeld, bachelor thesis, lemma 4.11, which leaves the independence out;
-    docs/theorems.md#dependence-and-ignorance.
+    partial-knowledge#dependence-and-ignorance.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def dp_promise(guarantee: float | Pure | Approximate, model: Model) -> PartialPr
     epsilon = guarantee.largest if isinstance(guarantee, Pure) else guarantee.epsilon
     delta = 0.0 if isinstance(guarantee, Pure) else guarantee.delta
     if isinstance(model, Independent):
-        reference = "joint convexity (docs/theorems.md#dependence-and-ignorance)"
+        reference = "joint convexity (partial-knowledge#dependence-and-ignorance)"
         return PartialPromise(
             epsilon, delta, Certificate("ignorance", reference, model.assumptions)
         )

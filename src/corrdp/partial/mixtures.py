@@ -9,7 +9,7 @@ where P_j / Q_j rises with j. The Gaussian kernel is totally positive, so the ra
 densities rises as well, the best set S is a half-line, and x* is where the ratio is e^epsilon. No
 grid, no transform: one root and one sum.
 
-What is returned is never below H (docs/theorems.md#natural-noise):
+What is returned is never below H (partial-knowledge#natural-noise):
 
 - x* is enclosed between a and b by a margin above rounding, and the half-line from b is taken; what
   is missed between them is at most (1 - e^(epsilon - L(b))) P(a, b), L the log ratio;

@@ -21,7 +21,7 @@ from corrdp.reconstruction.threat import Threat, check_threat, epsilon_delta, pr
 from corrdp.results import Candidate, Certificate, Kind
 
 _SOURCE = "Guerra-Balboa, dissertation"
-_WHERE = "(docs/theorems.md#risk-bounds)"
+_WHERE = "(reconstruction#risk-bounds)"
 _REFERENCES = {
     "total variation": f"{_SOURCE}, theorem 5.2 {_WHERE}",
     "trade-off": f"{_SOURCE}, theorem 5.11, first part {_WHERE}",
@@ -108,7 +108,7 @@ def rad_bound(
     References
     ----------
     Guerra-Balboa, dissertation, theorems 5.2, 5.11, 5.15, proposition 5.13, corollary 5.16; the
-    linear program is ours. Statements and proofs: docs/theorems.md.
+    linear program is ours. Statements and proofs: reconstruction#risk-bounds.
 
     Examples
     --------
@@ -293,7 +293,7 @@ BOUNDS: dict[str, Callable[[Question], tuple[float, bool]]] = {
 }
 
 
-_REFERENCE = "Guerra-Balboa, dissertation, theorem 5.2 (docs/theorems.md#risk-bounds)"
+_REFERENCE = "Guerra-Balboa, dissertation, theorem 5.2 (reconstruction#risk-bounds)"
 _THREAT = "any threat with any prior; attained by two equally likely records"
 
 

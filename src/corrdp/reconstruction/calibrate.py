@@ -21,7 +21,7 @@ from corrdp.results import Certificate
 _PRECISION = 1e-12  # of the logarithm of the parameter
 _SMALLEST = 1e-9  # where delta uses up what total variation allows
 _LARGEST = 700.0  # of epsilon and mu: beyond, floating point sees no change
-_WHERE = "docs/theorems.md#calibration-to-risk"
+_WHERE = "reconstruction#calibration-to-risk"
 
 
 def epsilon_for_risk(target: float, threat: Threat, *, delta: float = 0.0) -> RiskCalibration:

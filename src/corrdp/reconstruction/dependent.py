@@ -32,7 +32,7 @@ from corrdp.reconstruction.exact import exact_rad
 from corrdp.reconstruction.results import Rad, RadBound
 from corrdp.reconstruction.threat import Threat, promise_of
 
-_WHERE = "docs/theorems.md#risk-under-correlation"
+_WHERE = "reconstruction#risk-under-correlation"
 _REFERENCE = f"the optimal attack on the channel of the target alone ({_WHERE})"
 _SAME = 1e-9
 _CONDITIONED = 2_000  # records of a chain that is conditioned to single out one adversary

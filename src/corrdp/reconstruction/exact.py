@@ -24,7 +24,7 @@ from corrdp.results import Certificate
 
 _REFERENCE = (
     "theorem 5.3 in closed form, Guerra-Balboa, dissertation, examples 5.4 to 5.8 "
-    "(docs/theorems.md#reconstruction)"
+    "(reconstruction#optimal-attack)"
 )
 _TABLE = 12  # up to so many records the outputs are listed, and the attack with them
 
@@ -73,7 +73,7 @@ def _records(mechanism: Any) -> int | None:
 
 
 REFERENCE = (
-    "Guerra-Balboa, dissertation, theorem 5.3 and corollary 5.9 (docs/theorems.md#reconstruction)"
+    "Guerra-Balboa, dissertation, theorem 5.3 and corollary 5.9 (reconstruction#optimal-attack)"
 )
 INDEPENDENT = "the target is independent of the other records, which the attacker knows"
 _CELLS = 2**22  # guesses times outputs worked on at once

@@ -176,10 +176,10 @@ def _row_sums(m: int, guesses: int, extra: int) -> Any:
     return csr_array(hstack([sums, np.zeros((m, extra))]) if extra else sums)
 
 
-_REFERENCE = "Balle, Cherubin, Hayes (2022) (docs/theorems.md#reconstruction)"
+_REFERENCE = "Balle, Cherubin, Hayes (2022) (reconstruction#optimal-attack)"
 _BOUNDS = {
-    "epsilon": "Balle, Cherubin, Hayes (2022), theorem 2 (docs/theorems.md#risk-bounds)",
-    "trade-off": "Hayes, Mahloujifar, Balle (2023) (docs/theorems.md#risk-bounds)",
+    "epsilon": "Balle, Cherubin, Hayes (2022), theorem 2 (reconstruction#risk-bounds)",
+    "trade-off": "Hayes, Mahloujifar, Balle (2023) (reconstruction#risk-bounds)",
 }
 
 

@@ -204,7 +204,7 @@ def risk(guarantee: Any, threats: Mapping[str, Threat] | None = None) -> Risk:
 
     References
     ----------
-    Guerra-Balboa, dissertation, chapter 5; docs/theorems.md#risk-bounds.
+    Guerra-Balboa, dissertation, chapter 5; reconstruction#risk-bounds.
 
     Examples
     --------

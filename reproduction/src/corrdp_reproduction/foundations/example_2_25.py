@@ -49,18 +49,18 @@ def published() -> dict[str, Published]:
     >>> published()["attack"].value
     0.57
     """
-    example = "example 2.25, line "
+    example = "example 2.25"
     return {
-        "epsilon": Published("level of the Laplace noise", example + "733", 1.0),
-        "same": Published("probability that both are in the same state", example + "713", 0.9),
+        "epsilon": Published("level of the Laplace noise", example, 1.0),
+        "same": Published("probability that both are in the same state", example, 0.9),
         "bound": Published(
-            "largest advantage of any attacker if records are independent", example + "735", 0.46
+            "largest advantage of any attacker if records are independent", example, 0.46
         ),
-        "attack": Published("advantage of the attack on the pair", example + "735", 0.57),
-        "formula": Published("the attack has advantage 0.9 (1 - exp(-epsilon))", example + "731"),
-        "exceeds": Published("the attack exceeds the bound", example + "737"),
+        "attack": Published("advantage of the attack on the pair", example, 0.57),
+        "formula": Published("the attack has advantage 0.9 (1 - exp(-epsilon))", example),
+        "exceeds": Published("the attack exceeds the bound", example),
         "holds": Published(
-            "the bound holds for every attacker if records are independent", example + "711"
+            "the bound holds for every attacker if records are independent", example
         ),
         "sign": Published("the attack says sick if the noisy count is at most 1", "equation (2.7)"),
     }

@@ -40,15 +40,15 @@ def published() -> dict[str, Published]:
     >>> published()["points"].value
     ((2, 2), (5, 2), (5, 5))
     """
-    where = "example 3.7, line "
+    where = "example 3.7"
     return {
-        "points": Published("the locations", where + "1205", ((2, 2), (5, 2), (5, 5))),
-        "P1": Published("centroid of the known group of P1", where + "1209", (5, 3.5)),
-        "P2": Published("centroid of the known group of P2", where + "1209", (5, 3)),
-        "P3": Published("centroid of the known group of P3", where + "1209", (5, 2)),
-        "release": Published("centroids that P3 publishes", where + "1209", ((5, 2), (3.5, 3.5))),
-        "only P3": Published("one partition fits the release", where + "1209"),
-        "recovered": Published("the location that was found", where + "1215", (2, 2)),
+        "points": Published("the locations", where, ((2, 2), (5, 2), (5, 5))),
+        "P1": Published("centroid of the known group of P1", where, (5, 3.5)),
+        "P2": Published("centroid of the known group of P2", where, (5, 3)),
+        "P3": Published("centroid of the known group of P3", where, (5, 2)),
+        "release": Published("centroids that P3 publishes", where, ((5, 2), (3.5, 3.5))),
+        "only P3": Published("one partition fits the release", where),
+        "recovered": Published("the location that was found", where, (2, 2)),
     }
 
 

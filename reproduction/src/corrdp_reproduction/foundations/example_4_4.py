@@ -41,13 +41,13 @@ def published() -> dict[str, Published]:
     >>> published()["sizes"].value
     (2, 3, 5)
     """
-    where = "example 4.4, line "
+    where = "example 4.4"
     return {
-        "sizes": Published("sizes of a clique that the text names", where + "1495", (2, 3, 5)),
-        "losses": Published("epsilons that an edge inside each costs", where + "1495", (0, 1, 7)),
-        "closed form": Published("the sum over the clique sizes is 2^(r - 2) - 1", where + "1493"),
+        "sizes": Published("sizes of a clique that the text names", where, (2, 3, 5)),
+        "losses": Published("epsilons that an edge inside each costs", where, (0, 1, 7)),
+        "closed form": Published("the sum over the clique sizes is 2^(r - 2) - 1", where),
         "premise": Published(
-            "it bounds the loss if the maximum clique of each edge is unique", where + "1491"
+            "it bounds the loss if the maximum clique of each edge is unique", where
         ),
     }
 

@@ -213,7 +213,7 @@ def printed_noise_scale(
 
     References
     ----------
-    Westenfeld, bachelor thesis, algorithm 2; docs/theorems.md#estimated-bias says what is wrong.
+    Westenfeld, bachelor thesis, algorithm 2; partial-knowledge#estimated-bias says what is wrong.
 
     Examples
     --------

@@ -48,7 +48,7 @@ def centred_rad(mu: float, m: int) -> float:
     References
     ----------
     Hayes, Mahloujifar, Balle, "Bounding training data reconstruction in DP-SGD" (2023), for the
-    success; docs/theorems.md#records-near-one-law.
+    success; reconstruction#records-near-one-law.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Response with correlated noise (R-6): its exact leakage, to every adversary or a blind one.
+"""Response with correlated noise (chains#correlated-noise): its exact leakage to every adversary.
 
 The noise bits form a chain of their own and the series released is z = x XOR y. Given the report,
 a record determines its noise bit, so that given record i and all reports the two sides are
@@ -57,7 +57,7 @@ def correlated_leakage(
 
     References
     ----------
-    Chakrabarti, Gao, Saraf, Schoenebeck, Yu (2022), section 3.3; docs/theorems.md#correlated-noise.
+    Chakrabarti, Gao, Saraf, Schoenebeck, Yu (2022), section 3.3; chains#correlated-noise.
 
     Examples
     --------

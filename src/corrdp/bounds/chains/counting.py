@@ -1,4 +1,4 @@
-"""Exact leakage of a count (or a sum of few values) over a long chain (X-3).
+"""Exact leakage of a count (or a sum of few values) over a long chain (chains#exact).
 
 The answer is a sum over records, so given the target its law is the convolution of a left and a
 right part, each settled by the nearest known record on its side. All pairs of sides are ordered

@@ -18,7 +18,7 @@ from corrdp.mechanisms.base import FiniteMechanism
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Result, Witness
 
-REFERENCE = "forward-backward over the published series (docs/theorems.md#uninformed)"
+REFERENCE = "forward-backward over the published series (chains#uninformed)"
 _ASSUMPTION = (
     "the adversary knows no other record, and this is about one published series: another one "
     "may give away more"
@@ -93,7 +93,7 @@ def output_leakage(
 
     References
     ----------
-    Rabiner, "A tutorial on hidden Markov models" (1989); docs/theorems.md#uninformed.
+    Rabiner, "A tutorial on hidden Markov models" (1989); chains#uninformed.
 
     Examples
     --------

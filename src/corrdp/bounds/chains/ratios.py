@@ -2,7 +2,7 @@
 
     lange   eps + 4 ln gamma   gamma: largest over smallest transition probability
     zhao    eps + 6 ln omega   omega: largest ratio within a column
-    ratio   eps + 4 ln omega   any initial law (X-2)
+    ratio   eps + 4 ln omega   any initial law (chains#ratio)
 
 They never fall below their constant, however small epsilon is.
 
@@ -31,9 +31,9 @@ from corrdp.models.chains.region import Region, power_bounds, widest_diameter, w
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate, Witness
 
-LANGE = "Lange (2024), corollary 7.4 (docs/theorems.md#lange)"
-ZHAO = "Zhao, Zhang and Poor (2017) (docs/theorems.md#zhao)"
-RATIO = "theorem X-2 (docs/theorems.md#ratio)"
+LANGE = "Lange (2024), corollary 7.4 (chains#lange)"
+ZHAO = "Zhao, Zhang and Poor (2017) (chains#zhao)"
+RATIO = "theorem chains#ratio"
 
 
 @bound("lange", on=MarkovChain)

@@ -1,4 +1,4 @@
-"""What only chains add to the contraction bound (T-3): jumps over records, and the long chain.
+"""What only chains add to contraction (chains#contraction): jumps over records, the long chain.
 
 **Skipping.** Paying eps outright for m - 1 records lets the m-step kernel act, which keeps the
 bound finite when the kernel has zeros: with S_t the cost of all records after t,
@@ -55,7 +55,7 @@ def contraction_limit(epsilon: float, diameter: float) -> float:
 
     References
     ----------
-    T-3, docs/theorems.md#contraction.
+    chains#contraction.
 
     Examples
     --------

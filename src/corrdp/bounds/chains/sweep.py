@@ -1,4 +1,4 @@
-"""The compiled recursion behind the transfer bound (T-2): one side of a target, from a boundary in.
+"""The compiled recursion of chains#transfer: one side of a target, from a boundary in.
 
 Records lie at distance 0 (the boundary), 1, 2, .. . At distance j the rows of the kernel towards
 the boundary, reweighted by what the boundary says and normalised, are the laws of the next record;

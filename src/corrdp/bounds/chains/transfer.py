@@ -1,4 +1,4 @@
-"""Transfer bound (T-2): any mechanism, any finite chain, every adversary.
+"""Transfer bound (chains#transfer): any mechanism, any finite chain, every adversary.
 
     leakage <= max over targets i, values a, b of  eps_i(a, b) + Right_i(a, b) + Left_i(a, b),
 
@@ -7,7 +7,7 @@ the target the two sides are independent, and records beyond the nearest known o
 nothing). With two states this is the exact worst case over all mechanisms: randomized response
 attains it. With more it is an upper bound.
 
-Transfer bound (T-2) record by record, where epsilon, kernel or possible values vary in time.
+The same record by record, where epsilon, kernel or possible values vary in time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from corrdp.mechanisms.base import steps as steps_of
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 
-REFERENCE = "theorem T-2 (docs/theorems.md#transfer)"
+REFERENCE = "theorem chains#transfer"
 PAIRWISE_STATES = 8  # above this many states one bound per pair of values takes too long
 _FURTHEST = 2**20  # distances worked out at most; beyond, the certificate stands for the rest
 _MOST_STATES = 120  # above this even one bound for all pairs does

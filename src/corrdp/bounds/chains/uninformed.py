@@ -2,10 +2,10 @@
 
     leakage = max over targets i, values a, b of  eps(a, b) + Right_i(a, b) + Left_i(a, b),
 
-each side as in the transfer bound (T-2), with every record on it unknown. For two states this is
-exact, and the limit over all lengths has a closed form (R-2). It certifies nothing against an
-adversary who knows some records: the worst known value is one that contradicts the output, and
-the published claim that knowing nothing is worst is false (R-4).
+each side as in chains#transfer, with every record on it unknown. For two states this is exact, and
+the limit over all lengths has a closed form. It certifies nothing against an adversary who knows
+some records: the worst known value is one that contradicts the output, and the published claim
+that knowing nothing is worst is false (chains#uninformed).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from corrdp.mechanisms.base import steps as steps_of
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 
-CLOSED_FORM = "Chakrabarti et al. (2022), theorem 1 (docs/theorems.md#uninformed)"
-REFERENCE = "theorem T-2 with no record known (docs/theorems.md#uninformed)"
+CLOSED_FORM = "Chakrabarti et al. (2022), theorem 1 (chains#uninformed)"
+REFERENCE = "theorem chains#uninformed: transfer with no record known"
 # Number of inner steps up to which every record of a chain is followed; longer chains are
 # followed from their ends until nothing changes any more, with a certificate for the rest.
 _WHOLE = 2e7
@@ -67,7 +67,7 @@ def uninformed(chain: MarkovChain, channel: np.ndarray) -> Bound:
 
     References
     ----------
-    Chakrabarti, Gao, Saraf, Schoenebeck, Yu (2022), theorem 1; T-2 in docs/theorems.md.
+    Chakrabarti, Gao, Saraf, Schoenebeck, Yu (2022), theorem 1; chains#uninformed.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def _checked_steps(chain: MarkovChain, channel: np.ndarray) -> np.ndarray:
 
 
 def uninformed_limit(q: float, r: float, flip0: float, flip1: float) -> float:
-    r"""Leakage of binary response on a stationary two-state chain to who knows nothing (R-2).
+    r"""Leakage of binary response on a stationary two-state chain to who knows nothing.
 
     .. math::
         L = \max\{2 \ln(1 + w) - \ln(1 + x),\ \text{the same with 0 and 1 exchanged}\}, \quad
@@ -214,7 +214,7 @@ def _log_root(c: float, b: float, x: float) -> float:
 
 
 def free_transfer(chain: MarkovChain, steps: np.ndarray) -> Bound:
-    """The part of the transfer bound (T-2) in which no record is known.
+    """The part of the transfer bound (chains#transfer) in which no record is known.
 
     Parameters
     ----------

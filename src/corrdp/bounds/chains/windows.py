@@ -38,8 +38,8 @@ from corrdp.models.chains.region import Region, step_bounds, widest_diameter
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate
 
-BLOCKS = "contraction on blocks (docs/theorems.md#order-k)"
-WINDOWS = "contraction on windows (docs/theorems.md#order-k)"
+BLOCKS = "contraction on blocks (order-k#blocks)"
+WINDOWS = "contraction on windows (order-k#windows)"
 _JUMPS = 8
 _WINDOW_LIMIT = 40  # pairs of pairs of windows are compared at every step
 _SWEEPS = 500
@@ -221,7 +221,7 @@ def switching_contraction(
 
     References
     ----------
-    docs/theorems.md#contraction, a kernel that changes.
+    chains#contraction, a kernel that changes.
     """
     found = switching_diameters(chain.parts, confidence)
     part: Any = replace(chain.parts[0], length=chain.length)

@@ -1,4 +1,4 @@
-"""Costs from the precision matrix: positive dependence (T-5a) and comparison (T-5b).
+"""Costs by the precision matrix: positive dependence and comparison (gaussian-records#comparison).
 
 C is the comparison matrix of the precision: its diagonal kept, everything else made negative. If C
 is positive definite, no adversary's cost about record i exceeds ``sum_j rate_j (C^-1)_ij /
@@ -7,7 +7,7 @@ knowledge achieves.
 
 Diagonal of the inverse of a banded matrix, by Takahashi's recursion.
 
-Regression coefficients for every adversary of a block, by enumeration (P-6.1, T-5d).
+Regression coefficients for every adversary of a block (gaussian-records#regression).
 
 The coefficient of an unknown record j on target i, holding the records of K fixed, is
 ``b_j = S_ij / S_ii`` with S the covariance given K. All subsets K are visited depth first: from K

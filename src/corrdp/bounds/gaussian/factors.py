@@ -1,4 +1,4 @@
-"""Factors that need no more than the largest correlation: lange (T-6.2) and sharp (X-1).
+"""Factors from the largest correlation alone: lange and sharp (gaussian-records#gaussian-factors).
 
 Both hold for blocks with **equal variances** only, and for correlations below 1/(n-2).
 
@@ -253,7 +253,7 @@ def sharp_factor(n: int, rho: float) -> float:
 
     References
     ----------
-    X-1, docs/theorems.md#gaussian-factors.
+    gaussian-records#gaussian-factors.
 
     Examples
     --------
@@ -297,7 +297,7 @@ def largest_rho(n: int, h: float, method: Literal["lange", "sharp"] = "sharp") -
 
     References
     ----------
-    Lange, master thesis (2024), corollary 6.5; X-1, docs/theorems.md#gaussian-factors.
+    Lange, master thesis (2024), corollary 6.5; gaussian-records#gaussian-factors.
 
     Examples
     --------

@@ -38,14 +38,14 @@ from corrdp.models.gaussian.siblings import Siblings
 from corrdp.queries import Sum
 from corrdp.results import Certificate, Witness
 
-REGRESSION = ("regression", "Lange (2024), proposition 6.1 (docs/theorems.md#regression)")
-POSITIVE = ("positive", "theorem T-5a (docs/theorems.md#comparison)")
-COMPARISON = ("comparison", "theorem T-5b (docs/theorems.md#comparison)")
-SHARP = ("sharp", "theorem X-1 (docs/theorems.md#gaussian-factors)")
-LANGE = ("lange", "Lange (2024), theorem 6.2 (docs/theorems.md#gaussian-factors)")
-SIGNED = ("signed", "theorem T-5d (docs/theorems.md#signed-sums)")
-UNCERTAIN = ("regression", "proposition 6.1 over a region (docs/theorems.md#gaussian-confidence)")
-ESTIMATE = ("estimate", "numerical integration (docs/theorems.md#regression)")
+REGRESSION = ("regression", "Lange (2024), proposition 6.1 (gaussian-records#regression)")
+POSITIVE = ("positive", "theorem gaussian-records#comparison")
+COMPARISON = ("comparison", "theorem gaussian-records#comparison")
+SHARP = ("sharp", "theorem gaussian-records#gaussian-factors")
+LANGE = ("lange", "Lange (2024), theorem 6.2 (gaussian-records#gaussian-factors)")
+SIGNED = ("signed", "theorem gaussian-records#signed-sums")
+UNCERTAIN = ("regression", "proposition 6.1 over a region (gaussian-records#gaussian-confidence)")
+ESTIMATE = ("estimate", "numerical integration (gaussian-records#regression)")
 
 
 @bound("regression", on=GaussianRecords, given=by_distance)
@@ -120,7 +120,7 @@ def uncertain_regression(
 
     References
     ----------
-    docs/theorems.md#gaussian-confidence.
+    gaussian-records#gaussian-confidence.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def comparison(model: GaussianRecords, guarantee: L1, rounding: float = 0.0) -> 
 
     References
     ----------
-    T-5b, docs/theorems.md#comparison.
+    gaussian-records#comparison.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def positive(model: GaussianRecords, guarantee: L1, rounding: float = 0.0) -> Bo
 
     References
     ----------
-    T-5a, docs/theorems.md#comparison.
+    gaussian-records#comparison.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def sharp(model: GaussianRecords, guarantee: L1, rounding: float = 0.0) -> Bound
 
     References
     ----------
-    X-1, docs/theorems.md#gaussian-factors.
+    gaussian-records#gaussian-factors.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def signed(model: GaussianRecords, guarantee: L1, *, weights: np.ndarray | None 
 
     References
     ----------
-    T-5d, docs/theorems.md#signed-sums.
+    gaussian-records#signed-sums.
 
     Examples
     --------

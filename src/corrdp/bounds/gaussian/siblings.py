@@ -7,7 +7,7 @@
         + k |b(child on i | A)| |b(q on child | A, i)|         |b(q on child | A)|
 
 All coefficients on the right are those of a family with one child, whatever its size: the proof is
-in docs/theorems.md#siblings.
+in gaussian-records#siblings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from corrdp.models.gaussian.siblings import Siblings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SIBLINGS = ("regression", "siblings over a region (docs/theorems.md#siblings)")
+SIBLINGS = ("regression", "siblings over a region (gaussian-records#siblings)")
 _MOST_PARENTS = 12  # 2^12 sets of known parents
 
 Known = frozenset[int]
@@ -55,7 +55,7 @@ def uncertain_siblings(
 
     References
     ----------
-    docs/theorems.md#siblings.
+    gaussian-records#siblings.
     """
     fit = model.fitted
     assert fit is not None

@@ -44,7 +44,7 @@ def lint_laws(laws: Laws, claim: Any) -> Findings:
     References
     ----------
     Guerra-Balboa, dissertation, propositions 3.5 and 3.6, theorems 4.25 and 4.26;
-    docs/theorems.md#impossible-outputs.
+    audits#impossible-outputs.
 
     Examples
     --------

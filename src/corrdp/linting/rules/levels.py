@@ -28,7 +28,7 @@ def noise_level(part: Part, mechanism: Description) -> float | None:
 
     References
     ----------
-    docs/theorems.md#levels-of-a-counting-tree.
+    movements#counting-trees.
     """
     noise, claim = part.noise, mechanism.claim
     if noise is None or noise.law not in _NORM:

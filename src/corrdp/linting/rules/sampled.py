@@ -88,7 +88,7 @@ def lint_sampler(
 
     References
     ----------
-    docs/theorems.md#impossible-outputs.
+    audits#impossible-outputs.
 
     Examples
     --------

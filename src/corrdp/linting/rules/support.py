@@ -32,7 +32,7 @@ def release_threshold(scale: float, delta: float, contribution: int = 1) -> floa
 
     References
     ----------
-    docs/theorems.md#impossible-outputs; Korolova et al. (2009) for one row.
+    audits#impossible-outputs; Korolova et al. (2009) for one row.
 
     Examples
     --------

@@ -61,7 +61,7 @@ class MarkovField(Model):
 
     References
     ----------
-    T-8, docs/theorems.md#networks.
+    trees-and-fields#networks.
 
     Examples
     --------

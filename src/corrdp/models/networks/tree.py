@@ -40,7 +40,7 @@ class MarkovTree(Model):
 
     References
     ----------
-    T-4, docs/theorems.md#trees.
+    trees-and-fields#trees.
 
     Examples
     --------

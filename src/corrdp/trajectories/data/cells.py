@@ -210,7 +210,7 @@ class Grid:
 
         References
         ----------
-        docs/theorems.md#points-on-a-grid-by-planar-laplace.
+        movements#points-on-a-grid.
 
         Examples
         --------

@@ -177,7 +177,7 @@ class Trajectories:
         """User of each point, an index of ``user_names``."""
         return np.repeat(self.owner, self.lengths)
 
-    # -- flags of the data (T-01) ------------------------------------------------------------
+    # -- flags of the data -------------------------------------------------------------------
 
     @property
     def semantic(self) -> bool:

@@ -65,7 +65,7 @@ class LocalNgrams:
     ----------
     Cunningham, Cormode, Ferhatosmanoglu, Srivastava, "Real-world trajectory sharing with local
     differential privacy" (2021); Guerra-Balboa, dissertation, section 3.4.4.
-    docs/theorems.md#local-n-grams.
+    movements#local-n-grams.
 
     Examples
     --------

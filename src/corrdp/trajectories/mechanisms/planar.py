@@ -66,7 +66,7 @@ class PlanarCells:
     References
     ----------
     Andres, Bordenabe, Chatzikokolakis, Palamidessi, "Geo-indistinguishability" (2013).
-    docs/theorems.md#points-on-a-grid-by-planar-laplace.
+    movements#points-on-a-grid.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class PrefixTree(TreeMechanism):
     References
     ----------
     Chen, Fung, Desai, "Differentially private trajectory data publication" (2011);
-    Guerra-Balboa, dissertation, section 3.4.1. docs/theorems.md#noisy-exploration-trees.
+    Guerra-Balboa, dissertation, section 3.4.1. movements#noisy-trees.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class NgramTree(TreeMechanism):
     ----------
     Chen, Acs, Castelluccia, "Differentially private sequential data publication via
     variable-length n-grams" (2012); Guerra-Balboa, dissertation, section 3.4.1.
-    docs/theorems.md#noisy-exploration-trees.
+    movements#noisy-trees.
 
     Examples
     --------

@@ -45,7 +45,7 @@ class BernoulliSample:
     References
     ----------
     Shao et al. (2013), SFI; Guerra-Balboa, dissertation, section 3.4.3.
-    docs/theorems.md#bernoulli-sampling-of-points.
+    movements#sampling.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def synthesize(tree: NoisyTree, rng: np.random.Generator | None = None) -> list[
     References
     ----------
     Chen, Fung, Desai (2011); Chen, Acs, Castelluccia (2012).
-    docs/theorems.md#noisy-exploration-trees.
+    movements#noisy-trees.
 
     Examples
     --------

@@ -11,7 +11,7 @@ billion zeros cost as much as their survivors, and the law is that of drawing ea
 Both geometric laws are drawn by inversion of a uniform number whose bits come from the operating
 system's cryptographic generator. Floating point only proposes: a draw whose rounding could matter
 gets further random bits and is settled in decimal arithmetic, so that no probability is rounded.
-See docs/theorems.md#survivors-of-noisy-zeros.
+See movements#survivors.
 """
 
 from __future__ import annotations

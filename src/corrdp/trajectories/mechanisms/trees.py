@@ -9,7 +9,7 @@ noise of scale Delta_n / eps_n the level costs eps_n, and the whole tree
 where Delta_n is the l1 sensitivity of the level. A node below the threshold is dropped with all
 that hangs on it; that looks at noisy counts only. Zeros are handled by
 :mod:`corrdp.trajectories.mechanisms.survivors`, so that cost and memory follow the survivors,
-not the universe. See docs/theorems.md#noisy-exploration-trees.
+not the universe. See movements#noisy-trees.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def probe(
 
     References
     ----------
-    Guerra-Balboa, dissertation, section 3.2; docs/theorems.md#filtering-a-random-walk.
+    Guerra-Balboa, dissertation, section 3.2; movements#filtering.
 
     Examples
     --------

@@ -242,7 +242,7 @@ def inspect_movements(
 
     References
     ----------
-    Guerra-Balboa, dissertation, sections 3.1-3.3; docs/theorems.md#movement-with-gaps.
+    Guerra-Balboa, dissertation, sections 3.1-3.3; movements#gaps.
 
     Examples
     --------

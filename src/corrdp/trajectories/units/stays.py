@@ -160,7 +160,7 @@ def stay_lengths(streams: Streams) -> np.ndarray:
 
 # beyond this many steps a gap is as good as shorter: cutting it can only raise the bound
 LONGEST_GAP = 256
-REFERENCE = "docs/theorems.md#movement-with-gaps"
+REFERENCE = "movements#gaps"
 GAPS = (
     "between two recorded steps a user moves on by the same chain, unseen; at which steps users "
     "report is public and tells nothing about where they are"
@@ -230,7 +230,7 @@ def event_leakage(streams: Streams, chain: MarkovChain, epsilon: float) -> Leaka
 
     References
     ----------
-    docs/theorems.md#movement-with-gaps.
+    movements#gaps.
 
     Examples
     --------
@@ -263,9 +263,10 @@ def event_leakage(streams: Streams, chain: MarkovChain, epsilon: float) -> Leaka
     if not few:
         reason = f"too slow for more than {PAIRWISE_STATES} places: take fewer states"
         candidates += (Candidate("transfer", None, reason),)
+    theorem = whole.certificate.reference if name == "transfer" else "theorem chains#contraction"
     certificate = Certificate(
         name,
-        f"{whole.certificate.reference if name == 'transfer' else 'theorem T-3'}; {REFERENCE}",
+        f"{theorem}; {REFERENCE}",
         (*whole.certificate.assumptions, GAPS, USERS),
     )
     return Leakage(

@@ -215,7 +215,7 @@ def unit_table(streams: Streams, w: int, l: int) -> UnitTable:
 
     References
     ----------
-    Guerra-Balboa, dissertation, proposition A.7; docs/theorems.md#units-of-movement-with-gaps.
+    Guerra-Balboa, dissertation, proposition A.7; movements#units-with-gaps.
 
     Examples
     --------
