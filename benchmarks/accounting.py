@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from corrdp.accounting.account import account
-from corrdp.accounting.maps import Count
+from corrdp.accounting.maps import ReadsCount
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.metric.domains import MultisetDomain
@@ -27,7 +27,7 @@ def predicates_against_pairs(steps: int, atoms: int, sample: int) -> None:
     plan = Plan(
         MultisetDomain(range(atoms)),
         [
-            Step(str(k), float(e), Count(np.flatnonzero(row).tolist()))
+            Step(str(k), float(e), ReadsCount(np.flatnonzero(row).tolist()))
             for k, (row, e) in enumerate(zip(inside, levels, strict=True))
         ],
     )

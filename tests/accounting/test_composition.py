@@ -21,12 +21,12 @@ from corrdp.accounting.graphs import (
 from corrdp.accounting.maps import (
     Cliques,
     Columns,
-    Count,
     Degree,
-    Records,
+    ReadsCount,
+    ReadsRecords,
+    ReadsSum,
+    ReadsTable,
     Select,
-    Sum,
-    Table,
 )
 from corrdp.accounting.plan import Claim, Plan, plan_from_dict
 from corrdp.accounting.step import DistanceTable, Step
@@ -103,10 +103,10 @@ def test_age_and_salary():
     """Noise on numbers, in mode pre."""
     atoms = [(age, pay) for age in range(20, 80, 10) for pay in (0, 5, 10)]
     steps = [
-        Step("under 40", L1(0.5), Count([x for x in atoms if x[0] < 40]), "pre"),
-        Step("salaries", L1(1 / 20), Sum([(x, x[1]) for x in atoms]), "pre"),
+        Step("under 40", L1(0.5), ReadsCount([x for x in atoms if x[0] < 40]), "pre"),
+        Step("salaries", L1(1 / 20), ReadsSum([(x, x[1]) for x in atoms]), "pre"),
         *(
-            Step(f"decade {a}", L1(0.3), Count([x for x in atoms if x[0] == a]), "pre")
+            Step(f"decade {a}", L1(0.3), ReadsCount([x for x in atoms if x[0] == a]), "pre")
             for a in range(20, 80, 10)
         ),
     ]
@@ -117,7 +117,7 @@ def test_age_and_salary():
 
 
 def test_sliding_predicates():
-    steps = [Step(f"{i}", 0.2, Count((i, i + 1))) for i in range(1, 6)]
+    steps = [Step(f"{i}", 0.2, ReadsCount((i, i + 1))) for i in range(1, 6)]
     plan = Plan(MultisetDomain(range(1, 7)), steps, ["unbounded", "bounded"])
     found, twin = account(plan), account(gaussian(plan))
     assert [t.value for t in found.totals] == near([0.4, 0.8])
@@ -129,7 +129,7 @@ def test_sliding_predicates():
 def test_venn_cells():
     sets = (("a", "b"), ("b", "c"), ("c", "d"), ("a",))
     steps = [
-        Step(str(k), e, Count(p))
+        Step(str(k), e, ReadsCount(p))
         for k, (p, e) in enumerate(zip(sets, (0.1, 0.3, 0.2, 0.4), strict=True))
     ]
     found = account(Plan(LETTERS, steps, ["unbounded", "bounded"]))
@@ -181,7 +181,7 @@ def test_identity_maps_are_sequential():
 
 def test_blocks_of_records():
     """Proposition 4.7: parallel under bounded granularity."""
-    steps = [Step(f"{k}", 0.1, Records(range(10 * k, 10 * k + 10))) for k in range(10)]
+    steps = [Step(f"{k}", 0.1, ReadsRecords(range(10 * k, 10 * k + 10))) for k in range(10)]
     found = account(Plan(TupleDomain(100, (0, 1)), steps), "bounded")
     assert found.loss == 0.1
     assert found.rule == "parallel"
@@ -190,7 +190,7 @@ def test_blocks_of_records():
 def test_nothing_and_constants():
     empty = account(Plan(LETTERS, []), "bounded")
     assert (empty.loss, empty.witness) == (0, None)
-    constant = account(Plan(LETTERS, [Step("none", 1.0, Count(()))]), "bounded")
+    constant = account(Plan(LETTERS, [Step("none", 1.0, ReadsCount(()))]), "bounded")
     assert constant.loss == 0
     assert "none: nothing is read" in repr(constant)
 
@@ -209,10 +209,10 @@ def test_example_2_16():
     whole = [Step(s.id, 0, s.map, "common", s.metric) for s in parts]
     with pytest.raises(CompositionError, match=r"releases\[0\] \('0'\): epsilon 0 in mode common"):
         account(Plan(LETTERS, whole), "bounded")
-    counts = [Step(s.id, 0, Count(s.map.atoms)) for s in parts]
+    counts = [Step(s.id, 0, ReadsCount(s.map.atoms)) for s in parts]
     with pytest.raises(CompositionError, match="mode common"):
         account(Plan(LETTERS, counts), "bounded")
-    harmless = Step("none", 0, Count(()))
+    harmless = Step("none", 0, ReadsCount(()))
     assert account(Plan(LETTERS, [harmless]), "bounded").loss == 0
 
 
@@ -242,7 +242,7 @@ def test_partition_of_letters():
 
 
 def test_partition_by_index():
-    odd, even = Records((1, 3)), Records((0, 2))
+    odd, even = ReadsRecords((1, 3)), ReadsRecords((0, 2))
     domain = TupleDomain(4, (0, 1, 2))
     assert check_partition(domain, [odd, even], "bounded").compatible
     by_value = MultisetDomain((0, 1, 2), size=4)
@@ -255,7 +255,7 @@ def test_merged_points():
     seen = fibre_minimum(line, labels)
     assert (seen[0, 10], seen[0, 1], seen[1, 10], closure(seen)[0, 10]) == (10, 1, 1, 2)
     domain = ExplicitDomain(tuple(range(11)))
-    step = Step("x", 0.5, Table(labels), metric=DistanceTable(line.tolist()))
+    step = Step("x", 0.5, ReadsTable(labels), metric=DistanceTable(line.tolist()))
     ends = Relation(((0, 10),))
     assert account(Plan(domain, [step]), ends).loss == 1.0
     assert account(Plan(domain, [Step("x", 0.5, metric=step.metric)]), ends).loss == 5.0

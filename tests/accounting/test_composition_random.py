@@ -15,9 +15,9 @@ from corrdp.accounting.checker.check import check_proof
 from corrdp.accounting.listed import distances, listed_losses
 from corrdp.accounting.maps import (
     Columns,
-    Count,
-    Sum,
-    Table,
+    ReadsCount,
+    ReadsSum,
+    ReadsTable,
 )
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import DistanceTable, Step
@@ -49,7 +49,7 @@ def test_symbolic_is_exhaustive(domain, target, data):
         if isinstance(s.map, Columns)
     )
     # of numbers of both signs, none 0, the shorter way is not looked for
-    signed = [s for s in steps if isinstance(s.map, Sum) and s.mode == "common"]
+    signed = [s for s in steps if isinstance(s.map, ReadsSum) and s.mode == "common"]
     exact = contiguous and all(_has_zero(s.map) for s in signed)
     for use in (False, True):
         one = quick.worst(range(len(steps)), gaussian=use)[1]
@@ -84,7 +84,7 @@ SUMS = [
 @pytest.mark.parametrize(("values", "metric", "target", "price"), SUMS)
 def test_a_sum_is_priced_by_what_it_sees(values, metric, target, price):
     """In mode common a release reads the sum alone: the least way to move it counts."""
-    given = Sum(list(zip("abc", values, strict=True)))
+    given = ReadsSum(list(zip("abc", values, strict=True)))
     step = Step("s", 1.0, given, "common", metric)
     assert account(Plan(LETTERS3, [step]), target).loss == price
     proof = account(Plan(LETTERS3, [step]), target).proof()
@@ -134,7 +134,7 @@ def test_random_adaptive_mechanisms(seed):
     assert (exact <= symmetric[0] + symmetric[1] + 1e-9).all()
     domain = ExplicitDomain(tuple(items), of="tuple")
     steps = [
-        Step(str(k), 1.0, Table(labels), "common", DistanceTable(closure(s).tolist()))
+        Step(str(k), 1.0, ReadsTable(labels), "common", DistanceTable(closure(s).tolist()))
         for k, (s, labels) in enumerate(zip(symmetric, ([*map(str, first)], second), strict=True))
     ]
     near_ = canonical_matrix(cube, "bounded") == 1
@@ -154,7 +154,7 @@ def test_random_mechanisms_of_parts(seed):
         counts = [d.count(atom) for d in items]
         laws = rng.dirichlet(np.full(3, 5.0), size=4)
         channels.append(np.array([laws[c] for c in counts]))
-        steps.append(Step(atom, exact_loss(channels[-1])[near_].max(), Count((atom,))))
+        steps.append(Step(atom, exact_loss(channels[-1])[near_].max(), ReadsCount((atom,))))
     found = account(Plan(domain, steps), "bounded")
     assert exact_loss(together(*channels))[near_].max() <= found.loss + 1e-9
     assert found.loss <= found.only.sequential
@@ -170,7 +170,7 @@ def test_monotone_and_relabelled(data):
     base = account(plan, target).loss
     raised = [s.scaled_by(2.0) if k == 0 else s for k, s in enumerate(steps)]
     assert account(Plan(domain, raised), target).loss >= base
-    more = [*steps, Step("more", 0.3, Count(domain.atoms[:1]))]
+    more = [*steps, Step("more", 0.3, ReadsCount(domain.atoms[:1]))]
     assert account(Plan(domain, more), target).loss >= base
     assert account(Plan(domain, steps[::-1]), target).loss == pytest.approx(base)
     if not any(s.metric == "l1" for s in steps):
@@ -180,9 +180,9 @@ def test_monotone_and_relabelled(data):
 def test_relabelled_atoms():
     names = dict(zip("abcd", "wxyz", strict=True))
     sets = (("a", "b"), ("b", "c"), ("d",))
-    one = Plan(LETTERS, [Step(str(k), 0.1 + k, Count(s)) for k, s in enumerate(sets)])
+    one = Plan(LETTERS, [Step(str(k), 0.1 + k, ReadsCount(s)) for k, s in enumerate(sets)])
     two = Plan(
         MultisetDomain(tuple("zyxw")),
-        [Step(str(k), 0.1 + k, Count([names[a] for a in s])) for k, s in enumerate(sets)],
+        [Step(str(k), 0.1 + k, ReadsCount([names[a] for a in s])) for k, s in enumerate(sets)],
     )
     assert account(one, "bounded").loss == account(two, "bounded").loss

@@ -11,11 +11,11 @@ import corrdp as cdp
 from corrdp.accounting.account import Composition, account
 from corrdp.accounting.maps import (
     Columns,
-    Count,
     GroupBy,
-    Records,
+    ReadsCount,
+    ReadsRecords,
+    ReadsSum,
     Select,
-    Sum,
 )
 from corrdp.accounting.plan import Plan, plan_from_dict
 from corrdp.accounting.step import DistanceTable, Step
@@ -81,7 +81,7 @@ def test_trade_off_curves():
     assert total.curve(0.1) == pytest.approx(0.437883, abs=1e-5)
     assert total.value == pytest.approx(0.462117, abs=1e-5)
     curve = pair_curve([0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
-    split = [Step(a, Tradeoff(curve), Count((a,))) for a in "ab"]
+    split = [Step(a, Tradeoff(curve), ReadsCount((a,))) for a in "ab"]
     unbounded = account(Plan(LETTERS, split), "unbounded").only
     assert unbounded.value == pytest.approx(curve.total_variation)
     bounded = account(Plan(LETTERS, split), "bounded").only
@@ -113,7 +113,7 @@ def test_daily_releases_are_parallel_for_dp_and_not_for_dependent_days():
 
 def test_leakage_of_a_tuple_plan():
     chain = cdp.MarkovChain([[0.883, 0.117], [0.305, 0.695]], length=6)
-    steps = [Step("first", 0.1, Count((1,))), Step("again", 0.1, Count((1,)))]
+    steps = [Step("first", 0.1, ReadsCount((1,))), Step("again", 0.1, ReadsCount((1,)))]
     found = account(Plan(TupleDomain(6, (0, 1)), steps), "bounded")
     assert found.per_record.tolist() == [0.2] * 6
     one = account(Plan(TupleDomain(6, (0, 1)), steps[:1]), "bounded").leakage(chain)
@@ -123,9 +123,9 @@ def test_leakage_of_a_tuple_plan():
     with pytest.raises(CompositionError, match="leakages do not add"):
         one + one
     blocks = [
-        Step("left", 0.3, Records(range(3))),
+        Step("left", 0.3, ReadsRecords(range(3))),
         Step("vector", Pure([0, 0, 0.1, 0.2, 0, 0])),
-        Step("right", L1(0.5), Sum([(1, 2.0)], (5,)), "pre"),
+        Step("right", L1(0.5), ReadsSum([(1, 2.0)], (5,)), "pre"),
     ]
     mixed = account(Plan(TupleDomain(6, (0, 1)), blocks), "bounded")
     assert mixed.per_record == near([0.3, 0.3, 0.4, 0.2, 0.0, 1.0])
@@ -143,7 +143,7 @@ def test_leakage_refusals():
     short = account(Plan(TupleDomain(2, (0, 1)), [Step("a", Pure([1, 0.5]))]), "bounded")
     with pytest.raises(InputError, match="2 entries"):
         short.leakage(chain)
-    nothing = account(Plan(TupleDomain(3, (0, 1)), [Step("a", 1.0, Count(()))]), "bounded")
+    nothing = account(Plan(TupleDomain(3, (0, 1)), [Step("a", 1.0, ReadsCount(()))]), "bounded")
     with pytest.raises(InputError, match="reads nothing"):
         nothing.leakage(chain)
 
@@ -202,13 +202,13 @@ def test_composite_metric_is_a_metric():
     steps = [
         Step("counts", L1(0.5), GroupBy((("a",), ("b",))), "pre"),
         Step("part", 0.2, Select(("b", "c")), "pre", "unbounded"),
-        Step("seen", 0.3, Count(("a",))),
+        Step("seen", 0.3, ReadsCount(("a",))),
     ]
     for plan in (Plan(domain, steps), gaussian(Plan(domain, steps[1:]))):
         d = account(plan, "unbounded").distances()
         assert (d == d.T).all()
         assert (d[:, :, None] <= d[:, None, :] + d.T[None, :, :] + 1e-12).all()
-    bits = Plan(TupleDomain(3, (0, 1)), [Step(str(k), 0.1, Records((k,))) for k in range(3)])
+    bits = Plan(TupleDomain(3, (0, 1)), [Step(str(k), 0.1, ReadsRecords((k,))) for k in range(3)])
     found = account(bits, "bounded")
     assert found.distances()[0, -1] == near(0.3)
     with pytest.raises(CompositionError, match="several notions"):

@@ -16,7 +16,7 @@ import corrdp as cdp
 from corrdp.accounting.account import account
 from corrdp.accounting.choices import Choice, Flags
 from corrdp.accounting.graphs import clique_change, clique_counts, clique_loss, edge_clique_loss
-from corrdp.accounting.maps import Columns, Count, Degree, Records, Select, Table
+from corrdp.accounting.maps import Columns, Degree, ReadsCount, ReadsRecords, ReadsTable, Select
 from corrdp.accounting.plan import Plan, plan_from_dict
 from corrdp.accounting.published import from_opendp
 from corrdp.accounting.step import DistanceTable, Step
@@ -97,8 +97,8 @@ def test_two_hundred_adaptive_pairs():
         one, later = channel(rng, first), [channel(rng, second) for _ in range(3)]
         exact = exact_loss(np.hstack([one[:, [k]] * later[k] for k in range(3)]))
         steps = [
-            Step("bits", 1.0, Table(first), "pre", on_labels(first, both_ways(one))),
-            Step("parity", 1.0, Table(second), "pre", on_labels(second, both_ways(*later))),
+            Step("bits", 1.0, ReadsTable(first), "pre", on_labels(first, both_ways(one))),
+            Step("parity", 1.0, ReadsTable(second), "pre", on_labels(second, both_ways(*later))),
         ]
         found = account(Plan(LISTED, steps), "bounded")
         assert (exact <= found.distances() + 1e-9).all()
@@ -129,11 +129,11 @@ def test_random_adaptive_mechanisms_in_both_modes(seed, mode, data):
     for k, (labels, used) in enumerate(zip(maps, every, strict=True)):
         if mode == "pre":
             metric = on_labels(labels, both_ways(*used))
-            steps.append(Step(str(k), 1.0, Table(labels), "pre", metric))
+            steps.append(Step(str(k), 1.0, ReadsTable(labels), "pre", metric))
         else:  # the guarantee of the whole release, at its own bounded epsilon
             level = max(exact_loss(one)[SIDES].max() for one in used)
             assert level > 0
-            steps.append(Step(str(k), float(level), Table(labels), "common", "bounded"))
+            steps.append(Step(str(k), float(level), ReadsTable(labels), "common", "bounded"))
     found = account(Plan(LISTED, steps), "bounded")
     exact = exact_loss(joint)
     assert exact[SIDES].max() <= found.loss + 1e-9
@@ -152,7 +152,7 @@ def test_two_hundred_triples_of_parts():
             laws = rng.dirichlet(np.full(2, 3.0), size=4)
             channels.append(np.array([laws[d.count(atom)] for d in items]))
             level = float(exact_loss(channels[-1])[sides].max())
-            steps.append(Step(atom, level, Count((atom,))))
+            steps.append(Step(atom, level, ReadsCount((atom,))))
         found = account(Plan(domain, steps), "bounded")
         levels = sorted(step.level for step in steps)
         assert found.loss == near(levels[-1] + levels[-2])
@@ -188,23 +188,24 @@ def test_maps_chosen_from_outputs(seed, mode, data):
         second = Step(
             "then",
             1.0,
-            Choice([Table(labels) for labels in choices]),
+            Choice([ReadsTable(labels) for labels in choices]),
             "pre",
             DistanceTable(wide.tolist(), tuple(names)),
         )
-        begin = Step("first", 1.0, Table(first), "pre", on_labels(first, both_ways(one)))
+        begin = Step("first", 1.0, ReadsTable(first), "pre", on_labels(first, both_ways(one)))
     else:
         level = float(max(exact_loss(c)[SIDES].max() for c in later))
-        maps = Choice([Table(labels) for labels in choices])
+        maps = Choice([ReadsTable(labels) for labels in choices])
         second = Step("then", level, maps, "common", "bounded")
         start = float(exact_loss(one)[SIDES].max())
-        begin = Step("first", start, Table(first), "common", "bounded")
+        begin = Step("first", start, ReadsTable(first), "common", "bounded")
     found = account(Plan(LISTED, [begin, second]), "bounded")
     assert exact[SIDES].max() <= found.loss + 1e-9
     if mode == "common":
         # a fixed map would have been too little for some of these
         fixed = [
-            Step("then", second.level, Table(labels), "common", "bounded") for labels in choices
+            Step("then", second.level, ReadsTable(labels), "common", "bounded")
+            for labels in choices
         ]
         totals = [account(Plan(LISTED, [begin, step]), "bounded").loss for step in fixed]
         assert found.loss >= max(totals) - 1e-12
@@ -212,7 +213,7 @@ def test_maps_chosen_from_outputs(seed, mode, data):
 
 def test_what_a_choice_costs():
     """The worst map for every pair of neighbours, on every kind of domain; and it says so."""
-    young, old = Count(("a",)), Count(("b",))
+    young, old = ReadsCount(("a",)), ReadsCount(("b",))
     either = Step("then", 0.3, Choice((young, old)))
     plan = Plan(LETTERS, [Step("first", 0.5, old), either], ["unbounded", "bounded"])
     found = account(plan)
@@ -225,7 +226,7 @@ def test_what_a_choice_costs():
     assert "our extension" in said
     assert plan_from_dict(json.loads(json.dumps(plan.to_dict()))).to_dict() == plan.to_dict()
     assert plan.to_dict()["releases"][1]["flags"] == {"map_depends_on_outputs": True}
-    blocks = Choice((Records((0, 1)), Records((2,))))
+    blocks = Choice((ReadsRecords((0, 1)), ReadsRecords((2,))))
     records = account(Plan(TupleDomain(4, (0, 1)), [Step("x", 0.1), Step("y", 0.5, blocks)]),
                       "bounded")  # fmt: skip
     assert records.loss == near(0.6)
@@ -241,7 +242,7 @@ def test_what_a_choice_costs():
 
 
 def test_choices_are_for_pure_releases():
-    maps = Choice((Count(("a",)), Count(("b",))))
+    maps = Choice((ReadsCount(("a",)), ReadsCount(("b",))))
     for promise in (GDP(1.0), Approximate(1.0, 0.1)):
         with pytest.raises(CompositionError, match="statement about pure releases"):
             Step("x", promise, maps)
@@ -369,7 +370,9 @@ def test_compatible_partitions_cost_the_largest():
     for mode in ("pre", "common"):
         values = [Step(a, e, Select((a,)), mode, "unbounded")
                   for a, e in zip("abc", levels, strict=True)]  # fmt: skip
-        numbers = [Step(str(k), e, Records((k,)), mode, "bounded") for k, e in enumerate(levels)]
+        numbers = [
+            Step(str(k), e, ReadsRecords((k,)), mode, "bounded") for k, e in enumerate(levels)
+        ]
         for plan, target in (
             (Plan(LETTERS, values), "unbounded"),
             (Plan(TupleDomain(3, (0, 1)), numbers), "bounded"),
@@ -430,7 +433,7 @@ def test_gaussian_curves_chain():
     assert one(1 - two(0.1)) == near(0.042857)
     assert three(0.1) == near(0.042857)
     assert GaussianCurve(1.0).group(3)(0.1) == near(0.042857)
-    count = Step("n", GDP(1 / 2.0), Count(("a",)), "pre", "l2")  # sigma 2
+    count = Step("n", GDP(1 / 2.0), ReadsCount(("a",)), "pre", "l2")  # sigma 2
     assert account(Plan(LETTERS, [count]), "unbounded").loss == 0.5
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from corrdp.accounting.account import account
-from corrdp.accounting.maps import Columns, Count, Identity, Select
+from corrdp.accounting.maps import Columns, Identity, ReadsCount, Select
 from corrdp.accounting.mistakes import lint_plan
 from corrdp.accounting.plan import SCHEMA, Claim, Plan, load_plan, plan_from_dict
 from corrdp.accounting.published import from_dp_accounting, from_opendp
@@ -29,8 +29,8 @@ def test_round_trip():
             TupleDomain(4, (0, 1)),
             [
                 Step("vector", Pure([1, 0, 0.5, 0])),
-                Step("some", 0.1, Count((1,), range(1, 3))),
-                Step("laplace", L1(0.5), Count((1,), (0, 3)), "pre"),
+                Step("some", 0.1, ReadsCount((1,), range(1, 3))),
+                Step("laplace", L1(0.5), ReadsCount((1,), (0, 3)), "pre"),
                 Step("zero", 0, Identity(), "pre", Bounded()),
                 Step("learned", 1.0, preprocessing=(Preprocessing("clip", 2.0, learned=True),)),
             ],
@@ -121,7 +121,7 @@ def test_bad_plans_say_where(data, message):
     ("step", "domain", "message"),
     [
         (Step("a", 1.0, Columns((8,))), StreamDomain(1, 8), "step 8 does not exist"),
-        (Step("a", 1.0, Count((1,), (5,))), TupleDomain(5, (0, 1)), "record 5 does not exist"),
+        (Step("a", 1.0, ReadsCount((1,), (5,))), TupleDomain(5, (0, 1)), "record 5 does not exist"),
         (Step("a", Pure([1, 1])), TupleDomain(5, (0, 1)), "2 epsilons for 5 records"),
         (Step("a", 1.0, metric="edge"), TupleDomain(5, (0, 1)), "edge granularity is for graph"),
     ],
@@ -152,7 +152,7 @@ def rules(plan) -> list[str]:
 
 
 def counts(*levels: float, mode: str = "common") -> list[Step]:
-    return [Step(a, e, Count((a,))) for a, e in zip("abc", levels, strict=True)]
+    return [Step(a, e, ReadsCount((a,))) for a, e in zip("abc", levels, strict=True)]
 
 
 LETTERS = MultisetDomain(("a", "b", "c"))
@@ -173,7 +173,10 @@ APART = ((0, 2, 4), (2, 0, 2), (4, 2, 0))
             plan_from_dict(BANDS),
             Plan(
                 TupleDomain(4, (0, 1)),
-                [Step("odd", 0.5, Count((1,), (1, 3))), Step("even", 1.0, Count((1,), (0, 2)))],
+                [
+                    Step("odd", 0.5, ReadsCount((1,), (1, 3))),
+                    Step("even", 1.0, ReadsCount((1,), (0, 2))),
+                ],
                 ["bounded"],
                 [Claim("bounded", 1.0)],
             ),
@@ -238,7 +241,7 @@ def test_opendp_measurements():
     space = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
     laplace = from_opendp(dp.m.make_laplace(*space, scale=2.0))
     assert laplace.epsilon == pytest.approx(0.5)
-    plan = Plan(LETTERS, [Step("a", laplace, Count(("a",)))], ["unbounded"])
+    plan = Plan(LETTERS, [Step("a", laplace, ReadsCount(("a",)))], ["unbounded"])
     assert account(plan).loss == pytest.approx(0.5)
     gauss = dp.m.make_gaussian(*space, scale=2.0)
     with pytest.raises(GuaranteeError, match="zCDP"):

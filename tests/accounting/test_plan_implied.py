@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from corrdp.accounting.account import account
 from corrdp.accounting.choices import Choice
 from corrdp.accounting.dependence import mu_of
-from corrdp.accounting.maps import Count
+from corrdp.accounting.maps import ReadsCount
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.errors import CompositionError
@@ -79,7 +79,7 @@ def test_one_by_one_is_never_worse_than_the_sum():
 
 
 def test_where_no_theorem_gives_a_mu():
-    choice = Choice((Count(("a",)), Count(("b",))))
+    choice = Choice((ReadsCount(("a",)), ReadsCount(("b",))))
     alone = Plan(LETTERS, [Step("x", 0.5), Step("y", 0.3, choice)])
     assert mu_claim(alone, 2.0).found == pytest.approx(float(mu_of(0.8)))
     beside = Plan(LETTERS, [Step("g", GDP(0.1)), Step("y", 0.3, choice)])

@@ -7,7 +7,7 @@ import pytest
 
 from corrdp.accounting.account import account
 from corrdp.accounting.checker.check import check_proof
-from corrdp.accounting.maps import Count, Select, Table
+from corrdp.accounting.maps import ReadsCount, ReadsTable, Select
 from corrdp.accounting.mistakes import lint_plan
 from corrdp.accounting.plan import Plan, plan_from_dict
 from corrdp.accounting.step import DistanceTable, Preprocessing, Step
@@ -62,7 +62,7 @@ def test_two_factors_do_not_cancel():
 def test_numbers_may_shrink():
     """Half of a count, with Laplace noise of rate .8: the exact loss is the one accounted for."""
     half = Preprocessing("half", 0.5)
-    plan = Plan(LETTERS, [Step("x", L1(0.8), Count(("a",)), "pre", preprocessing=(half,))])
+    plan = Plan(LETTERS, [Step("x", L1(0.8), ReadsCount(("a",)), "pre", preprocessing=(half,))])
     found = account(plan, "unbounded")
     grid = np.linspace(-40, 40, 4001)
     exact = max(
@@ -81,10 +81,10 @@ def test_numbers_may_shrink():
 
 def test_gaussian_numbers_and_tables_may_shrink():
     half = (Preprocessing("half", 0.5),)
-    noise = Step("g", GDP(1.0), Count(("a",)), "pre", "l2", half)
+    noise = Step("g", GDP(1.0), ReadsCount(("a",)), "pre", "l2", half)
     assert account(Plan(LETTERS, [noise], ["unbounded"])).loss == 0.5
     table = DistanceTable(((0, 4), (4, 0)), ("p", "q"))
-    given = Step("t", 1.0, Table(("p", "q")), "pre", table, half)
+    given = Step("t", 1.0, ReadsTable(("p", "q")), "pre", table, half)
     found = account(Plan(ExplicitDomain(("u", "v")), [given], ["free-lunch"]))
     assert found.loss == 2.0
     assert check_proof(found.proof()).holds

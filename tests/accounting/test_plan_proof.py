@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from corrdp.accounting.account import account
 from corrdp.accounting.checker.check import check_proof
 from corrdp.accounting.choices import Choice
-from corrdp.accounting.maps import Columns, Count, Records, Select, Sum, Table
+from corrdp.accounting.maps import Columns, ReadsCount, ReadsRecords, ReadsSum, ReadsTable, Select
 from corrdp.accounting.plan import Plan, plan_from_dict
 from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import InputError
@@ -76,16 +76,16 @@ def test_other_plans():
         Plan(
             ExplicitDomain(names),
             [
-                Step("a", 0.5, Table((0, 1, 0, 1, 2)), "common", DistanceTable(line)),
+                Step("a", 0.5, ReadsTable((0, 1, 0, 1, 2)), "common", DistanceTable(line)),
                 Step("b", 0.5, metric=DistanceTable(line)),
                 Step(
                     "c",
                     0.25,
-                    Table(tuple("ppqqq")),
+                    ReadsTable(tuple("ppqqq")),
                     "pre",
                     DistanceTable(((0, 3), (3, 0)), ("p", "q")),
                 ),
-                Step("d", 0.125, Table(tuple("ppqqq"))),
+                Step("d", 0.125, ReadsTable(tuple("ppqqq"))),
             ],
             ["free-lunch", {"type": "relation", "pairs": [["v", "w"], ["w", "x"]]}],
         ),
@@ -102,7 +102,7 @@ def test_other_plans():
         ),
         Plan(
             MultisetDomain(("a", "b")),
-            [Step("p", 0.5), Step("g", GDP(1.0), Count(("a",)))],
+            [Step("p", 0.5), Step("g", GDP(1.0), ReadsCount(("a",)))],
             ["bounded"],
         ),
         Plan(
@@ -137,11 +137,13 @@ CURVES = [
 @given(data=st.data())
 def test_curves_are_multiplied_again(data):
     domain, target = data.draw(st.sampled_from(CASES[:4]))
-    steps = [Step("curve", data.draw(st.sampled_from(CURVES[:4])), Count(domain.atoms[:1]))]
+    steps = [Step("curve", data.draw(st.sampled_from(CURVES[:4])), ReadsCount(domain.atoms[:1]))]
     for k in range(data.draw(st.integers(0, 3))):
         part = tuple(data.draw(st.sets(st.sampled_from(domain.atoms), min_size=1)))
         unit = data.draw(st.sampled_from([None, "bounded"]))
-        steps.append(Step(str(k), data.draw(st.sampled_from(CURVES)), Count(part), metric=unit))
+        steps.append(
+            Step(str(k), data.draw(st.sampled_from(CURVES)), ReadsCount(part), metric=unit)
+        )
     proof = written(account(Plan(domain, steps), target))
     assert check_proof(proof).holds, check_proof(proof)
     assert check_proof(proof).checked == 1
@@ -176,9 +178,9 @@ def test_users_and_small_domains_are_listed_again():
             TupleDomain(3, (0, 1)),
             [
                 Step("a", 0.5, metric="bounded"),
-                Step("b", 0.25, Records((0, 2)), "pre", "bounded"),
-                Step("c", L1(0.1), Sum([(0, 1.0), (1, 3.0)], (1,)), "pre"),
-                Step("d", 0.3, Count((1,), (0, 1)), metric="bounded"),
+                Step("b", 0.25, ReadsRecords((0, 2)), "pre", "bounded"),
+                Step("c", L1(0.1), ReadsSum([(0, 1.0), (1, 3.0)], (1,)), "pre"),
+                Step("d", 0.3, ReadsCount((1,), (0, 1)), metric="bounded"),
             ],
             ["free-lunch"],
         ),
@@ -186,7 +188,7 @@ def test_users_and_small_domains_are_listed_again():
             MultisetDomain(("a", "b", "c"), largest=3),
             [
                 Step("a", 0.5, Select(("a", "b")), "pre", "unbounded"),
-                Step("b", 0.5, Count(("a",)), "common", "unbounded"),
+                Step("b", 0.5, ReadsCount(("a",)), "common", "unbounded"),
             ],
             ["free-lunch"],
         ),

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from corrdp.accounting.maps import (
     Cliques,
     Columns,
-    Count,
     Degree,
     GroupBy,
     Identity,
+    ReadsCount,
+    ReadsSum,
     Select,
-    Sum,
 )
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
@@ -89,7 +89,7 @@ def gaussian(plan: Plan) -> Plan:
 
 
 def cells(*levels: float, noise=float) -> list[Step]:
-    return [Step(str(k), noise(e), Count((k,))) for k, e in enumerate(levels)]
+    return [Step(str(k), noise(e), ReadsCount((k,))) for k, e in enumerate(levels)]
 
 
 @st.composite
@@ -126,8 +126,8 @@ def steps_on(draw, domain, target):
         records = None
         if domain.type == "tuple" and draw(st.booleans()):
             records = tuple(draw(st.sets(st.integers(0, domain.length - 1), min_size=1)))
-        numbers = [Count(part, records), GroupBy((part, other), records)]
-        sums = Sum([(a, draw(st.integers(-2, 2))) for a in domain.atoms], records)
+        numbers = [ReadsCount(part, records), GroupBy((part, other), records)]
+        sums = ReadsSum([(a, draw(st.integers(-2, 2))) for a in domain.atoms], records)
         kind = draw(st.integers(0, 4))
         units = ["bounded", "free-lunch"]
         if getattr(domain, "size", None) is None:

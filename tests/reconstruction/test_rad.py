@@ -17,7 +17,7 @@ from corrdp.mechanisms.local.unary import OUE
 from corrdp.queries import Count
 from corrdp.reconstruction.bounds import advantage
 from corrdp.reconstruction.exact import rad, rad_of_attack
-from corrdp.reconstruction.results import Advantage, Attack, Rad
+from corrdp.reconstruction.results import Advantage, GuessingRule, Rad
 from corrdp.reconstruction.threat import Threat
 from corrdp.results import Candidate
 
@@ -237,7 +237,7 @@ def test_result_round_trip():
     assert Rad.from_dict(bound.to_dict()).to_dict() == bound.to_dict()
     told = advantage(GRR(4, 1.0))
     assert Advantage.from_dict(told.to_dict()).pair == (0, 1)
-    assert isinstance(risk.attack, Attack)
+    assert isinstance(risk.attack, GuessingRule)
 
 
 @pytest.mark.parametrize(("epsilon", "value"), [(0.1, 0.049958), (0.5, 0.244919), (1, 0.462117),

@@ -19,7 +19,7 @@ from corrdp.metric.tradeoff import (
     curve_of,
     mu_for,
 )
-from corrdp.reconstruction.bounds import BOUNDS, Question, knapsack, rad_bound
+from corrdp.reconstruction.bounds import BOUNDS, RiskQuestion, knapsack, rad_bound
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.linear import largest_rad
 from corrdp.reconstruction.results import RadBound
@@ -271,7 +271,7 @@ def test_no_bound_is_below_the_truth():
         if case % 3 == 0:
             guarantees.append(Tradeoff(channel_curve(channel)))
         for guarantee in guarantees:
-            question = Question(threat, guarantee, curve_of(guarantee))
+            question = RiskQuestion(threat, guarantee, curve_of(guarantee))
             for name, bound in cheap.items():
                 try:
                     value, _ = bound(question)

@@ -28,7 +28,7 @@ from corrdp.trajectories.data.reachability import (
     first_of_each,
 )
 from corrdp.trajectories.mechanisms.local import LocalNgrams, nearest_path
-from corrdp.trajectories.mechanisms.noisytree import Level, NoisyTree, ReleasedSequences
+from corrdp.trajectories.mechanisms.noisytree import NoisyTree, ReleasedSequences, TreeLevel
 from corrdp.trajectories.mechanisms.planar import PlanarCells, _refined, _turned, settled_cells
 from corrdp.trajectories.mechanisms.prefix import NgramTree, PrefixTree, nodes
 from corrdp.trajectories.mechanisms.publishing import publish
@@ -419,7 +419,7 @@ def test_consistency_keeps_children_below_their_parent():
         levels, above = [], 1
         for n in sizes:
             keys = np.sort(rng.choice(above * 40, min(n, above * 40), replace=False))
-            levels.append(Level(keys // 40, keys % 40, rng.integers(1, 50, len(keys))))
+            levels.append(TreeLevel(keys // 40, keys % 40, rng.integers(1, 50, len(keys))))
             above = len(keys)
         tree = NoisyTree("prefix", 40, 3, tuple(levels), 1.0, "", (), (), (), ())
         tidy = tree.made_consistent()

@@ -256,7 +256,7 @@ class Composition:
         return plan_leakage(self.plan, model, confidence, accept)
 
     def proof(self) -> dict[str, Any]:
-        """A certificate as JSON that :func:`corrdp.check_proof` re-checks."""
+        """A certificate as JSON that :func:`corrdp.plans.check_proof` re-checks."""
 
         return proof_of(self)
 
@@ -355,10 +355,10 @@ def account(plan: Plan | dict[str, Any], target: Granularity | str | None = None
 
     Examples
     --------
-    >>> from corrdp.accounting.maps import Count
+    >>> from corrdp.accounting.maps import ReadsCount
     >>> from corrdp.metric.domains import MultisetDomain
     >>> people = MultisetDomain(("young", "middle", "old"))
-    >>> plan = Plan(people, [Step(a, e, Count((a,))) for a, e in
+    >>> plan = Plan(people, [Step(a, e, ReadsCount((a,))) for a, e in
     ...                      zip(people.atoms, (.2, .5, 1.0))])
     >>> account(plan, "unbounded").loss, account(plan, "bounded").loss
     (1.0, 1.5)
@@ -427,7 +427,7 @@ def _refuse_false_zero(domain: Domain, target: Granularity, step: Step) -> None:
 def proof_of(composition: Composition) -> dict[str, Any]:
     """The plan, and for each total its value, the worst neighbours and what each release adds.
 
-    :func:`corrdp.check_proof` reads nothing else, and shares no code with the
+    :func:`corrdp.plans.check_proof` reads nothing else, and shares no code with the
     accountant: it builds neighbours one pair after another and adds up.
     """
     targets = tuple(dict.fromkeys(total.target for total in composition.totals))

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.accounting.choices import ListedLosses, Losses, times
-from corrdp.accounting.maps import AtomMap, Identity, Records, Sum
+from corrdp.accounting.maps import AtomMap, Identity, ReadsRecords, ReadsSum
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError
 from corrdp.metric.domains import Domain, MultisetDomain, TupleDomain
@@ -48,9 +48,9 @@ class _Cells:
         self, step: Step, target: Granularity, index: dict[Any, int], *, full: bool = False
     ):
         self.unit, self.mode = unit_name(step, target), step.mode
-        self.blind = isinstance(step.map, Identity | Records)
+        self.blind = isinstance(step.map, Identity | ReadsRecords)
         self.values: np.ndarray | None = None
-        if isinstance(step.map, Sum):
+        if isinstance(step.map, ReadsSum):
             self.values, self.units = step.map.numbers(index), step.map.units(index)
             self.full = full
             # what a sum tells about the atoms is their value

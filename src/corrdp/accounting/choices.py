@@ -221,8 +221,8 @@ class Choice(Map):
 
     Examples
     --------
-    >>> from corrdp.accounting.maps import Count
-    >>> Choice((Count(("young",)), Count(("old",)))).to_json()
+    >>> from corrdp.accounting.maps import ReadsCount
+    >>> Choice((ReadsCount(("young",)), ReadsCount(("old",)))).to_json()
     {'any': [{'count': ['young']}, {'count': ['old']}]}
     """
 

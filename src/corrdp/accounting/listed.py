@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.accounting.choices import ListedLosses, times
-from corrdp.accounting.maps import Cliques, Columns, Degree, Identity, Records, Select
+from corrdp.accounting.maps import Cliques, Columns, Degree, Identity, ReadsRecords, Select
 from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.canonical import canonical_distance, canonical_matrix, column_cover, point_cover
@@ -105,7 +105,7 @@ def _between(domain: Domain, step: Step, unit: Any, a: Any, b: Any) -> float:
     inner: Domain | None = None
     if isinstance(step.map, Select):
         inner = MultisetDomain(step.map.atoms)
-    elif isinstance(step.map, Records) and isinstance(domain, TupleDomain):
+    elif isinstance(step.map, ReadsRecords) and isinstance(domain, TupleDomain):
         inner = TupleDomain(len(a), domain.atoms)
     elif isinstance(step.map, Columns) and isinstance(domain, StreamDomain):
         inner = StreamDomain(domain.users, len(step.map.steps), domain.atoms, domain.periodic)

@@ -81,7 +81,7 @@ class Map(ABC):
     def check(self, domain: Domain) -> None:
         """Refuse a domain that the map cannot read."""
         if domain.shape not in self.shapes or (
-            isinstance(domain, ExplicitDomain) and not isinstance(self, Identity | Table)
+            isinstance(domain, ExplicitDomain) and not isinstance(self, Identity | ReadsTable)
         ):
             raise InputError(
                 f"map {self.name} reads {' and '.join(self.shapes)} domains; this domain is "
@@ -161,7 +161,7 @@ class AtomMap(Map):
 
 
 @dataclass(frozen=True)
-class Count(AtomMap):
+class ReadsCount(AtomMap):
     """How many records lie in a set of atoms."""
 
     name = "count"
@@ -225,7 +225,7 @@ class Select(AtomMap):
 
 
 @dataclass(frozen=True)
-class Sum(AtomMap):
+class ReadsSum(AtomMap):
     """A sum over records of one number per atom (after clipping); 0 for atoms not listed."""
 
     name = "sum"
@@ -273,7 +273,7 @@ class Sum(AtomMap):
 
 
 @dataclass(frozen=True)
-class Records(AtomMap):
+class ReadsRecords(AtomMap):
     """The records with these public numbers, themselves."""
 
     name = "records"
@@ -380,7 +380,7 @@ class Cliques(Map):
 
 
 @dataclass(frozen=True)
-class Table(Map):
+class ReadsTable(Map):
     """One label for each data set of an explicit domain, in its order."""
 
     name = "table"

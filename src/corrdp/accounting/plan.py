@@ -17,15 +17,15 @@ from corrdp.accounting.choices import Choice, flags_from_json
 from corrdp.accounting.maps import (
     Cliques,
     Columns,
-    Count,
     Degree,
     GroupBy,
     Identity,
     Map,
-    Records,
+    ReadsCount,
+    ReadsRecords,
+    ReadsSum,
+    ReadsTable,
     Select,
-    Sum,
-    Table,
     frozen,
 )
 from corrdp.accounting.step import DistanceTable, Preprocessing, Step
@@ -36,15 +36,15 @@ from corrdp.metric.finite import check_distance
 from corrdp.metric.granularities import Granularity, as_granularity
 
 _READERS: dict[str, Any] = {
-    "count": Count,
+    "count": ReadsCount,
     "groupby": GroupBy,
     "select": Select,
-    "sum": Sum,
+    "sum": ReadsSum,
     "columns": Columns,
     "column": lambda t: Columns((t,)),
     "degree": Degree,
     "cliques": Cliques,
-    "table": Table,
+    "table": ReadsTable,
 }
 
 
@@ -64,7 +64,7 @@ def map_from_json(data: Any) -> Map:
                 raise InputError(f"map any: expected a list of maps, got {data['any']!r}")
             return Choice(tuple(map_from_json(one) for one in data["any"]))
         if set(data) == {"records"}:
-            return Records(data["records"])
+            return ReadsRecords(data["records"])
         keys = [key for key in data if key != "records"]
         if len(keys) == 1 and keys[0] in _READERS:
             arguments = [data[keys[0]]] + ([data["records"]] if "records" in data else [])

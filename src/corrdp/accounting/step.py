@@ -11,7 +11,7 @@ import numpy as np
 from corrdp._checks import check_choice
 from corrdp._json import encode
 from corrdp.accounting.choices import Choice, Flags, Preprocessing, refuse_shrinking
-from corrdp.accounting.maps import Columns, Identity, Map, Records
+from corrdp.accounting.maps import Columns, Identity, Map, ReadsRecords
 from corrdp.errors import CompositionError, InputError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.metric.domains import Domain, ExplicitDomain
@@ -86,8 +86,8 @@ class Step:
 
     Examples
     --------
-    >>> from corrdp.accounting.maps import Count
-    >>> Step("young", .2, Count(("yh", "ys")))
+    >>> from corrdp.accounting.maps import ReadsCount
+    >>> Step("young", .2, ReadsCount(("yh", "ys")))
     Step 'young': pure 0.2, {'count': ['yh', 'ys']}, common
     """
 
@@ -226,7 +226,7 @@ class Step:
         elif isinstance(self.metric, DistanceTable):
             self._check_table(domain)
         elif isinstance(self.metric, Granularity) and (
-            self.mode == "common" or isinstance(self.map, Identity | Records | Columns)
+            self.mode == "common" or isinstance(self.map, Identity | ReadsRecords | Columns)
         ):
             self.metric.check(domain)
         if self.is_vector:
@@ -253,7 +253,7 @@ class Step:
                     "arbitrarily far apart, and nothing of the guarantee is left"
                 )
         where_it_holds = self.mode == "common" or any(
-            isinstance(one.map, Identity | Records | Columns) for one in self.candidates
+            isinstance(one.map, Identity | ReadsRecords | Columns) for one in self.candidates
         )
         if isinstance(self.metric, Granularity) and where_it_holds:
             empty = self.metric.vacuous(domain)

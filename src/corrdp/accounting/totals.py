@@ -14,7 +14,7 @@ import numpy as np
 
 from corrdp._json import encode
 from corrdp.accounting.choices import Losses
-from corrdp.accounting.maps import Count, Select
+from corrdp.accounting.maps import ReadsCount, Select
 from corrdp.accounting.step import Notion, Step
 from corrdp.errors import GuaranteeError, NotApplicableError
 from corrdp.guarantees import Approximate
@@ -266,7 +266,7 @@ def _value_partition(steps: Sequence[Step]) -> bool:
     """Whether the releases read disjoint sets of atoms, in mode common."""
     atoms: set[Any] = set()
     for step in steps:
-        if not isinstance(step.map, Count | Select) or step.mode != "common":
+        if not isinstance(step.map, ReadsCount | Select) or step.mode != "common":
             return False
         mine = set(step.map.atoms)
         if getattr(step.map, "records", None) is not None or atoms & mine:

@@ -14,7 +14,7 @@ from corrdp.metric.granularities import FreeLunch, Granularity, Trajectory, User
 
 
 @dataclass(frozen=True)
-class Promise:
+class Claimed:
     """What is claimed: for whom, at which level, about which part of the data."""
 
     granularity: Granularity
@@ -26,7 +26,7 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class Noise:
+class AddedNoise:
     """Additive noise; ``support`` is that of the noise itself, not of a clamped output."""
 
     law: str
@@ -44,7 +44,7 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Stage:
     """One step of a mechanism; ``steps[]`` in :data:`corrdp.linting.reading.SCHEMA`."""
 
     name: str
@@ -57,7 +57,7 @@ class Part:
     delta: float = 0.0
     mu: float | None = None
     times: int = 1
-    noise: Noise | None = None
+    noise: AddedNoise | None = None
     query: Counted | None = None
     sensitivity: Sensitivity | None = None
     score: tuple[float, float] | None = None
@@ -108,8 +108,8 @@ class Description:
     :func:`corrdp.linting.reading.read_description`."""
 
     name: str
-    claim: Promise
-    steps: tuple[Part, ...]
+    claim: Claimed
+    steps: tuple[Stage, ...]
     proof: str = "none"
     data: Mapping[str, Any] = field(default_factory=dict)
     parameters: tuple[Knob, ...] = ()
@@ -125,29 +125,29 @@ class Description:
             lines.append(f"  {part.name} ({part.kind}) reads {', '.join(part.reads)}{word}")
         return "\n".join(lines)
 
-    def where(self, part: Part) -> str:
+    def where(self, part: Stage) -> str:
         """Position of a step."""
         return f"steps[{self.steps.index(part)}] ({part.name!r})"
 
-    def readers(self, part: Part) -> list[Part]:
+    def readers(self, part: Stage) -> list[Stage]:
         """Steps that read the output of a step."""
         return [other for other in self.steps if part.name in other.reads]
 
-    def raw(self, part: Part) -> bool:
+    def raw(self, part: Stage) -> bool:
         """Whether a step sees the data, itself or through steps that nobody paid for."""
         return part.name in self._raw
 
-    def reaches(self, part: Part) -> bool:
+    def reaches(self, part: Stage) -> bool:
         """Whether anything of a step gets out: it is released, or a step that reads it is."""
         return part.name in self._out
 
-    def rows(self, part: Part) -> int | None:
+    def rows(self, part: Stage) -> int | None:
         """Rows of one unit that a step counts at most; None if it is not said."""
         if part.query is None:
             return None
         return rows_of(part.query, self.claim.granularity, self.data)
 
-    def counted(self, part: Part) -> Counted | None:
+    def counted(self, part: Stage) -> Counted | None:
         """What a step counts, of all rows of a unit; None if what a unit moves is not known.
 
         Where it is not said how many rows a unit has, it has one at least, and what is computed
@@ -160,7 +160,7 @@ class Description:
             rows = 1
         return None if rows is None else replace(part.query, rows=rows)
 
-    def spread(self, part: Part) -> float:
+    def spread(self, part: Stage) -> float:
         """How far preprocessing spreads neighbours apart before a step sees them; 1 or more.
 
         Neighbours are a whole number of changes apart, and no preprocessing lowers a budget.

@@ -8,7 +8,7 @@ from typing import Any
 
 from corrdp.accounting.plan import at
 from corrdp.errors import InputError, NotApplicableError
-from corrdp.linting.description import Description, Knob, Noise, Part, Promise, Sensitivity
+from corrdp.linting.description import AddedNoise, Claimed, Description, Knob, Sensitivity, Stage
 from corrdp.linting.laws import (
     flag,
     interval,
@@ -132,7 +132,7 @@ def load_description(path: str | Path) -> Description:
         return read_description(data)
 
 
-def _claim(data: Any) -> Promise:
+def _claim(data: Any) -> Claimed:
     readers = {
         "granularity": as_granularity,
         "epsilon": number,
@@ -149,13 +149,13 @@ def _claim(data: Any) -> Promise:
     found.setdefault("change", "add" if adds else "replace")
     if adds and found["change"] == "replace":
         raise InputError("under unbounded granularity records come and go: change is add")
-    return Promise(level=level, **found)
+    return Claimed(level=level, **found)
 
 
-def _steps(data: Any) -> tuple[Part, ...]:
+def _steps(data: Any) -> tuple[Stage, ...]:
     if not isinstance(data, list) or not data:
         raise InputError(f"must be a list of one or more steps, got {shown(data)}")
-    parts: list[Part] = []
+    parts: list[Stage] = []
     for k, item in enumerate(data):
         name = f" ({item['name']!r})" if isinstance(item, dict) and "name" in item else ""
         with at(f"[{k}]{name}"):
@@ -182,7 +182,7 @@ _ONLY = {
 }
 
 
-def _part(data: Any) -> Part:
+def _part(data: Any) -> Stage:
     readers = {
         "name": text,
         "kind": word(*KINDS),
@@ -225,7 +225,7 @@ def _part(data: Any) -> Part:
             f"noise has {len(scales.scale)} scales, its query "
             f"{'has no levels' if levels is None else f'{levels.levels} levels'}"
         )
-    return Part(**found)
+    return Stage(**found)
 
 
 def _range(value: Any) -> Any:
@@ -236,7 +236,7 @@ def _range(value: Any) -> Any:
     return word("public", "observed", "outputs")(value)
 
 
-def _noise(data: Any) -> Noise:
+def _noise(data: Any) -> AddedNoise:
     def scales(value: Any) -> tuple[float, ...]:
         return many(positive, least=1)(value) if isinstance(value, list) else (positive(value),)
 
@@ -244,7 +244,7 @@ def _noise(data: Any) -> Noise:
         return value if value == "bounded" else interval(value)
 
     readers = {"law": word(*NOISES), "scale": scales, "support": support}
-    return Noise(**read_object("a noise", data, readers, ("law", "scale")))
+    return AddedNoise(**read_object("a noise", data, readers, ("law", "scale")))
 
 
 def _sensitivity(value: Any) -> Sensitivity:

@@ -21,7 +21,7 @@ _PANEL = 2.9  # inches
 
 
 @dataclass(frozen=True)
-class Part:
+class ShownPart:
     """The rows and columns of a grid that a map shows, and how many cells make one square."""
 
     top: slice
@@ -30,7 +30,7 @@ class Part:
     share: float
 
 
-def part_shown(grid: Grid, counts: Any, focus: float = FOCUS) -> Part:
+def part_shown(grid: Grid, counts: Any, focus: float = FOCUS) -> ShownPart:
     """The fewest rows and columns in a row that hold most of the counts.
 
     A single far journey would otherwise shrink a city to a dot.
@@ -46,12 +46,14 @@ def part_shown(grid: Grid, counts: Any, focus: float = FOCUS) -> Part:
     table = np.abs(_table(grid, counts))
     total = table.sum()
     if total == 0:
-        return Part(slice(0, grid.rows), slice(0, grid.columns), _block(grid.rows, grid.columns), 1)
+        return ShownPart(
+            slice(0, grid.rows), slice(0, grid.columns), _block(grid.rows, grid.columns), 1
+        )
     # what may be left out is shared by rows and columns; one more of each on every side
     ends = [_shortest(table.sum(axis=axis) / total, (1 + focus) / 2) for axis in (1, 0)]
     top, side = ends
     share = float(table[top, side].sum() / total)
-    return Part(top, side, _block(top.stop - top.start, side.stop - side.start), share)
+    return ShownPart(top, side, _block(top.stop - top.start, side.stop - side.start), share)
 
 
 def _shortest(shares: np.ndarray, enough: float) -> slice:
@@ -163,7 +165,7 @@ def draw_values(grid: Grid, cells: Any, values: Any, label: str) -> Axes:
     return ax
 
 
-def _summed(table: np.ndarray, part: Part) -> np.ndarray:
+def _summed(table: np.ndarray, part: ShownPart) -> np.ndarray:
     return _blocks(table[part.top, part.side], part.block, np.add, 0.0)
 
 
@@ -178,7 +180,7 @@ def _blocks(table: np.ndarray, block: int, join: Any, empty: float) -> np.ndarra
     return np.asarray(join.reduce(join.reduce(four, axis=3), axis=1))
 
 
-def _row_of_axes(count: int, grid: Grid, part: Part) -> list[Axes]:
+def _row_of_axes(count: int, grid: Grid, part: ShownPart) -> list[Axes]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -197,7 +199,7 @@ def _row_of_axes(count: int, grid: Grid, part: Part) -> list[Axes]:
     return axes
 
 
-def _image(ax: Axes, grid: Grid, part: Part, table: Any, **options: Any) -> Any:
+def _image(ax: Axes, grid: Grid, part: ShownPart, table: Any, **options: Any) -> Any:
     tall, wide = (
         (grid.north - grid.south) / grid.rows,
         (grid.east - grid.west) / grid.columns,
@@ -214,7 +216,7 @@ def _image(ax: Axes, grid: Grid, part: Part, table: Any, **options: Any) -> Any:
 
 
 def _heat(
-    ax: Axes, grid: Grid, part: Part, table: np.ndarray, smallest: float, largest: float
+    ax: Axes, grid: Grid, part: ShownPart, table: np.ndarray, smallest: float, largest: float
 ) -> None:
     from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
@@ -223,7 +225,7 @@ def _heat(
     _image(ax, grid, part, np.ma.masked_where(table <= 0, table), cmap=colours, norm=norm)
 
 
-def _difference(ax: Axes, grid: Grid, part: Part, table: np.ndarray) -> None:
+def _difference(ax: Axes, grid: Grid, part: ShownPart, table: np.ndarray) -> None:
     from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
 
     colours = LinearSegmentedColormap.from_list("difference", [ACCENT, PAPER, WARM])

@@ -38,7 +38,7 @@ _EPSILON_ONLY = "it needs an epsilon: Pure or Approximate"
 
 
 @dataclass(frozen=True)
-class Question:
+class RiskQuestion:
     """What a bound is asked: the threat, and what is promised."""
 
     threat: Threat
@@ -137,7 +137,7 @@ def best_bound(
     assumptions: tuple[str, ...] = (INDEPENDENT,),
 ) -> RadBound:
     """:func:`rad_bound` on independent records; ``reference`` says what else is used."""
-    question = Question(threat, guarantee, curve_of(guarantee))
+    question = RiskQuestion(threat, guarantee, curve_of(guarantee))
     found: dict[str, tuple[float, bool]] = {}
     tried = []
     for name, bound in BOUNDS.items():
@@ -163,7 +163,7 @@ def best_bound(
     )
 
 
-def _total_variation(question: Question) -> tuple[float, bool]:
+def _total_variation(question: RiskQuestion) -> tuple[float, bool]:
     threat = question.threat
     # two records: any mechanism whose outputs for them have this curve attains it
     attained = threat.ceiling == 0.0 or (
@@ -172,7 +172,7 @@ def _total_variation(question: Question) -> tuple[float, bool]:
     return question.curve.total_variation * threat.ceiling, attained
 
 
-def _tradeoff(question: Question) -> tuple[float, bool]:
+def _tradeoff(question: RiskQuestion) -> tuple[float, bool]:
     question.need(exact=False)
     threat = question.threat
     return _despite(question.curve.largest_gap(threat.kappa_minus, threat.kappa_plus)), False
@@ -183,7 +183,7 @@ def _despite(gap: float) -> float:
     return gap + 2.0**-52 if gap > 0.0 else 0.0
 
 
-def _tradeoff_discrete(question: Question) -> tuple[float, bool]:
+def _tradeoff_discrete(question: RiskQuestion) -> tuple[float, bool]:
     question.need(exact=False)
     threat = question.threat
     if threat.ceiling == 0.0:
@@ -192,7 +192,7 @@ def _tradeoff_discrete(question: Question) -> tuple[float, bool]:
     return threat.ceiling * question.curve.largest_gap(0.0, top), False
 
 
-def _epsilon_delta(question: Question) -> tuple[float, bool]:
+def _epsilon_delta(question: RiskQuestion) -> tuple[float, bool]:
     question.need(exact=False)
     epsilon, delta = question.level
     threat = question.threat
@@ -204,14 +204,14 @@ def _epsilon_delta(question: Question) -> tuple[float, bool]:
     return min(often + delta, _despite(rare), blunt), False
 
 
-def _categorical(question: Question) -> tuple[float, bool]:
+def _categorical(question: RiskQuestion) -> tuple[float, bool]:
     question.need(exact=True)
     possible = question.threat.prior[question.threat.support]
     value, _, _ = knapsack(possible, *question.level)
     return value, len(possible) <= 2 or question.threat.is_uniform
 
 
-def _uniform(question: Question) -> tuple[float, bool]:
+def _uniform(question: RiskQuestion) -> tuple[float, bool]:
     question.need(exact=True)
     if not question.threat.is_uniform:
         raise NotApplicableError("it is for a uniform prior")
@@ -220,7 +220,7 @@ def _uniform(question: Question) -> tuple[float, bool]:
     return _largest_sum(m, *question.level) / m, True
 
 
-def _program(question: Question) -> tuple[float, bool]:
+def _program(question: RiskQuestion) -> tuple[float, bool]:
     threat, level = question.threat, question.level
     if threat.is_exact and threat.knows_nothing and (threat.is_uniform or len(threat.support) <= 2):
         raise NotApplicableError("not needed: a closed form is attained")
@@ -282,7 +282,7 @@ def knapsack(prior: np.ndarray, epsilon: float, delta: float) -> tuple[float, in
     return value, whole, rest
 
 
-BOUNDS: dict[str, Callable[[Question], tuple[float, bool]]] = {
+BOUNDS: dict[str, Callable[[RiskQuestion], tuple[float, bool]]] = {
     "total variation": _total_variation,
     "trade-off": _tradeoff,
     "trade-off, discrete": _tradeoff_discrete,

@@ -18,7 +18,7 @@ import numpy as np
 from corrdp._checks import check_array
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.scalar import LaplaceAnswer
-from corrdp.reconstruction.results import Attack, Rad
+from corrdp.reconstruction.results import GuessingRule, Rad
 from corrdp.reconstruction.threat import Threat, check_threat
 from corrdp.results import Certificate
 
@@ -221,7 +221,7 @@ def exact_rad(
         for fibre, chosen in zip(threat.fibres, guesses, strict=True)
     )
     certificate = Certificate("optimal attack", reference, assumptions)
-    attack = Attack(np.array(guesses), threat.labels, edges)
+    attack = GuessingRule(np.array(guesses), threat.labels, edges)
     return Rad(
         value,
         "exact",

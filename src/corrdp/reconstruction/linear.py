@@ -30,7 +30,7 @@ from corrdp.reconstruction.exact import (
     check_channel,
     success_of,
 )
-from corrdp.reconstruction.results import Attack, Rero, ReroBound
+from corrdp.reconstruction.results import GuessingRule, Rero, ReroBound
 from corrdp.reconstruction.threat import Threat, check_threat, promise_of, raised
 from corrdp.results import Candidate, Certificate
 
@@ -227,7 +227,7 @@ def rero(mechanism: Any, threat: Threat) -> Rero:
     blind = np.ones((threat.m, 1))
     baseline = success_of(blind, threat, best_guesses(threat.prior[:, None] * blind, threat))
     certificate = Certificate("likeliest record", _REFERENCE, (INDEPENDENT,))
-    attack = Attack(np.array(guesses), threat.labels)
+    attack = GuessingRule(np.array(guesses), threat.labels)
     return Rero(value, "exact", certificate, threat.describe(), baseline, attack)
 
 

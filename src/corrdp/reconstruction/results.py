@@ -64,7 +64,7 @@ class _Risk:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attack:
+class GuessingRule:
     """The guess for each output, and each label that the attacker may know.
 
     Parameters
@@ -78,10 +78,10 @@ class Attack:
 
     Examples
     --------
-    >>> attack = Attack(np.array([[0, 2, 1]]), (None,))
+    >>> attack = GuessingRule(np.array([[0, 2, 1]]), (None,))
     >>> attack.guess(1)
     2
-    >>> Attack(np.array([[0, 1]]), (None,), np.array([.5])).guess(.7)
+    >>> GuessingRule(np.array([[0, 1]]), (None,), np.array([.5])).guess(.7)
     1
     """
 
@@ -99,7 +99,7 @@ class Attack:
         return encode(vars(self))
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Attack:
+    def from_dict(cls, data: dict[str, Any]) -> GuessingRule:
         """Inverse of :meth:`to_dict`."""
         labels = tuple(tuple(x) if isinstance(x, list) else x for x in data["labels"])
         edges = data["edges"]
@@ -124,7 +124,7 @@ class Rad(_Risk):
     success, blind : float or None
         The two parts of the value: success of the attack on the record used (its ReRo), and when
         another, independent one was used.
-    attack : Attack or None
+    attack : GuessingRule or None
         The optimal attack.
     error : float or None
         Standard error of an estimate.
@@ -137,7 +137,7 @@ class Rad(_Risk):
     ceiling: float = 1.0
     success: float | None = None
     blind: float | None = None
-    attack: Attack | None = None
+    attack: GuessingRule | None = None
     error: float | None = None
     candidates: tuple[Candidate, ...] = ()
 
@@ -175,7 +175,7 @@ class Rad(_Risk):
             float(data["ceiling"]),
             data["success"],
             data["blind"],
-            None if attack is None else Attack.from_dict(attack),
+            None if attack is None else GuessingRule.from_dict(attack),
             data["error"],
             tuple(Candidate.from_dict(c) for c in data["candidates"]),
         )
@@ -191,14 +191,14 @@ class Rero(_Risk):
         As in :class:`Rad`.
     baseline : float
         Success of the best guess without the output.
-    attack : Attack
+    attack : GuessingRule
         The attack that succeeds most often (not that of largest advantage).
     """
 
     result: ClassVar[str] = "rero"
     title: ClassVar[str] = "Success of reconstruction"
     baseline: float = 0.0
-    attack: Attack | None = None
+    attack: GuessingRule | None = None
 
     def _lines(self) -> list[str]:
         return [f"  baseline     {self.baseline:.6g} without the output"]
@@ -210,7 +210,7 @@ class Rero(_Risk):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Rero:
         """Inverse of :meth:`to_dict`."""
-        attack = None if data["attack"] is None else Attack.from_dict(data["attack"])
+        attack = None if data["attack"] is None else GuessingRule.from_dict(data["attack"])
         return cls(*cls._common(data), float(data["baseline"]), attack)
 
 

@@ -28,7 +28,7 @@ class ShapeLeakage:
 
 
 @dataclass(frozen=True)
-class Noise:
+class SnpNoise:
     """DP level and noise scale that keep the target, by this certificate."""
 
     epsilon: float
@@ -69,8 +69,8 @@ class SnpRow:
     violations: int
     shapes: tuple[ShapeLeakage, ...] = ()
     general: float | None = None
-    wide: Noise | None = None
-    single: Noise | None = None
+    wide: SnpNoise | None = None
+    single: SnpNoise | None = None
     note: str = ""
 
     @property
@@ -121,7 +121,7 @@ class SnpReport:
         rows = []
         for row in data["rows"]:
             shapes = tuple(ShapeLeakage(**shape) for shape in row["shapes"])
-            noise = {name: row[name] and Noise(**row[name]) for name in ("wide", "single")}
+            noise = {name: row[name] and SnpNoise(**row[name]) for name in ("wide", "single")}
             rows.append(SnpRow(**{**row, "shapes": shapes, **noise}))
         return cls(data["path"], data["people"], data["target"], tuple(rows))
 
@@ -244,9 +244,9 @@ def _row(
     )
 
 
-def _noise(calibration: Calibration) -> Noise:
+def _noise(calibration: Calibration) -> SnpNoise:
     name = calibration.leakage.certificate.name
-    return Noise(calibration.epsilon, calibration.scale, name)
+    return SnpNoise(calibration.epsilon, calibration.scale, name)
 
 
 def _cells(row: SnpRow) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from corrdp.accounting.account import account
 from corrdp.accounting.graphs import clique_change, degree_loss, edge_clique_loss
-from corrdp.accounting.maps import Count, Records
+from corrdp.accounting.maps import ReadsCount, ReadsRecords
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.guarantees import GDP
@@ -83,7 +83,7 @@ def _cliques() -> Counterexample:
 
 def _uncovered() -> Counterexample:
     domain = TupleDomain(3, (0, 1))
-    parts = (Records((0,)), Records((1,)))
+    parts = (ReadsRecords((0,)), ReadsRecords((1,)))
     one, two = (0, 0, 0), (0, 0, 1)
     moved = [part.apply(domain, one) != part.apply(domain, two) for part in parts]
     apart = sum(hamming(part.apply(domain, one), part.apply(domain, two)) for part in parts)
@@ -138,9 +138,9 @@ def _equality() -> Counterexample:
 def _value_parts() -> Counterexample:
     levels = (0.2, 0.5, 1.0)
     letters = MultisetDomain(("a", "b", "c"))
-    steps = tuple(Step(x, GDP(mu), Count((x,))) for x, mu in zip("abc", levels, strict=True))
+    steps = tuple(Step(x, GDP(mu), ReadsCount((x,))) for x, mu in zip("abc", levels, strict=True))
     value = account(Plan(letters, steps), "bounded").loss
-    blocks = tuple(Step(str(k), GDP(mu), Records((k,))) for k, mu in enumerate(levels))
+    blocks = tuple(Step(str(k), GDP(mu), ReadsRecords((k,))) for k, mu in enumerate(levels))
     index = account(Plan(TupleDomain(3, (0, 1)), blocks), "bounded").loss
     # noise of these levels on two counts that both change: exactly the root of the squares
     exact = tensor(GDP(levels[1]), GDP(levels[2])).mu  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from corrdp.accounting.maps import Count, Select
+from corrdp.accounting.maps import ReadsCount, Select
 from corrdp.metric.domains import MultisetDomain
 
 DISSERTATION = (
@@ -16,7 +16,7 @@ ABCD = MultisetDomain(("a", "b", "c", "d"), largest=4)  # small enough to be lis
 HALVES = (Select(("a", "b")), Select(("c", "d")))  # a partition by value
 
 
-def counts(of: Sequence[Count | Select] = HALVES) -> Callable[[Any], tuple[int, ...]]:
+def counts(of: Sequence[ReadsCount | Select] = HALVES) -> Callable[[Any], tuple[int, ...]]:
     """The function that counts the records with each of these sets of values.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp.accounting.account import account
-from corrdp.accounting.maps import Count
+from corrdp.accounting.maps import ReadsCount
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.metric.conversion import sensitivity
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EPSILON = 1.0
-NEAR = (Count(("a", "b")), Count(("c", "d")))  # inhabitants of two neighbourhoods
+NEAR = (ReadsCount(("a", "b")), ReadsCount(("c", "d")))  # inhabitants of two neighbourhoods
 FARTHEST = 6  # a count against another, up to this far apart
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from corrdp.accounting.account import account
-from corrdp.accounting.maps import Count as CountMap
+from corrdp.accounting.maps import ReadsCount
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.bounds.leakage import leakage
@@ -39,7 +39,7 @@ def only() -> Section:
     """Capabilities that at most some of them have."""
     chain = MarkovChain([[0.9, 0.1], [0.2, 0.8]], length=100)
     steps = tuple(
-        Step(f"{k}", e, CountMap(band))
+        Step(f"{k}", e, ReadsCount(band))
         for k, (e, band) in enumerate(zip(LEVELS, BANDS, strict=True))
     )
     bounded = account(Plan(MultisetDomain(ATOMS), steps), "bounded").loss

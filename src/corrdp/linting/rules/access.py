@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from corrdp.accounting.mistakes import unpriced
-from corrdp.linting.description import Description, Part
+from corrdp.linting.description import Description, Stage
 from corrdp.results import Finding
 
 
-def _outside(mechanism: Description, part: Part) -> bool:
+def _outside(mechanism: Description, part: Stage) -> bool:
     """Whether a step reads a part of the data that the claim says nothing about."""
     area = mechanism.claim.area
     return area is not None and part.area is not None and part.area != area
 
 
-def _unpaid(mechanism: Description) -> Iterator[tuple[Part, str]]:
+def _unpaid(mechanism: Description) -> Iterator[tuple[Stage, str]]:
     """Steps through which the data get out although nobody pays, and how."""
     open_ways: set[str] = set()  # unpaid steps from which unpaid steps lead to what is published
     for part in reversed(mechanism.steps):

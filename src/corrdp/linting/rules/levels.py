@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from corrdp.linting.description import Description, Part
+from corrdp.linting.description import Description, Stage
 from corrdp.linting.level import TREES, Counted, Level
 from corrdp.metric.granularities import Trajectory, User
 from corrdp.results import Finding, Severity
@@ -16,7 +16,7 @@ _SLACK = 1 + 1e-9
 _NORM = {"laplace": "l1", "geometric": "l1", "gaussian": "l2"}
 
 
-def noise_level(part: Part, mechanism: Description) -> float | None:
+def noise_level(part: Stage, mechanism: Description) -> float | None:
     r"""epsilon (Laplace, geometric) or mu (Gaussian) of a noise step, recomputed; None if unknown.
 
     .. math:: \varepsilon = t \sum_n \Delta_n / b_n, \qquad
@@ -67,7 +67,7 @@ def mismatches(mechanism: Description) -> Iterator[Finding]:
     yield from _sum(mechanism)
 
 
-def _unsaid(part: Part, mechanism: Description, where: str) -> Iterator[Finding]:
+def _unsaid(part: Stage, mechanism: Description, where: str) -> Iterator[Finding]:
     """A unit may have many rows, and each of them moves what is counted."""
     if part.query is None or mechanism.rows(part) is not None:
         return
@@ -83,7 +83,7 @@ def _unsaid(part: Part, mechanism: Description, where: str) -> Iterator[Finding]
     )
 
 
-def _stated(part: Part, mechanism: Description, where: str) -> Iterator[Finding]:
+def _stated(part: Stage, mechanism: Description, where: str) -> Iterator[Finding]:
     assert part.noise is not None
     stated, claim = part.sensitivity, mechanism.claim
     norm = _NORM.get(part.noise.law)
@@ -124,7 +124,7 @@ def _stated(part: Part, mechanism: Description, where: str) -> Iterator[Finding]
 _CHANGES = {"add": "records that come and go", "replace": "replaced records"}
 
 
-def _noise(part: Part, mechanism: Description, where: str, found: float) -> Iterator[Finding]:
+def _noise(part: Stage, mechanism: Description, where: str, found: float) -> Iterator[Finding]:
     assert part.noise is not None
     claim, level = mechanism.claim, mechanism.claim.level
     gaussian = part.noise.law == "gaussian"
@@ -153,7 +153,7 @@ def _noise(part: Part, mechanism: Description, where: str, found: float) -> Iter
     )
 
 
-def _factor(part: Part, mechanism: Description) -> str:
+def _factor(part: Stage, mechanism: Description) -> str:
     query = mechanism.counted(part)
     if query is None:
         return ". Scale the noise for the whole query, in the norm of its law"
@@ -231,7 +231,7 @@ def _sum(mechanism: Description) -> Iterator[Finding]:
         yield from _added("delta", deltas, math.fsum(deltas.values()), level)
 
 
-def _alone(part: Part, unit: str, cost: float, mechanism: Description) -> Iterator[Finding]:
+def _alone(part: Stage, unit: str, cost: float, mechanism: Description) -> Iterator[Finding]:
     """One step reads the same data in each of its runs: nothing about it is parallel."""
     claim = mechanism.claim
     if cost <= getattr(claim.level, unit) * _SLACK:
@@ -249,7 +249,7 @@ def _alone(part: Part, unit: str, cost: float, mechanism: Description) -> Iterat
     )
 
 
-def _added(name: str, costs: dict[Part, float], total: float, level: Level) -> Iterator[Finding]:
+def _added(name: str, costs: dict[Stage, float], total: float, level: Level) -> Iterator[Finding]:
     """A warning, since steps may read disjoint parts, and what is stated may not be reached."""
     if total > getattr(level, name) * _SLACK:
         paying = {part.name: cost for part, cost in costs.items() if cost}
@@ -267,7 +267,7 @@ def _added(name: str, costs: dict[Part, float], total: float, level: Level) -> I
         )
 
 
-def _cost(part: Part, mechanism: Description, gaussian: bool) -> float:
+def _cost(part: Stage, mechanism: Description, gaussian: bool) -> float:
     """What a step costs in the unit of the claim, as stated or recomputed; 0 if it has another."""
     if gaussian:
         stated = (part.mu or 0.0) * math.sqrt(part.times)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from corrdp.errors import InputError
-from corrdp.linting.description import Description, Noise, Part
+from corrdp.linting.description import AddedNoise, Description, Stage
 from corrdp.metric.curves import check_level
 from corrdp.results import Finding
 
@@ -68,7 +68,7 @@ def observed_keys(mechanism: Description) -> Iterator[Finding]:
             yield Finding("L-01", "error", mechanism.where(part), _observed(part, mechanism, mass))
 
 
-def _observed(part: Part, mechanism: Description, mass: float | None) -> str:
+def _observed(part: Stage, mechanism: Description, mass: float | None) -> str:
     level = mechanism.claim.level
     shows = "" if mass is None else f" with probability {mass:.6g}"
     allowed = level.impossible(1)
@@ -87,7 +87,7 @@ def _observed(part: Part, mechanism: Description, mass: float | None) -> str:
     return f"{words}; or publish large noisy counts only, and claim (epsilon, delta)"
 
 
-def _contribution(part: Part, mechanism: Description) -> int:
+def _contribution(part: Stage, mechanism: Description) -> int:
     """Rows that one unit adds at most."""
     query = mechanism.counted(part) or part.query
     if query is not None:
@@ -99,7 +99,7 @@ def _contribution(part: Part, mechanism: Description) -> int:
     return max(1, math.ceil(stated.l1 if stated.change == "add" else stated.l1 / 2))
 
 
-def _shown(part: Part, mechanism: Description) -> float | None:
+def _shown(part: Stage, mechanism: Description) -> float | None:
     """Probability that a unit's own rows show at all; None if that is not known."""
     noise = part.noise
     assert noise is not None
@@ -160,7 +160,7 @@ def observed_ranges(mechanism: Description) -> Iterator[Finding]:
             )
 
 
-def _reaching(mechanism: Description, kind: str) -> list[Part]:
+def _reaching(mechanism: Description, kind: str) -> list[Stage]:
     """Steps of a kind that see the data, get out, and have only observed outputs."""
     return [
         part
@@ -214,7 +214,7 @@ def cut_noise(mechanism: Description) -> Iterator[Finding]:
 _REPAIR = "Draw noise on the whole line and clamp the noisy answer to a public range instead"
 
 
-def _beyond(part: Part, noise: Noise, mechanism: Description) -> float | None:
+def _beyond(part: Stage, noise: AddedNoise, mechanism: Description) -> float | None:
     """Least probability of outputs beyond the neighbour's, whether noise is cut or clipped."""
     query = mechanism.counted(part) or part.query
     if noise.law != "laplace" or len(noise.scale) > 1 or query is None:

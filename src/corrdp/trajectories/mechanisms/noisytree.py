@@ -158,7 +158,7 @@ first 2 places; one that fewer walk mostly stays out'
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Level:
+class TreeLevel:
     """Surviving nodes at one depth.
 
     Parameters
@@ -202,7 +202,7 @@ class NoisyTree:
         Size of the public universe.
     length : int
         Longest trajectory; longer ones were cut.
-    levels : tuple of Level
+    levels : tuple of TreeLevel
     epsilon : float
         What the whole tree costs, for the unit.
     unit : str
@@ -218,7 +218,7 @@ class NoisyTree:
     kind: str
     k: int
     length: int
-    levels: tuple[Level, ...]
+    levels: tuple[TreeLevel, ...]
     epsilon: float
     unit: str
     budgets: tuple[float, ...]
@@ -283,12 +283,12 @@ class NoisyTree:
 
         Examples
         --------
-        >>> one, two = Level([0], [0], [4]), Level([0, 0], [0, 1], [6, 2])
+        >>> one, two = TreeLevel([0], [0], [4]), TreeLevel([0, 0], [0, 1], [6, 2])
         >>> tree = NoisyTree("prefix", 2, 2, (one, two), 1.0, "", (), (), (), ())
         >>> tree.made_consistent().counts()
         {(0,): 4, (0, 0): 3, (0, 1): 1}
         """
-        levels: list[Level] = []
+        levels: list[TreeLevel] = []
         above = None  # counts of the level above, and the new number of each of its nodes
         for level in self.levels:
             count = level.count
@@ -299,7 +299,7 @@ class NoisyTree:
                 parent = number[parent]
             keep = count > 0
             above = (count, np.cumsum(keep) - 1)
-            levels.append(Level(parent[keep], level.place[keep], count[keep]))
+            levels.append(TreeLevel(parent[keep], level.place[keep], count[keep]))
         return replace(self, levels=tuple(levels), consistent=True)
 
     def __repr__(self) -> str:
@@ -325,7 +325,7 @@ class NoisyTree:
         check_header(data, "noisy tree")
         plain: dict[str, Any] = {name: data[name] for name in _PLAIN}
         plain |= {name: tuple(v) for name, v in plain.items() if isinstance(v, list)}
-        levels = tuple(Level(*(lv[n] for n in _COLUMNS)) for lv in data["levels"])
+        levels = tuple(TreeLevel(*(lv[n] for n in _COLUMNS)) for lv in data["levels"])
         return cls(levels=levels, **plain)
 
 

@@ -31,7 +31,7 @@ from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
 from corrdp.metric.granularities import Bounded, Unbounded
 from corrdp.trajectories.data.reachability import check_whole, contributions
-from corrdp.trajectories.mechanisms.noisytree import Level, NoisyTree, must_walk_in_words
+from corrdp.trajectories.mechanisms.noisytree import NoisyTree, TreeLevel, must_walk_in_words
 from corrdp.trajectories.mechanisms.survivors import (
     MOST_EXCESS,
     Geometric,
@@ -48,7 +48,7 @@ Noise = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class TreeMechanism(ABC):
-    """What prefix and n-gram trees share; see :class:`~corrdp.PrefixTree`."""
+    """What prefix and n-gram trees share; see :class:`~corrdp.trajectories.PrefixTree`."""
 
     kind: ClassVar[str]
     k: int
@@ -260,7 +260,7 @@ def grow(
     noises: Sequence[Noise],
     tails: Sequence[ZeroTail],
     draw: Geometric,
-) -> tuple[Level, ...]:
+) -> tuple[TreeLevel, ...]:
     """Level by level: noise on what was seen, survivors among what was not.
 
     Parameters
@@ -275,7 +275,7 @@ def grow(
     draw : function
         How the survivors among zeros are drawn.
     """
-    levels: list[Level] = []
+    levels: list[TreeLevel] = []
     parents = 1
     node = np.zeros(len(items), dtype=np.int64)  # where each item is: a number in the level above
     for n, (noise, tail) in enumerate(zip(noises, tails, strict=True)):
@@ -291,7 +291,7 @@ def grow(
         keys = np.concatenate([seen[keep], unseen])
         order = np.argsort(keys)
         keys = keys[order]
-        levels.append(Level(keys // k, keys % k, np.concatenate([noisy[keep], chance])[order]))
+        levels.append(TreeLevel(keys // k, keys % k, np.concatenate([noisy[keep], chance])[order]))
         parents = len(keys)
         if parents:
             moved = np.where(alive, node * k + items[:, n], -1)
