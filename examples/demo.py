@@ -15,10 +15,6 @@ from rich.console import Console
 from rich.table import Table
 
 import corrdp as cdp
-from corrdp.cli.show import show_leakage
-from corrdp.errors import InfeasibleError
-from corrdp.report.page import write_report
-from corrdp.report.words import believed
 
 COUNTS = np.array([[9713, 1295], [1295, 2955]])
 DAYS, PER_DAY = 61, 288
@@ -57,7 +53,7 @@ def compare(chain: cdp.MarkovChain, best: cdp.Calibration) -> Table:
         try:
             cost = _cost(cdp.calibrate(chain, TARGET, method=method, **alone))
             table.add_row(name, *cost, f"at most {TARGET:g}, if the chain is true")
-        except InfeasibleError:
+        except cdp.RefusedError:
             least = 4 * np.log(chain.gamma)
             table.add_row(name, "impossible", "-", "-", f"over {least:.4g}")
     chosen = cdp.calibrate(chain, TARGET, **alone)
@@ -92,7 +88,7 @@ def main() -> None:
 
     console.rule("leakage: what does epsilon = 1 really mean on them?")
     leak = cdp.leakage(chain, epsilon=1.0)
-    show_leakage(leak)
+    console.print(leak)
 
     console.rule("calibrate: how much noise buys the privacy I want?")
     calibration = cdp.calibrate(chain, TARGET, query=cdp.Count(True))
@@ -100,7 +96,8 @@ def main() -> None:
     assert calibration.adequacy is not None
     for line in calibration.adequacy.lines:
         console.print(f"richer models: {line}", style="red" if calibration.adequacy.against else "")
-    console.print(f"What the promise means: {believed(TARGET)}.")
+    sure = 1 / (1 + np.exp(-TARGET))
+    console.print(f"Who thought 50 % before thinks at most {sure:.0%} after.")
 
     console.rule("release: the number, safely")
     release = calibration.release(series)
@@ -109,7 +106,7 @@ def main() -> None:
         f"five-minute steps with walking: [bold]{release.value:,}[/bold]"
         f" (95 % interval {low:,.0f} to {high:,.0f})"
     )
-    write_report(report, release, chain, calibration=calibration)
+    cdp.write_report(report, release, chain, calibration=calibration)
     console.print(f"\ndata   {series}\nmodel  {model}\n[bold]report {report.resolve()}[/bold]")
 
 

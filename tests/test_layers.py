@@ -17,8 +17,8 @@ import corrdp
 ROOT = Path(corrdp.__file__).parent
 # releases lie below those who read them: account, risk and audit take a release
 RANKS = (
-    ("errors",),
-    ("_checks", "_files"),
+    ("errors", "_moved"),
+    ("_lazy", "_compiled", "_checks", "_files"),
     ("_json", "_binomial"),
     ("guarantees", "queries", "results", "plots"),
     ("tables", "metric"),
@@ -32,6 +32,7 @@ RANKS = (
     ("linting", "attacks"),
     ("trajectories", "partial"),
     ("report",),
+    ("local", "pedigrees", "plans"),
     ("cli",),
     ("__main__",),
 )

@@ -65,14 +65,6 @@ def test_every_verb_works_after_every_module_was_imported():
     assert isinstance(calibration.release([0, 1, 1]).value, int)
 
 
-def test_every_public_name_is_there():
-    for name in corrdp.__all__:
-        assert getattr(corrdp, name) is not None
-    assert set(corrdp.__all__) == set(dir(corrdp))
-    with pytest.raises(AttributeError, match="nothing_like_this"):
-        _ = corrdp.nothing_like_this
-
-
 def test_without_the_reproductions_the_line_that_installs_them_is_said():
     code = (
         "import sys; sys.modules['corrdp_reproduction'] = None; "

@@ -32,7 +32,7 @@ def total(records, generator) -> float:
 
 def test_strong_chain_breaks_the_plain_claim_below_the_transfer_bound():
     chain = MarkovChain(STRONG, 41)
-    response = cdp.BinaryResponse.for_epsilon(1.0)
+    response = cdp.local.BinaryResponse.for_epsilon(1.0)
     found = audit_model(response, 1.0, chain, runs=50_000, rng=rng())
     transfer = cdp.leakage(chain, mechanism=response, method="transfer").value
     assert found.verdict == "violated"
@@ -44,7 +44,7 @@ def test_strong_chain_breaks_the_plain_claim_below_the_transfer_bound():
 
 def test_no_violation_of_what_is_proved():
     chain = MarkovChain([[0.88, 0.12], [0.30, 0.70]], 17_568)
-    response = cdp.BinaryResponse.for_epsilon(1.0)
+    response = cdp.local.BinaryResponse.for_epsilon(1.0)
     proved = cdp.leakage(chain, mechanism=response).value
     found = audit_model(response, proved, chain, runs=50_000, rng=rng())
     assert found.verdict != "violated"
@@ -53,7 +53,9 @@ def test_no_violation_of_what_is_proved():
 
 def test_independent_records_leak_epsilon_and_no_more():
     chain = MarkovChain([[0.6, 0.4], [0.6, 0.4]], 9)
-    found = audit_model(cdp.BinaryResponse.for_epsilon(1.0), 1.0, chain, runs=100_000, rng=rng())
+    found = audit_model(
+        cdp.local.BinaryResponse.for_epsilon(1.0), 1.0, chain, runs=100_000, rng=rng()
+    )
     assert found.verdict != "violated"
     assert found.interval[0] == pytest.approx(1.0, abs=0.06)
     assert found.upper == pytest.approx(1.0, abs=1e-9)
@@ -67,7 +69,7 @@ def test_limits_stay_below_brute_force(seed):
     chain = MarkovChain(kernel, 4, draws.dirichlet([1, 1]))
     flip = float(draws.uniform(0.1, 0.4))
     exact = _brute_force(chain, flip)
-    found = audit_model(cdp.BinaryResponse(flip), exact, chain, runs=4_000, rng=draws)
+    found = audit_model(cdp.local.BinaryResponse(flip), exact, chain, runs=4_000, rng=draws)
     assert found.verdict != "violated"
     assert found.interval[0] <= exact
 
@@ -185,7 +187,7 @@ def test_a_fit_keeps_a_claim_only_by_the_rule_of_calibrate():
     data = [0, 1]
     while len(data) < 600:  # of order 2, which the fit of order 1 does not see
         data.append(int(draws.random() < likely[data[-2], data[-1]]))
-    fit, response = MarkovChain.fit(data), cdp.BinaryResponse.for_epsilon(0.1)
+    fit, response = MarkovChain.fit(data), cdp.local.BinaryResponse.for_epsilon(0.1)
     alone = cdp.leakage(fit, mechanism=response).value
     found = audit_model(response, 1.01 * alone, fit, runs=2_000, rng=rng())
     assert found.verdict == "undecided"

@@ -133,7 +133,7 @@ def test_every_mechanism_equals_the_linear_program(chain, eps):
 @settings(max_examples=8)
 @given(chains(states=(3, 3), lengths=(2, 4)), st.floats(0.1, 2))
 def test_three_ary_response(chain, eps):
-    mechanism = cdp.GRR(3, eps)
+    mechanism = cdp.local.GRR(3, eps)
     joint = chain_joint(chain.transition, chain.start, chain.length)
     truth = response_leakage(joint, [mechanism.channel()] * chain.length)
     leak = cdp.leakage(chain, mechanism=mechanism)
@@ -145,7 +145,7 @@ def test_three_ary_response(chain, eps):
 def test_three_ary_response_attains_the_pairwise_bound():
     """n = 4: transfer gives 2.518120188, and so does 3-ary randomized response."""
     chain = cdp.MarkovChain([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], 4)
-    leak = cdp.leakage(chain, mechanism=cdp.GRR(3, 1.0), method="exact")
+    leak = cdp.leakage(chain, mechanism=cdp.local.GRR(3, 1.0), method="exact")
     assert leak.value == pytest.approx(2.518120188, rel=1e-9)
 
 

@@ -175,9 +175,9 @@ def test_methods_that_do_not_apply_say_what_would():
 def test_scope_is_checked():
     chain = cdp.MarkovChain(P, 5)
     with pytest.raises(InputError, match="alone"):
-        cdp.leakage(chain, 1.0, mechanism=cdp.GRR(2, 1.0))
+        cdp.leakage(chain, 1.0, mechanism=cdp.local.GRR(2, 1.0))
     with pytest.raises(InputError, match="3 values"):
-        cdp.leakage(chain, mechanism=cdp.GRR(3, 1.0))
+        cdp.leakage(chain, mechanism=cdp.local.GRR(3, 1.0))
     with pytest.raises(InputError, match="no state"):
         cdp.leakage(chain, 1.0, query=cdp.Count(7))
     with pytest.raises(InputError, match="one number"):

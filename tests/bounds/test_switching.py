@@ -42,7 +42,7 @@ def test_no_bound_lies_below_randomized_response(data, states, zeros, eps):
     except ModelError:  # more than one closed class
         reject()
     found = values(SwitchingChain(parts, 4, range(states)), eps)
-    channel = cdp.GRR(states, eps).channel()
+    channel = cdp.local.GRR(states, eps).channel()
     start = data.draw(laws(states))
     for first in range(4):
         steps = np.array([kernels[0]] * first + [kernels[1]] * (3 - first))

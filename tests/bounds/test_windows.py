@@ -88,7 +88,7 @@ def test_three_states_and_third_order(order):
     rng = np.random.default_rng(order)
     chain = cdp.WindowChain(rng.dirichlet(np.ones(3), size=3**order), order, 4)
     joint = dict(window_table(chain).law)
-    channel = cdp.GRR(3, 0.7).channel()
+    channel = cdp.local.GRR(3, 0.7).channel()
     truth = response_leakage(joint, [channel] * 4)
     assert truth <= window_contraction(chain, Pure(0.7)).value
     assert truth <= blocks(chain, Pure(0.7)).value

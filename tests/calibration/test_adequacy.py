@@ -373,7 +373,9 @@ def test_series_keep_the_target_in_a_region_that_hardly_forgets():
     assert "joint 0.95 confidence region" in " ".join(found.assumptions)
     assert len(found.release([0, 1, 2])) == 3
     with pytest.raises(RefusedError, match="another mechanism"):
-        replace(found, mechanism=cdp.GRR(len(fit.states), 2 * found.epsilon)).release([0, 1, 2])
+        replace(found, mechanism=cdp.local.GRR(len(fit.states), 2 * found.epsilon)).release(
+            [0, 1, 2]
+        )
 
 
 def test_a_region_that_may_never_forget_is_refused_for_series_too():

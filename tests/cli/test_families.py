@@ -140,7 +140,7 @@ def test_queries_that_are_not_sums_are_refused():
     with pytest.raises(GuaranteeError, match="Gaussian noise"):
         cdp.leakage(pair, cdp.GDP(1.0))
     with pytest.raises(InputError, match="finitely many"):
-        cdp.leakage(pair, mechanism=cdp.BinaryResponse(0.2))
+        cdp.leakage(pair, mechanism=cdp.local.BinaryResponse(0.2))
     with pytest.raises(InputError, match="fitted"):
         cdp.leakage(pair, 1.0, confidence=0.95)
 

@@ -42,9 +42,9 @@ def test_results_load_and_keep_what_they_said(name):
 
 
 def test_plans_and_proofs_are_read_and_hold():
-    plan = cdp.load_plan(FROZEN / "plan.json")
+    plan = cdp.plans.load_plan(FROZEN / "plan.json")
     assert [v.holds for v in cdp.account(plan).check()] == [True]
-    assert cdp.check_proof(frozen("proof.json")).holds
+    assert cdp.plans.check_proof(frozen("proof.json")).holds
 
 
 @pytest.mark.parametrize("name", sorted(LEDGERS))

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
+from corrdp import attacks, local, pedigrees, plans, reconstruction
 from tests.helpers.hostile import failures
 
 CHAIN = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], length=4)
 THREE = cdp.MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]], length=4)
 COUNT = cdp.Count(1)
-FLIP = cdp.BinaryResponse(0.3)
+FLIP = local.BinaryResponse(0.3)
 THREAT = cdp.Threat([0.5, 0.5])
 PLAN = {
     "domain": {"type": "stream", "users": 1, "steps": 3},
@@ -85,9 +86,9 @@ CALLS = {
     "Pedigree": (
         cdp.Pedigree,
         {"individuals": [("d", None, None), ("m", None, None), ("k", "d", "m")],
-         "founders": cdp.HardyWeinberg(0.5), "unobserved": ("d",)},
+         "founders": pedigrees.HardyWeinberg(0.5), "unobserved": ("d",)},
     ),
-    "HardyWeinberg": (cdp.HardyWeinberg, {"p": 0.5}),
+    "HardyWeinberg": (pedigrees.HardyWeinberg, {"p": 0.5}),
     "MarkovChain.fit": (
         cdp.MarkovChain.fit,
         {"data": [0, 1, 1, 0, 1, 0, 0], "order": 1, "zeros": "chance", "public": False},
@@ -154,51 +155,53 @@ CALLS = {
     # mechanisms and attacks on series
     "Laplace": (cdp.Laplace, {"query": COUNT, "scale": 1.0}),
     "DiscreteLaplace": (cdp.DiscreteLaplace, {"query": COUNT, "scale": 1.0}),
-    "BinaryResponse": (cdp.BinaryResponse, {"flip0": 0.3, "flip1": 0.2}),
-    "CorrelatedResponse": (cdp.CorrelatedResponse, {"rate0": 0.1, "rate1": 0.2}),
-    "estimate_count": (cdp.estimate_count, {"mechanism": FLIP, "z": [0, 1, 1]}),
-    "estimate_counts": (cdp.estimate_counts, {"mechanism": cdp.GRR(3, 1.0), "z": [0, 1, 2]}),
+    "BinaryResponse": (local.BinaryResponse, {"flip0": 0.3, "flip1": 0.2}),
+    "CorrelatedResponse": (local.CorrelatedResponse, {"rate0": 0.1, "rate1": 0.2}),
+    "estimate_count": (local.estimate_count, {"mechanism": FLIP, "z": [0, 1, 1]}),
+    "estimate_counts": (local.estimate_counts, {"mechanism": local.GRR(3, 1.0), "z": [0, 1, 2]}),
     "output_leakage": (
-        cdp.output_leakage, {"chain": CHAIN, "mechanism": FLIP, "z": [0, 1, 1, 0]},
+        local.output_leakage, {"chain": CHAIN, "mechanism": FLIP, "z": [0, 1, 1, 0]},
     ),
-    "SingleBit": (cdp.SingleBit, {"mechanism": FLIP}),
-    "ForwardBackward": (cdp.ForwardBackward, {"mechanism": FLIP}),
-    "Viterbi": (cdp.Viterbi, {"mechanism": FLIP}),
+    "SingleBit": (attacks.SingleBit, {"mechanism": FLIP}),
+    "ForwardBackward": (attacks.ForwardBackward, {"mechanism": FLIP}),
+    "Viterbi": (attacks.Viterbi, {"mechanism": FLIP}),
     "ForwardBackward.run": (
-        cdp.ForwardBackward(FLIP).run,
+        attacks.ForwardBackward(FLIP).run,
         {"sanitized": [0, 1, 1, 0], "model": CHAIN, "truth": [0, 1, 1, 0]},
     ),
     "posterior": (
-        cdp.posterior, {"chain": CHAIN, "channel": [[0.7, 0.3], [0.3, 0.7]], "z": [0, 1, 1, 0]},
+        attacks.posterior, {"chain": CHAIN, "channel": [[0.7, 0.3], [0.3, 0.7]], "z": [0, 1, 1, 0]},
     ),
-    "success_bound": (cdp.success_bound, {"epsilon": 1.0, "prior": [0.5, 0.5]}),
+    "success_bound": (attacks.success_bound, {"epsilon": 1.0, "prior": [0.5, 0.5]}),
     # reconstruction
     "Threat": (
         cdp.Threat, {"prior": [0.5, 0.5], "loss": "identity", "eta": 0.0, "aux": None},
     ),
     "risk": (cdp.risk, {"guarantee": 1.0, "threats": {"one": THREAT}}),
     "rad": (
-        cdp.rad,
+        reconstruction.rad,
         {"mechanism": FLIP, "threat": THREAT, "model": None, "target": None, "known": None},
     ),
     "rad.model": (
-        cdp.rad,
+        reconstruction.rad,
         {"mechanism": FLIP, "threat": cdp.Threat.under(CHAIN, 1), "model": CHAIN, "target": 1,
          "known": None, "draws": 100, "rng": rng()},
     ),
-    "rad_bound": (cdp.rad_bound, {"guarantee": 1.0, "threat": THREAT, "model": None}),
-    "rero": (cdp.rero, {"mechanism": FLIP, "threat": THREAT}),
-    "rero_bound": (cdp.rero_bound, {"guarantee": 1.0, "threat": THREAT}),
-    "advantage": (cdp.advantage, {"guarantee": 1.0}),
-    "epsilon_for_risk": (cdp.epsilon_for_risk, {"target": 0.1, "threat": THREAT, "delta": 0.0}),
-    "mu_for_risk": (cdp.mu_for_risk, {"target": 0.1, "threat": THREAT}),
+    "rad_bound": (reconstruction.rad_bound, {"guarantee": 1.0, "threat": THREAT, "model": None}),
+    "rero": (reconstruction.rero, {"mechanism": FLIP, "threat": THREAT}),
+    "rero_bound": (reconstruction.rero_bound, {"guarantee": 1.0, "threat": THREAT}),
+    "advantage": (reconstruction.advantage, {"guarantee": 1.0}),
+    "epsilon_for_risk": (
+        reconstruction.epsilon_for_risk, {"target": 0.1, "threat": THREAT, "delta": 0.0},
+    ),
+    "mu_for_risk": (reconstruction.mu_for_risk, {"target": 0.1, "threat": THREAT}),
     "sigma_for_risk": (
-        cdp.sigma_for_risk,
+        reconstruction.sigma_for_risk,
         {"target": 0.1, "threat": THREAT, "steps": 2, "sensitivity_multiplier": 2.0},
     ),
     "calibrate_risk": (
-        cdp.calibrate_risk,
-        {"family": lambda e: cdp.GRR(2, e), "target": 0.1, "threat": THREAT,
+        reconstruction.calibrate_risk,
+        {"family": lambda e: local.GRR(2, e), "target": 0.1, "threat": THREAT,
          "between": (0.01, 5.0), "measure": "rad", "parameter": "epsilon"},
     ),
     # books and plans
@@ -220,15 +223,15 @@ CALLS = {
          "targets": cdp.account(PLAN).plan.targets, "claims": ()},
     ),
     "Step": (cdp.Step, {"id": "a", "guarantee": 1.0, "mode": "common", "metric": None}),
-    "load_plan": (cdp.load_plan, {"path": "/nowhere/plan.json"}),
-    "check_proof": (cdp.check_proof, {"proof": cdp.account(PLAN).proof()}),
+    "load_plan": (plans.load_plan, {"path": "/nowhere/plan.json"}),
+    "check_proof": (plans.check_proof, {"proof": cdp.account(PLAN).proof()}),
     "lint": (cdp.lint, {"mechanism": PLAN}),
     # movement
     "unicity": (
-        cdp.unicity, {"trajectories": [[1, 2], [2, 3]], "p": 1, "samples": 10, "rng": rng()},
+        attacks.unicity, {"trajectories": [[1, 2], [2, 3]], "p": 1, "samples": 10, "rng": rng()},
     ),
     "centroid_candidates": (
-        cdp.centroid_candidates, {"known": [[0.0, 1.0]], "centroids": [[[0.0, 1.0]]]},
+        attacks.centroid_candidates, {"known": [[0.0, 1.0]], "centroids": [[[0.0, 1.0]]]},
     ),
 }  # fmt: skip
 

@@ -98,5 +98,5 @@ def test_edited_results(name):
 @pytest.mark.parametrize("name", ["plan.json", "proof.json"])
 def test_edited_plans(name):
     data = json.loads((FROZEN / name).read_text())
-    read = cdp.account if name == "plan.json" else cdp.check_proof
+    read = cdp.account if name == "plan.json" else cdp.plans.check_proof
     assert not misread(read, data, 0.1)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
+from corrdp import local, partial, trajectories
 from corrdp.partial.covering import row_dependence
 from tests.helpers.hostile import failures
 
@@ -24,12 +25,14 @@ def response(x, rng):
 
 def walks():
     users, times = ["a", "a", "b", "b"], [0, 60, 0, 60]
-    return cdp.Trajectories.from_points(users, times, labels=list("xyxx"), places=["x", "y"])
+    return trajectories.Trajectories.from_points(
+        users, times, labels=list("xyxx"), places=["x", "y"]
+    )
 
 
 def points():
     users, times = ["a", "a", "b", "b"], [0, 60, 0, 60]
-    return cdp.Trajectories.from_points(users, times, lat=[39.9] * 4, lng=[116.3] * 4)
+    return trajectories.Trajectories.from_points(users, times, lat=[39.9] * 4, lng=[116.3] * 4)
 
 
 def file(text):
@@ -38,7 +41,7 @@ def file(text):
     return path
 
 
-GRID = cdp.Grid(39.8, 116.2, 40.1, 116.6, 3, 4)
+GRID = trajectories.Grid(39.8, 116.2, 40.1, 116.6, 3, 4)
 LINE = np.abs(np.subtract.outer(range(3), range(3))).astype(float)
 SERIES = [0, 1, 1, 0]
 OUTPUTS = file("input,output\n0,1\n1,0\n1,1\n0,0\n")
@@ -81,16 +84,25 @@ METHODS = {
 
 
 def attempts():
-    protocols = (cdp.GRR, cdp.SS, cdp.SUE, cdp.OUE, cdp.THE, cdp.SHE, cdp.BLH, cdp.OLH)
+    protocols = (
+        local.GRR,
+        local.SS,
+        local.SUE,
+        local.OUE,
+        local.THE,
+        local.SHE,
+        local.BLH,
+        local.OLH,
+    )
     bound = functools.partial
-    knowledge = cdp.Knowledge(100, 50)
-    tree = cdp.PrefixTree(3, 2, 1.0)
+    knowledge = partial.Knowledge(100, 50)
+    tree = trajectories.PrefixTree(3, 2, 1.0)
     published = tree.release([[0, 1], [1, 2]])
-    local = cdp.LocalNgrams(LINE, 2, 1.0)
-    planar = cdp.PlanarCells(GRID, 0.01)
-    sampled = cdp.BernoulliSample(3, 0.5)
-    moves = cdp.Moves.from_matrix(LINE <= 1)
-    labelled = cdp.discretise(walks())
+    ngrams = trajectories.LocalNgrams(LINE, 2, 1.0)
+    planar = trajectories.PlanarCells(GRID, 0.01)
+    sampled = trajectories.BernoulliSample(3, 0.5)
+    moves = trajectories.Moves.from_matrix(LINE <= 1)
+    labelled = trajectories.discretise(walks())
     return {
         # auditing
         "audit": (bound(cdp.audit), {
@@ -98,10 +110,10 @@ def attempts():
             "confidence": 0.99, "rng": rng(), "model": None, "jobs": 1, "time_limit": 5.0,
             "progress": False}),
         "audit of a protocol": (bound(cdp.audit), {
-            "mechanism": cdp.GRR(4, 1.0), "claim": 1.0, "runs": 50, "confidence": 0.99,
+            "mechanism": local.GRR(4, 1.0), "claim": 1.0, "runs": 50, "confidence": 0.99,
             "rng": rng(), "jobs": 1, "time_limit": 5.0}),
         "audit of records": (bound(cdp.audit, runs=100, rng=rng()), {
-            "mechanism": cdp.GRR(2, 1.0), "claim": 1.0,
+            "mechanism": local.GRR(2, 1.0), "claim": 1.0,
             "model": cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 5), "confidence": 0.9}),
         "Command": (cdp.Command, {"text": "cat"}),
         "Samples": (cdp.Samples, {"inputs": (0, 1), "which": [0, 1], "outputs": [0, 1]}),
@@ -109,80 +121,81 @@ def attempts():
         "Audit.from_dict": (cdp.Audit.from_dict, {"data": cdp.audit(
             response, 1.0, inputs=(0, 1), runs=50, rng=rng()).to_dict()}),
         # partial knowledge
-        "Knowledge": (cdp.Knowledge, {"n": 100, "known": 50}),
-        "Knowledge.from_dict": (cdp.Knowledge.from_dict, {"data": knowledge.to_dict()}),
-        "Noise": (cdp.Noise, {"counts": 1.0}),
-        "Noise.of_share": (cdp.Noise(1.0).of_share, {"n": 10}),
-        "Noise.on_share": (cdp.Noise.on_share, {"deviation": 0.1, "n": 10}),
-        "partial_delta": (cdp.partial_delta, {
-            "epsilon": 0.5, "knowledge": knowledge, "bias": 0.3, "noise": cdp.Noise(1.0)}),
-        "Mixture": (cdp.Mixture, {"biases": (0.2, 0.4), "weights": (0.5, 0.5)}),
-        "noise_scale": (cdp.noise_scale, {
+        "Knowledge": (partial.Knowledge, {"n": 100, "known": 50}),
+        "Knowledge.from_dict": (partial.Knowledge.from_dict, {"data": knowledge.to_dict()}),
+        "Noise": (partial.Noise, {"counts": 1.0}),
+        "Noise.of_share": (partial.Noise(1.0).of_share, {"n": 10}),
+        "Noise.on_share": (partial.Noise.on_share, {"deviation": 0.1, "n": 10}),
+        "partial_delta": (partial.partial_delta, {
+            "epsilon": 0.5, "knowledge": knowledge, "bias": 0.3, "noise": partial.Noise(1.0)}),
+        "Mixture": (partial.Mixture, {"biases": (0.2, 0.4), "weights": (0.5, 0.5)}),
+        "noise_scale": (partial.noise_scale, {
             "epsilon": 0.5, "delta": 1e-3, "knowledge": knowledge, "bias": 0.3}),
-        "noiseless_records": (cdp.noiseless_records, {"epsilon": 0.5, "delta": 1e-3, "bias": 0.3}),
-        "noise_over": (cdp.noise_over, {
+        "noiseless_records": (partial.noiseless_records, {
+            "epsilon": 0.5, "delta": 1e-3, "bias": 0.3}),
+        "noise_over": (partial.noise_over, {
             "epsilon": 0.5, "delta": 1e-3, "knowledge": knowledge, "between": (0.3, 0.4)}),
-        "noisy_count": (cdp.noisy_count, {"count": 3, "n": 10, "epsilon": 0.5}),
-        "NoisyCount": (cdp.NoisyCount, {"value": 3, "n": 10, "epsilon": 0.5, "scale": 2.0}),
-        "NoisyCount.radius": (cdp.NoisyCount(3, 10, 0.5).radius, {"miss": 0.1}),
-        "estimated_noise_scale": (cdp.estimated_noise_scale, {
+        "noisy_count": (partial.noisy_count, {"count": 3, "n": 10, "epsilon": 0.5}),
+        "NoisyCount": (partial.NoisyCount, {"value": 3, "n": 10, "epsilon": 0.5, "scale": 2.0}),
+        "NoisyCount.radius": (partial.NoisyCount(3, 10, 0.5).radius, {"miss": 0.1}),
+        "estimated_noise_scale": (partial.estimated_noise_scale, {
             "epsilon": 1.0, "delta": 1e-3, "knowledge": knowledge,
-            "estimate": cdp.NoisyCount(30, 100, 0.5)}),
-        "exact_gaussian": (cdp.exact_gaussian, {"epsilon": 0.5, "delta": 1e-3, "releases": 2}),
-        "dp_promise": (cdp.dp_promise, {"guarantee": 1.0, "model": cdp.Independent()}),
+            "estimate": partial.NoisyCount(30, 100, 0.5)}),
+        "exact_gaussian": (partial.exact_gaussian, {"epsilon": 0.5, "delta": 1e-3, "releases": 2}),
+        "dp_promise": (partial.dp_promise, {"guarantee": 1.0, "model": cdp.Independent()}),
         "row_dependence": (row_dependence, {"ones": [0, 1, 1]}),
         # trajectories
-        "PrefixTree": (bound(made, cdp.PrefixTree), {
+        "PrefixTree": (bound(made, trajectories.PrefixTree), {
             "k": 3, "length": 2, "epsilon": 1.0, "neighbours": "unbounded", "per_user": 2,
             "budgets": (0.5, 0.5), "thresholds": (3, 3)}),
-        "NgramTree": (bound(made, cdp.NgramTree), {
+        "NgramTree": (bound(made, trajectories.NgramTree), {
             "k": 3, "length": 2, "epsilon": 1.0, "neighbours": "unbounded", "per_user": 2,
             "budgets": (0.5, 0.5), "thresholds": (3, 3), "n_max": 2}),
-        "PrefixTree.release": (cdp.PrefixTree(3, 2, 1.0, per_user=1).release, {
+        "PrefixTree.release": (trajectories.PrefixTree(3, 2, 1.0, per_user=1).release, {
             "sequences": [[0, 1], [2]], "users": ["a", "b"]}),
-        "LocalNgrams": (bound(made, cdp.LocalNgrams), {
+        "LocalNgrams": (bound(made, trajectories.LocalNgrams), {
             "distances": LINE, "length": 2, "epsilon": 1.0, "n": 2, "trajectories": 1,
             "moves": moves}),
-        "LocalNgrams.release": (local.release, {"sequences": [[0, 1]], "users": ["a"]}),
-        "PlanarCells": (bound(made, cdp.PlanarCells), {
+        "LocalNgrams.release": (ngrams.release, {"sequences": [[0, 1]], "users": ["a"]}),
+        "PlanarCells": (bound(made, trajectories.PlanarCells), {
             "grid": GRID, "rate": 0.01, "outside": "error"}),
         "PlanarCells.release": (planar.release, {"points": [[[39.9, 116.3]]]}),
         "PlanarCells.path_epsilon": (planar.path_epsilon, {"points": 3, "metres": 5.0}),
-        "BernoulliSample": (bound(made, cdp.BernoulliSample), {"k": 3, "rate": 0.5}),
+        "BernoulliSample": (bound(made, trajectories.BernoulliSample), {"k": 3, "rate": 0.5}),
         "BernoulliSample.release": (sampled.release, {"sequences": [[0, 1]]}),
         "whole_trajectory": (sampled.whole_trajectory, {"points": 3}),
-        "synthesize": (cdp.synthesize, {"tree": published, "rng": rng()}),
-        "Moves": (cdp.Moves, {"k": 3, "possible": moves.possible}),
-        "Moves.from_matrix": (cdp.Moves.from_matrix, {"allowed": LINE <= 1}),
-        "Moves.from_speed": (cdp.Moves.from_speed, {
+        "synthesize": (trajectories.synthesize, {"tree": published, "rng": rng()}),
+        "Moves": (trajectories.Moves, {"k": 3, "possible": moves.possible}),
+        "Moves.from_matrix": (trajectories.Moves.from_matrix, {"allowed": LINE <= 1}),
+        "Moves.from_speed": (trajectories.Moves.from_speed, {
             "k": 12, "distance": GRID.distance, "speed": 10.0, "seconds": 60.0}),
         "Moves.check": (moves.check, {"sequences": [[0, 1]]}),
         "Moves.cut": (moves.cut, {"sequences": [[0, 1]]}),
-        "Trajectories.from_points": (cdp.Trajectories.from_points, {
+        "Trajectories.from_points": (trajectories.Trajectories.from_points, {
             "users": ["a", "a"], "times": [0, 60], "lat": [39.9, 39.9], "lng": [116.3, 116.3]}),
-        "Trajectories of labels": (cdp.Trajectories.from_points, {
+        "Trajectories of labels": (trajectories.Trajectories.from_points, {
             "users": ["a", "a"], "times": [0, 60], "labels": ["x", "y"], "places": ["x", "y"]}),
-        "read_trajectories": (bound(cdp.read_trajectories, POINTS), {
+        "read_trajectories": (bound(trajectories.read_trajectories, POINTS), {
             "user": "uid", "time": "datetime", "lat": "lat", "lng": "lng",
             "split": "day", "duplicates": "error", "missing": ("", "NA")}),
-        "Grid": (cdp.Grid, {
+        "Grid": (trajectories.Grid, {
             "south": 39.8, "west": 116.2, "north": 40.1, "east": 116.6, "rows": 3, "columns": 4}),
-        "Grid.square": (cdp.Grid.square, {
+        "Grid.square": (trajectories.Grid.square, {
             "south": 39.8, "west": 116.2, "north": 40.1, "east": 116.6, "metres": 2000.0}),
-        "Grid.around": (cdp.Grid.around, {"trajectories": points(), "metres": 500.0}),
+        "Grid.around": (trajectories.Grid.around, {"trajectories": points(), "metres": 500.0}),
         "Grid.centre": (GRID.centre, {"code": [0, 1]}),
         "Grid.distance": (GRID.distance, {"code": 0, "code2": 3}),
-        "discretise": (cdp.discretise, {
+        "discretise": (trajectories.discretise, {
             "trajectories": points(), "grid": GRID, "outside": "error", "merge_stays": False}),
-        "by_time_step": (cdp.by_time_step, {
+        "by_time_step": (trajectories.by_time_step, {
             "sequences": labelled, "step": "5min", "rule": "last"}),
-        "inspect_movements": (cdp.inspect_movements, {
+        "inspect_movements": (trajectories.inspect_movements, {
             "trajectories": walks(), "epsilon": 0.1, "step": "1min", "rule": "last",
             "sensitive": ["x"], "w": 2, "l": 2, "states": 2}),
         # mechanisms
         **{kind.__name__: (bound(protocol, kind), {"k": 4, "epsilon": 1.0}) for kind in protocols},
-        "SS, rounding": (bound(protocol, cdp.SS, 4, 1.0), {"rounding": "floor"}),
-        "THE, threshold": (bound(protocol, cdp.THE, 4, 1.0), {"threshold": 0.6}),
+        "SS, rounding": (bound(protocol, local.SS, 4, 1.0), {"rounding": "floor"}),
+        "THE, threshold": (bound(protocol, local.THE, 4, 1.0), {"threshold": 0.6}),
         **{f"{kind.__name__}.sample": (kind(4, 1.0).sample, {"x": [0, 1], "rng": rng()})
            for kind in protocols},
         **{f"{kind.__name__}.{name}": (getattr(kind(4, 1.0), name), dict(good))
@@ -200,22 +213,25 @@ def attempts():
         "DiscreteLaplace.tail": (cdp.DiscreteLaplace(cdp.Count(1), 1.0).tail, {"k": 2}),
         "Gaussian.tail": (cdp.Gaussian(cdp.Count(1), 1.0).tail, {"alpha": 2.0}),
         "Gaussian.delta": (cdp.Gaussian(cdp.Count(1), 1.0).delta, {"epsilon": 2.0}),
-        "PlanarLaplace": (bound(made, cdp.PlanarLaplace), {"rate": 0.5, "diameter": 3.0}),
-        "PlanarLaplace.tail": (cdp.PlanarLaplace(0.5).tail, {"alpha": 2.0}),
-        "PlanarLaplace.error": (cdp.PlanarLaplace(0.5).error, {"beta": 0.1}),
-        "PlanarLaplace.sample": (cdp.PlanarLaplace(0.5).sample, {"x": [[0.0, 1.0]], "rng": rng()}),
-        "PlanarLaplace.logpmf": (cdp.PlanarLaplace(0.5).logpmf, {"x": [0.0, 1.0], "y": [1.0, 1.0]}),
-        "BinaryResponse": (bound(made, cdp.BinaryResponse), {"flip0": 0.2, "flip1": 0.3}),
-        "BinaryResponse.for_epsilon": (cdp.BinaryResponse.for_epsilon, {"epsilon": 1.0}),
-        "BinaryResponse.sample": (cdp.BinaryResponse(0.2).sample, {"x": [0, 1], "rng": rng()}),
-        "CorrelatedResponse": (bound(made, cdp.CorrelatedResponse), {"rate0": 0.2, "rate1": 0.3}),
-        "estimate_count": (cdp.estimate_count, {
-            "mechanism": cdp.BinaryResponse(0.2), "z": [0, 1, 1]}),
-        "estimate_counts": (cdp.estimate_counts, {"mechanism": cdp.GRR(3, 1.0), "z": [0, 1, 2]}),
+        "PlanarLaplace": (bound(made, local.PlanarLaplace), {"rate": 0.5, "diameter": 3.0}),
+        "PlanarLaplace.tail": (local.PlanarLaplace(0.5).tail, {"alpha": 2.0}),
+        "PlanarLaplace.error": (local.PlanarLaplace(0.5).error, {"beta": 0.1}),
+        "PlanarLaplace.sample": (local.PlanarLaplace(0.5).sample, {
+            "x": [[0.0, 1.0]], "rng": rng()}),
+        "PlanarLaplace.logpmf": (local.PlanarLaplace(0.5).logpmf, {
+            "x": [0.0, 1.0], "y": [1.0, 1.0]}),
+        "BinaryResponse": (bound(made, local.BinaryResponse), {"flip0": 0.2, "flip1": 0.3}),
+        "BinaryResponse.for_epsilon": (local.BinaryResponse.for_epsilon, {"epsilon": 1.0}),
+        "BinaryResponse.sample": (local.BinaryResponse(0.2).sample, {"x": [0, 1], "rng": rng()}),
+        "CorrelatedResponse": (bound(made, local.CorrelatedResponse), {"rate0": 0.2, "rate1": 0.3}),
+        "estimate_count": (local.estimate_count, {
+            "mechanism": local.BinaryResponse(0.2), "z": [0, 1, 1]}),
+        "estimate_counts": (local.estimate_counts, {
+            "mechanism": local.GRR(3, 1.0), "z": [0, 1, 2]}),
         "Exponential": (bound(made, cdp.Exponential), {
             "outputs": ("a", "b"), "score": lambda x: np.array([1.0, 2.0]), "sensitivity": 1.0,
             "epsilon": 1.0}),
-        "DistanceExponential": (bound(made, cdp.DistanceExponential), {
+        "DistanceExponential": (bound(made, local.DistanceExponential), {
             "distances": LINE, "epsilon": 1.0}),
     }  # fmt: skip
 
@@ -232,17 +248,37 @@ FILES = ("read_outputs", "read_trajectories")  # a query to the engine for each 
 
 
 def test_numbers_that_are_too_large_for_floating_point():
-    assert cdp.PlanarLaplace(0.5).tail(1e308) == 0.0
-    assert cdp.PlanarLaplace(1e308).tail(1e308) == 0.0
-    for kind in (cdp.GRR, cdp.SS, cdp.SUE, cdp.OUE, cdp.THE, cdp.SHE, cdp.BLH, cdp.OLH):
-        for epsilon in (1e-12, 1e-3, 36.0, 40.0, *([] if kind is cdp.OLH else [300.0, 700.0])):
+    assert local.PlanarLaplace(0.5).tail(1e308) == 0.0
+    assert local.PlanarLaplace(1e308).tail(1e308) == 0.0
+    for kind in (
+        local.GRR,
+        local.SS,
+        local.SUE,
+        local.OUE,
+        local.THE,
+        local.SHE,
+        local.BLH,
+        local.OLH,
+    ):
+        for epsilon in (
+            1e-12,
+            1e-3,
+            36.0,
+            40.0,
+            *([] if kind is local.OLH else [300.0, 700.0]),
+        ):
             made = protocol(kind, 4, epsilon)
             for value in (made.success_uniform(), made.rad_uniform(), made.total_variation):
                 assert -1e-9 <= value <= 1 + 1e-9
 
 
 def test_a_single_state_outside_the_range_is_refused():
-    for mechanism in (cdp.GRR(3, 1.0), cdp.OUE(3, 1.0), cdp.OLH(3, 1.0), cdp.BinaryResponse(0.2)):
+    for mechanism in (
+        local.GRR(3, 1.0),
+        local.OUE(3, 1.0),
+        local.OLH(3, 1.0),
+        local.BinaryResponse(0.2),
+    ):
         for x in (-1, 3):
             with pytest.raises(cdp.CorrdpError, match="is not among the states"):
                 mechanism.sample(x, rng())

@@ -149,7 +149,7 @@ IN_MEMORY: dict[str, Callable[[], Any]] = {
     "blocks": lambda: cdp.GaussianRecords.fit([[1.0, SECRET]]),
     "states": lambda: cdp.MarkovChain.fit([0, 1, [SECRET]]),
     "objects": lambda: cdp.MarkovChain.fit([0, 1, complex(907)]),
-    "times": lambda: cdp.Trajectories.from_points([1], [SECRET], labels=["x"]),
+    "times": lambda: cdp.trajectories.Trajectories.from_points([1], [SECRET], labels=["x"]),
     "reports": lambda: cdp.audit(
         cdp.Samples((0, 1), np.array([0, 1]), np.array([0, 907])), GRR(2, 1.0)
     ),

@@ -520,7 +520,7 @@ def test_tiny_and_huge_epsilon_keep_their_digits(name: str) -> None:
 
 
 def test_randomized_response_is_the_one_of_the_package() -> None:
-    assert corrdp.GRR is GRR
+    assert corrdp.local.GRR is GRR
     assert isinstance(GRR(4, 1.0), FiniteMechanism)
     x = np.arange(4)
     mechanism = GRR(4, 1.0)

@@ -45,7 +45,7 @@ def test_dependence_is_counted_in():
 def test_success_is_never_below_what_a_mechanism_reaches(guarantee):
     """Gaussian and randomized-response tests at even odds stay within the bound."""
     told = cdp.risk(guarantee)
-    tv = float(cdp.advantage(guarantee))
+    tv = float(cdp.reconstruction.advantage(guarantee))
     assert told.rows[0].success >= 0.5 * (1 + tv) - 1e-12
     assert all(row.without <= row.success <= 1 for row in told.rows)
 
@@ -81,7 +81,7 @@ def test_own_threats():
     row = cdp.risk(1.0, {"illness": old}).rows[0]
     assert row.without == pytest.approx(0.8)
     assert 0.8 < row.success <= 1
-    exact = cdp.rad(cdp.GRR(4, 1.0), old)
+    exact = cdp.reconstruction.rad(cdp.local.GRR(4, 1.0), old)
     assert exact.value <= row.advantage
     assert exact.success <= row.success
     for threats in ({}, [old], old):

@@ -40,7 +40,7 @@ def test_laws_of_records_are_those_of_the_joint_law(model):
 def test_laws_of_relatives_who_have_children_together():
     people = {"dad": None, "mum": None, "son": ("dad", "mum"), "girl": ("dad", "mum"),
               "child": ("son", "girl"), "guest": None}  # fmt: skip
-    model = cdp.Pedigree(people, founders=cdp.HardyWeinberg(0.3))
+    model = cdp.Pedigree(people, founders=cdp.pedigrees.HardyWeinberg(0.3))
     for family, members in enumerate(model.families):
         table = model.joint(family)
         for place, record in enumerate(sorted(members.records)):
@@ -104,7 +104,7 @@ def test_what_is_told_is_attained_by_a_response():
     """A record alone, reported by randomized response at the level."""
     chain = cdp.MarkovChain([[0.7, 0.3], [0.7, 0.3]], 1)
     told = cdp.risk(cdp.calibrate(chain, 1.0, query=cdp.Count(1)))
-    joint = chain.stationary[:, None] * cdp.BinaryResponse.for_epsilon(1.0).channel()
+    joint = chain.stationary[:, None] * cdp.local.BinaryResponse.for_epsilon(1.0).channel()
     after = joint / joint.sum(axis=0)
     assert [b.most for b in told.beliefs] == pytest.approx(after.max(axis=1), rel=1e-6)
     assert [b.least for b in told.beliefs] == pytest.approx(after.min(axis=1), rel=1e-6)

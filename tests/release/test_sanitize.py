@@ -54,7 +54,7 @@ def test_a_level_for_each_report():
     assert cal.epsilon <= 1.0
     assert cal.epsilon == pytest.approx(1.0, abs=1e-8)
     assert cal.target == cal.leakage.value
-    assert cdp.calibrate(THREE, epsilon=1.0, query=cdp.Series()).mechanism == cdp.GRR(3, 1.0)
+    assert cdp.calibrate(THREE, epsilon=1.0, query=cdp.Series()).mechanism == cdp.local.GRR(3, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_estimates_from_a_published_series():
     assert low <= 1000 <= high
     again = cdp.Sanitized.from_dict(json.loads(json.dumps(done_.to_dict())))
     assert again.to_dict() == done_.to_dict()
-    belief = cdp.posterior(CHAIN, cal.mechanism.channel(), done_.values)
+    belief = cdp.attacks.posterior(CHAIN, cal.mechanism.channel(), done_.values)
     assert belief.shape == (5000, 2)
-    leak = cdp.output_leakage(CHAIN, cal.mechanism, done_.values)
+    leak = cdp.local.output_leakage(CHAIN, cal.mechanism, done_.values)
     assert leak.value <= cal.leakage.value * (1 + 1e-9)
 
 
@@ -129,7 +129,7 @@ def test_bad_records_release_nothing():
 def test_an_edited_calibration_is_refused():
     cal = cdp.calibrate(CHAIN, 2.0, query=cdp.Series())
     with pytest.raises(RefusedError, match="another mechanism"):
-        Reporter(replace(cal, mechanism=cdp.BinaryResponse(0.01)))
+        Reporter(replace(cal, mechanism=cdp.local.BinaryResponse(0.01)))
     with pytest.raises(RefusedError, match="promises"):
         Reporter(replace(cal, target=1.0))
     with pytest.raises(RefusedError, match="another model"):
@@ -263,8 +263,8 @@ def test_a_published_series_can_be_used_as_one():
     published = cal.release(["rest", None, "walk", "walk"])
     assert list(published) == list(published.values)
     assert published[1] is None
-    assert cdp.output_leakage(CHAIN, cal.mechanism, published).value <= 2.0
-    assert len(cdp.Viterbi(cal.mechanism).run(list(published), CHAIN).guesses) == 4
+    assert cdp.local.output_leakage(CHAIN, cal.mechanism, published).value <= 2.0
+    assert len(cdp.attacks.Viterbi(cal.mechanism).run(list(published), CHAIN).guesses) == 4
     with pytest.raises(DataError, match="a value of type list is not a state") as error:
         cal.release([["rest"] * 50, ["walk"] * 50])
     assert "rest', 'rest" not in str(error.value)

@@ -243,7 +243,9 @@ def test_a_pedigree_keeps_its_layout(tmp_path: Path) -> None:
     path = tmp_path / "trio.csv"
     path.write_text(TRIO)
     names = ("pid", "id", "fid", "mid", "rs1.a1", "rs1.a2")
-    model = cdp.read_linkage(open_table(path, layout=Layout(False, names))).pedigree("rs1")
+    model = cdp.pedigrees.read_linkage(open_table(path, layout=Layout(False, names))).pedigree(
+        "rs1"
+    )
     again = model_from_dict(json.loads(json.dumps(model.to_dict())))
     assert again.fitted.layout == model.fitted.layout == Layout(False, names)
     assert cdp.calibrate(again, epsilon=40, query=cdp.Count("Bb")).release(path).value == 2

@@ -10,7 +10,7 @@ from corrdp.guarantees import Approximate
 
 A, B, C = 0, 1, 2
 LINE = np.abs(np.subtract.outer(range(3), range(3))).astype(float)
-CITY = cdp.Grid.square(0.0, 0.0, 0.02, 0.02, metres=500)
+CITY = cdp.trajectories.Grid.square(0.0, 0.0, 0.02, 0.02, metres=500)
 
 
 def noisy_tree(kind, epsilon, **options):
@@ -19,19 +19,19 @@ def noisy_tree(kind, epsilon, **options):
 
 
 def local(epsilon):
-    mechanism = cdp.LocalNgrams(LINE, length=2, epsilon=epsilon, n=1)
+    mechanism = cdp.trajectories.LocalNgrams(LINE, length=2, epsilon=epsilon, n=1)
     return lambda data, rng: str([list(s) for s in mechanism.sample(data, rng).sequences])
 
 
 def planar(rate):
-    mechanism = cdp.PlanarCells(CITY, rate=rate)
+    mechanism = cdp.trajectories.PlanarCells(CITY, rate=rate)
     return lambda data, rng: str(
         [list(s) for s in mechanism.sample([np.array(p) for p in data], rng).sequences]
     )
 
 
 def sampled(rate):
-    mechanism = cdp.BernoulliSample(k=3, rate=rate)
+    mechanism = cdp.trajectories.BernoulliSample(k=3, rate=rate)
     return lambda data, rng: str([list(s) for s in mechanism.sample(data, rng).sequences])
 
 
@@ -44,10 +44,15 @@ def rough(data, rng):
 NEAR, FAR = [[(0.005, 0.005)]], [[(0.005, 0.014)]]  # 1,000 metres apart
 
 CASES = {
-    "prefix": (noisy_tree(cdp.PrefixTree, 1.0), 1.0, ([[A, A]], []), "kept"),
-    "prefix twice the budget": (noisy_tree(cdp.PrefixTree, 2.5), 1.0, ([[A, A]], []), "broken"),
+    "prefix": (noisy_tree(cdp.trajectories.PrefixTree, 1.0), 1.0, ([[A, A]], []), "kept"),
+    "prefix twice the budget": (
+        noisy_tree(cdp.trajectories.PrefixTree, 2.5),
+        1.0,
+        ([[A, A]], []),
+        "broken",
+    ),
     "observed only": (rough, 1.0, ([[A, A]], []), "broken"),
-    "n-grams": (noisy_tree(cdp.NgramTree, 1.0, n_max=2), 1.0, ([[A, A]], []), "kept"),
+    "n-grams": (noisy_tree(cdp.trajectories.NgramTree, 1.0, n_max=2), 1.0, ([[A, A]], []), "kept"),
     "local": (local(2.0), 2.0, ([[A, A]], [[C, C]]), "kept"),
     "local twice the budget": (local(8.0), 2.0, ([[A, A]], [[C, C]]), "broken"),
     "planar": (planar(1 / 1000), 1.01, (NEAR, FAR), "kept"),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.attacks.base import MISSING, Attack, check_channel, check_fits, check_model, state_codes
 from corrdp.errors import DataError
 from corrdp.models.chains.markov import MarkovChain

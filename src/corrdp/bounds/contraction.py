@@ -24,8 +24,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.bounds.chains.skipping import (
     MAX_SKIP,
     contraction_inverse,

@@ -12,8 +12,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.bounds.contraction import LARGEST, STEP_ULPS, ULP, add, contract, looseness_of
 from corrdp.bounds.registry import bound, level_and_confidence
 from corrdp.bounds.scope import Bound

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from corrdp._compiled import njit
 
 # Two parts of a tree whose ratios p.f/q.f agree to this much count as equal.
 _TIE = 1e-14

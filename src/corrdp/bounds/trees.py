@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.bounds.contraction import two_pass
 from corrdp.bounds.mixtures import lambda_pairs, star
 from corrdp.bounds.registry import bound

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse, state_numbers

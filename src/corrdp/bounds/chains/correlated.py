@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.bounds.scope import up
 from corrdp.errors import InputError
 from corrdp.models.base import check_length

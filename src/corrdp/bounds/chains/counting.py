@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.bounds.chains.sweep import Side, first_weights, prepare
 from corrdp.bounds.chains.transfer import PAIRWISE_STATES, given_steps, transfer
 from corrdp.bounds.exact import REFERENCE, check_no_gaps, exact_in_scope, is_short, table_of

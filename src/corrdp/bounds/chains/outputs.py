@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from corrdp._checks import check_items, check_kind
+from corrdp._compiled import njit
 from corrdp._json import coded, runs, unruns
 from corrdp.bounds.chains.sweep import first_weights
 from corrdp.errors import DataError, InputError

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.bounds.mixtures import star
 from corrdp.bounds.scope import ROUNDING, up
 from corrdp.models.chains.chain import diameter as birkhoff_diameter

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.bounds.mixtures import lambda_both, lambda_pairs, ratio_order, star
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.chain import multiply, row_log_ratio_spread

@@ -16,8 +16,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, first_weights, prepare, sweep
 from corrdp.bounds.contraction import limit_with_skipping, mirrored, side_costs, skip_diameters
 from corrdp.bounds.registry import bound

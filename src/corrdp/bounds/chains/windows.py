@@ -23,8 +23,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.bounds.chains.skipping import limit_with_skipping
 from corrdp.bounds.chains.sweep import close_paths
 from corrdp.bounds.contraction import contraction

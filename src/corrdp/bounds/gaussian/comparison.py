@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from corrdp._compiled import njit
 from corrdp.bounds.gaussian.factors import EPS, Costs, rounding_slack
 from corrdp.errors import NotApplicableError
 from corrdp.models.gaussian.shapes import (

@@ -13,8 +13,11 @@ from corrdp._checks import check_array, check_kind
 from corrdp.errors import InputError, ModelError
 from corrdp.models.base import check_length, check_states
 from corrdp.models.chains.chain import Chain, column_ratio, diameter
+from corrdp.plots.style import axes_or_pyplot
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from corrdp.models.chains.fitting import ChainFit
     from corrdp.models.chains.ratio_tests import RatioTest
 
@@ -414,6 +417,12 @@ class MarkovChain(Chain):
         if never := ", ".join(str(state) for state, occurs in seen if not occurs):
             said.append(f"state {never} never occurs under this start; if it does, give initial=")
         return (*said, *self.fit_assumptions)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the states and their transitions; returns the matplotlib axes."""
+        from corrdp.plots.models import draw_chain
+
+        return draw_chain(self, axes_or_pyplot(ax))
 
     def describe(self) -> str:
         n = "any length" if self.length is None else f"{self.length} records"

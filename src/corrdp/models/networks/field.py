@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from corrdp._checks import check_array, check_items, check_number, count_distinct
+from corrdp._compiled import njit
 from corrdp.errors import DataError, ModelError
 from corrdp.models.base import Model, check_states
 from corrdp.models.chains.chain import diameters

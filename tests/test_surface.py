@@ -1,0 +1,95 @@
+"""What users import: about fifty names and eight namespaces, each name listed once."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import corrdp
+from corrdp._moved import MOVED
+
+ROOT = Path(__file__).parent.parent
+NAMESPACES = (
+    *("attacks", "linting", "local", "partial", "pedigrees"),
+    *("plans", "reconstruction", "trajectories"),
+)
+MODULES = [corrdp, *(importlib.import_module(f"corrdp.{name}") for name in NAMESPACES)]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_every_public_name_is_there(module):
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+    assert module.__all__ == dir(module)
+    with pytest.raises(AttributeError, match="nothing_like_this"):
+        _ = module.nothing_like_this
+
+
+def test_a_name_has_one_home_and_no_module_hides_it():
+    names = [name for module in MODULES for name in module.__all__]
+    assert len(set(names)) == len(names)
+    assert len(corrdp.__all__) < 70
+    for module in MODULES[1:]:
+        inside = {found.name for found in pkgutil.iter_modules(getattr(module, "__path__", []))}
+        assert not inside.intersection(module.__all__)
+
+
+def test_no_two_public_classes_share_a_name():
+    homes: dict[str, list[str]] = {}
+    for path in Path(corrdp.__file__).parent.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(path.name)
+    assert {name: at for name, at in homes.items() if len(at) > 1} == {}
+
+
+def pages() -> list[tuple[str, str]]:
+    """The README, the docs and the examples, as name and text."""
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.py")]
+    texts = [(path.name, path.read_text()) for path in files]
+    for path in (ROOT / "examples").glob("*.ipynb"):
+        cells = json.loads(path.read_text())["cells"]
+        texts.append((path.name, "\n".join("".join(cell["source"]) for cell in cells)))
+    return texts
+
+
+def test_pages_import_public_names_only():
+    allowed = {module.__name__ for module in MODULES}
+    pattern = re.compile(r"^(?:>>> |\.\.\. )?\s*(?:from|import) (corrdp(?:\.\w+)*)\b", re.M)
+    found = {(name, path) for name, text in pages() for path in pattern.findall(text)}
+    assert ("README.md", "corrdp") in found
+    assert {(name, path) for name, path in found if path not in allowed} == set()
+    used = re.compile(r"\bcdp\.(\w+)(?:\.(\w+))?")
+    for name, text in pages():
+        for first, second in used.findall(text):
+            assert first in corrdp.__all__, f"{name}: cdp.{first}"
+            if first in NAMESPACES:
+                assert second in getattr(corrdp, first).__all__, f"{name}: cdp.{first}.{second}"
+
+
+def test_import_changes_nothing():
+    code = (
+        "import os, sys, warnings; before = dict(os.environ), list(sys.meta_path), "
+        "list(warnings.filters); import corrdp; "
+        "assert before == (dict(os.environ), list(sys.meta_path), list(warnings.filters))"
+    )
+    nowhere = {"HOME": "/nonexistent", "PATH": "", "PYTHONPATH": ":".join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=nowhere)
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_names_that_left_the_top_say_where_they_are(name):
+    with pytest.warns(DeprecationWarning, match=rf"corrdp\.{MOVED[name]}\.{name}") as said:
+        value = getattr(corrdp, name)
+    assert said[0].filename == __file__
+    with warnings.catch_warnings(action="error"):
+        assert value is getattr(importlib.import_module(f"corrdp.{MOVED[name]}"), name)
