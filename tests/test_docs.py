@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import corrdp
 from corrdp.cli.app import app
 from corrdp.models.chains.markov import MarkovChain
 from tests.helpers.rows import write_tables
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 THEOREMS = sorted((ROOT / "docs" / "theorems").glob("*.md"))
 
 
@@ -76,6 +77,22 @@ def test_links_lead_somewhere():
             assert not anchor or anchor in anchors(to), f"{page.name}: {target}#{anchor}"
 
 
+def test_paths_lead_somewhere():
+    """Whole paths from the top, and in the pictures of the architecture from the library."""
+    for page in [*PAGES, *THEOREMS]:
+        for path in re.findall(r"`((?:src|tests|reproduction|docs)/[\w./-]*)`", page.read_text()):
+            assert (ROOT / path).exists() or path.startswith("docs/_build"), f"{page.name}: {path}"
+    pictures = re.findall(r"```text.*?```", (ROOT / "docs" / "architecture.md").read_text(), re.S)
+    for path in re.findall(r"\b(?:\w+/)+\w+\.py", "".join(pictures)):
+        assert (ROOT / "src" / "corrdp" / path).exists(), path
+
+
+def test_the_citation_is_of_this_version():
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), flags=re.M)
+    assert cited is not None
+    assert cited[1] == corrdp.__version__
+
+
 def sections() -> dict[str, str]:
     """The theorems by their ids, ``family#anchor``."""
     return {
@@ -96,8 +113,6 @@ def test_every_theorem_names_its_code_and_tests():
         for kind in ("Code", "Tests"):
             (line,) = re.findall(rf"^\*{kind}:\* (.*)$", text, flags=re.M)
             assert re.search(r"`(src|tests|reproduction)/", line), f"{theorem}: {kind}"
-        for path in re.findall(r"`((?:src|tests|reproduction|benchmarks)/[^`]*)`", text):
-            assert (ROOT / path).exists(), f"{theorem}: {path}"
 
 
 def test_theorems_have_one_name():

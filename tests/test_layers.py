@@ -7,6 +7,7 @@ go upwards through one door, :func:`corrdp.results.verb`.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +74,15 @@ def wrong_arrows(path: Path) -> list[str]:
 def test_every_room_has_a_rank():
     rooms = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert rooms - {"__init__", "__pycache__", "py"} <= set(RANK)
+
+
+def test_the_page_on_the_house_shows_it():
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text()
+    told = re.search(r"\| rooms, lowest first.*?\n\n", page, flags=re.S)
+    assert told is not None
+    cells = [row.split("|")[1] for row in told[0].splitlines()[2:] if row]
+    public = [tuple(room for room in rooms if room[0] != "_") for rooms in RANKS]
+    assert [tuple(re.findall(r"`(\w+)`", cell)) for cell in cells] == [r for r in public if r]
 
 
 def test_arrows_point_downwards():
