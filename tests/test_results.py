@@ -24,18 +24,7 @@ class Part:
 @dataclass(frozen=True, eq=False)
 class Told(Result):
     result = "told"
-    keys = (
-        "value",
-        "twice",
-        "kind",
-        "parts",
-        "sure",
-        "per_record",
-        "grid",
-        "proof",
-        "book",
-        "x",
-    )
+    keys = "value twice kind parts sure per_record grid proof book x"
     value: float
     kind: Literal["one", "two"]
     parts: tuple[Part, ...]

@@ -152,7 +152,10 @@ def decode(name: str, kind: Any, value: Any) -> Any:
         return {key: decode(name, inner[1], entry) for key, entry in value.items()}
     if home is np.ndarray:
         return _array(name, value)
-    return _entries(name, inner, value) if asked is list else value
+    if asked is list:
+        entries = _entries(name, inner, value)
+        return tuple(entries) if home is tuple else entries
+    return value
 
 
 _PLAIN: dict[Any, tuple[Any, str]] = {
@@ -192,13 +195,15 @@ def _array(name: str, value: list[Any]) -> np.ndarray:
     return array
 
 
-def _entries(name: str, kinds: tuple[Any, ...], value: list[Any]) -> tuple[Any, ...]:
+def _entries(name: str, kinds: tuple[Any, ...], value: list[Any]) -> list[Any]:
     """The entries of ``tuple[X, Y]``, ``tuple[X, ...]`` or ``Sequence[X]``."""
     if len(kinds) == 1 or kinds[1:] == (...,):
+        if kinds[0] is Any:  # a million reports are common
+            return value
         kinds = kinds[:1] * len(value)
     if len(kinds) != len(value):
         raise _unread(f"{name} must be {len(kinds)} values, got {shown(value)}")
-    return tuple(decode(name, kind, entry) for kind, entry in zip(kinds, value, strict=True))
+    return [decode(name, kind, entry) for kind, entry in zip(kinds, value, strict=True)]
 
 
 def decode_number(value: Any) -> Any:

@@ -41,8 +41,9 @@ class Result:
 
     A subclass is a dataclass. It says with ``result`` what it is called in a file (a part of
     another result has no name of its own), with ``number`` what ``float`` gives, with ``keys`` what
-    is written where that is not just the fields (properties may be among them: they follow from the
-    fields and are not read), and with ``more`` whether a command may write other keys beside.
+    is written, in order, where that is not just the fields (properties may be among them: they
+    follow from the fields and are not read), and with ``more`` whether a command may write other
+    keys beside.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class Result:
 
     result: ClassVar[str] = ""
     number: ClassVar[str] = "value"
-    keys: ClassVar[tuple[str, ...]] = ()
+    keys: ClassVar[str] = ""
     more: ClassVar[bool] = False
 
     def __float__(self) -> float:
@@ -71,7 +72,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         header = {"corrdp": SCHEMA, "result": self.result} if self.result else {}
-        return header | write_fields(self, self.keys)
+        return header | write_fields(self, self.keys.split())
 
     @classmethod
     @strict
@@ -80,7 +81,7 @@ class Result:
         if cls.result:
             check_header(data, cls.result)
             data = {key: data[key] for key in data if key not in ("corrdp", "result")}
-        read: Self = read_fields(cls, data, cls.keys, more=cls.more)
+        read: Self = read_fields(cls, data, cls.keys.split(), more=cls.more)
         return read
 
 

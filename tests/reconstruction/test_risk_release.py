@@ -16,7 +16,7 @@ from corrdp.release.number import RecordLaw, record_law
 from corrdp.report.words import public_release
 from tests.helpers.commands import done, write_series
 
-FROZEN = Path(__file__).parent / "fixtures" / "v0.1.0"
+FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
 WINDOW = cdp.WindowChain([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.3, 0.7]], 2, 4)
 TREE = cdp.MarkovTree([None, 0, 0, 1, None], [[0.8, 0.2], [0.3, 0.7]], root_law=[0.4, 0.6])
 TABLE = cdp.JointTable({("a", "b"): 0.5, ("b", "b"): 0.3, ("b", "a"): 0.2})

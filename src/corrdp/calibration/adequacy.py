@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
-from corrdp._json import encode
+from corrdp.results import Result
 
 _ROUNDED = 1e-12  # relative, of a level that is a decimal in few digits
 CLOSE = 0.05  # an alternative that leaks at most this share more is no news
@@ -53,7 +53,7 @@ class Priced:
 
 
 @dataclass(frozen=True)
-class Adequacy:
+class Adequacy(Result):
     """How a promise fares under richer models than the chosen one.
 
     Attributes
@@ -74,6 +74,9 @@ class Adequacy:
     >>> found.against, found.verdict[:62]
     (True, 'order 2 (the data speak for it, p < 1e-107) asks for epsilon 0')
     """
+
+    close: ClassVar[float] = CLOSE
+    keys = "epsilon leakage alternatives accepted note close verdict against"
 
     epsilon: float | None
     leakage: float | None
@@ -122,41 +125,6 @@ class Adequacy:
             for a in self.alternatives
         )
         return replace(self, epsilon=None, leakage=None, alternatives=told)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, with the verdict in words."""
-        return {
-            **encode(vars(self)),
-            "alternatives": [encode(vars(a)) for a in self.alternatives],
-            "close": CLOSE,
-            "verdict": self.verdict,
-            "against": self.against,
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Adequacy:
-        """Inverse of :meth:`to_dict`; the verdict is derived again."""
-        found = tuple(Priced(**given) for given in data["alternatives"])
-        return cls(data["epsilon"], data["leakage"], found, data["accepted"], data["note"])
-
-
-def judged_to_dict(result: Any) -> dict[str, Any]:
-    """Confidence and adequacy of a result as JSON; left out while they say nothing."""
-    found: dict[str, Any] = {}
-    if result.confidence is not None:
-        found["confidence"] = result.confidence
-    if result.adequacy is not None:
-        found["adequacy"] = result.adequacy.to_dict()
-    return found
-
-
-def judged_from_dict(data: dict[str, Any]) -> dict[str, Any]:
-    """Inverse of :func:`judged_to_dict`; files of version 0.1.0 have neither."""
-    judged = data.get("adequacy")
-    return {
-        "confidence": data.get("confidence"),
-        "adequacy": None if judged is None else Adequacy.from_dict(judged),
-    }
 
 
 def model_lines(adequacy: Adequacy | None) -> list[str]:

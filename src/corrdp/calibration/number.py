@@ -6,17 +6,15 @@ What ``calibrate`` returns for a number: the noise that keeps a target.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from corrdp._checks import check_choice, check_flag, check_kind
-from corrdp._json import SCHEMA, check_header, encode, strict
+from corrdp._json import added, coded
 from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.registry import BY_NAME_ONLY
 from corrdp.calibration.adequacy import (
     Adequacy,
-    judged_from_dict,
-    judged_to_dict,
     model_lines,
     model_notes,
     worst_leakage,
@@ -34,10 +32,11 @@ from corrdp.calibration.searching import Search, check_level, step_down, step_up
 from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.models.base import Model
+from corrdp.models.files import model_from_dict
 from corrdp.models.reads import resolved
 from corrdp.plots.style import axes_or_pyplot
-from corrdp.queries import Query, Series
-from corrdp.results import verb
+from corrdp.queries import Query, Series, query_from_dict
+from corrdp.results import Result, verb
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration:
+class Calibration(Result):
     """The largest epsilon whose leakage keeps a target, and the noise that goes with it.
 
     Parameters
@@ -68,16 +67,17 @@ class Calibration:
         How the promise fares under richer models than a fitted one.
     """
 
+    result = "calibration"
+    number = "epsilon"
+    keys = "target epsilon scale error_95 leakage query model confidence adequacy"
+
     target: float
     epsilon: float
     leakage: Leakage
-    query: Any
-    model: Any
-    confidence: float | None = None
-    adequacy: Adequacy | None = None
-
-    def __float__(self) -> float:
-        return float(self.epsilon)
+    query: Any = field(metadata=coded(read=query_from_dict))
+    model: Any = field(metadata=coded(read=model_from_dict))
+    confidence: float | None = added()
+    adequacy: Adequacy | None = added()
 
     @property
     def guarantee(self) -> Pure | L1:
@@ -109,6 +109,11 @@ class Calibration:
         """
         return self.mechanism.error(beta, norm)
 
+    @property
+    def error_95(self) -> float:
+        """Errors of 95 % of releases stay below this."""
+        return self.error(0.05)
+
     def release(self, data: Any, *, nonnegative: bool = False, state: str | None = None) -> Release:
         """Answer the query on ``data`` with OpenDP's noise. See :mod:`corrdp.release.number`."""
         draw = verb("release.number.draw")
@@ -120,7 +125,7 @@ class Calibration:
             f"Calibration: {self.query} at BDP level {self.target:.6g}",
             f"  epsilon      {self.epsilon:.9g} (plain DP level, rounded down)",
             f"  noise        discrete Laplace of scale {self.scale:.6g}",
-            f"  error        below {self.error(0.05):.6g} in 95 % of releases",
+            f"  error        below {self.error_95:.6g} in 95 % of releases",
             f"  leakage      {self.leakage.value:.9g} ({self.leakage.kind}, "
             f"{self.leakage.certificate.name})",
             f"  scope        {self.leakage.scope}",
@@ -139,38 +144,6 @@ class Calibration:
     def worst_leakage(self) -> float:
         """The largest leakage over the model and its alternatives; at most the target."""
         return worst_leakage(self.adequacy, self.epsilon, self.target, self.leakage.value)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, the model included."""
-        return {
-            "corrdp": SCHEMA,
-            "result": "calibration",
-            "target": encode(self.target),
-            "epsilon": encode(self.epsilon),
-            "scale": encode(self.scale),
-            "error_95": encode(self.error(0.05)),
-            "leakage": self.leakage.to_dict(),
-            "query": self.query.to_dict(),
-            "model": self.model.to_dict(),
-            **judged_to_dict(self),
-        }
-
-    @classmethod
-    @strict
-    def from_dict(cls, data: dict[str, Any]) -> Calibration:
-        """Inverse of :meth:`to_dict`."""
-        from corrdp.models.files import model_from_dict
-        from corrdp.queries import query_from_dict
-
-        check_header(data, "calibration")
-        return cls(
-            float(data["target"]),
-            float(data["epsilon"]),
-            Leakage.from_dict(data["leakage"]),
-            query_from_dict(data["query"]),
-            model_from_dict(data["model"]),
-            **judged_from_dict(data),
-        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the law of the noise; returns the matplotlib axes."""

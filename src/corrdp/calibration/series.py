@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from corrdp._json import SCHEMA, check_header, encode, strict
+from corrdp._json import added, coded, encode
 from corrdp.bounds.leakage import Leakage, leakage
 from corrdp.calibration.adequacy import (
     Adequacy,
     Priced,
-    judged_from_dict,
-    judged_to_dict,
     model_lines,
     model_notes,
     worst_leakage,
@@ -34,7 +32,7 @@ from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.files import model_from_dict
 from corrdp.models.reads import check_reads
 from corrdp.queries import Series, query_from_dict
-from corrdp.results import verb
+from corrdp.results import Result, verb
 
 if TYPE_CHECKING:
     from corrdp.release.series import Sanitized
@@ -42,8 +40,26 @@ if TYPE_CHECKING:
 _ROUNDING = 32  # tries, each twice as far, for a response that misses its target by rounding
 
 
+def _write_response(mechanism: BinaryResponse | GRR) -> dict[str, Any]:
+    """A response as plain JSON."""
+    return {"mechanism": type(mechanism).__name__, **encode(vars(mechanism))}
+
+
+def _read_response(data: dict[str, Any]) -> BinaryResponse | GRR:
+    """Inverse of :func:`_write_response`."""
+    kinds = {"BinaryResponse": BinaryResponse, "GRR": GRR}
+    fields = dict(data)
+    name = fields.pop("mechanism", None)
+    if not isinstance(name, str) or name not in kinds:
+        raise InputError(f"unknown mechanism {name!r}; use one of {', '.join(kinds)}")
+    return kinds[name](**fields)
+
+
+RESPONSE = coded(_write_response, _read_response)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class SeriesCalibration:
+class SeriesCalibration(Result):
     """The response that distorts a series least and keeps a target.
 
     Parameters
@@ -65,17 +81,17 @@ class SeriesCalibration:
         How the promise fares under that region and under richer models than a fitted one.
     """
 
+    result = "series calibration"
+    number = "epsilon"
+
     target: float
-    mechanism: BinaryResponse | GRR
+    mechanism: BinaryResponse | GRR = field(metadata=RESPONSE)
     distortion: float
     leakage: Leakage
-    query: Any
-    model: Any
-    confidence: float | None = None
-    adequacy: Adequacy | None = None
-
-    def __float__(self) -> float:
-        return self.epsilon
+    query: Any = field(metadata=coded(read=query_from_dict))
+    model: Any = field(metadata=coded(read=model_from_dict))
+    confidence: float | None = added()
+    adequacy: Adequacy | None = added()
 
     @property
     def epsilon(self) -> float:
@@ -110,50 +126,6 @@ class SeriesCalibration:
             *model_lines(self.adequacy),
         ]
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, the model included."""
-        return {
-            "corrdp": SCHEMA,
-            "result": "series calibration",
-            "target": encode(self.target),
-            "mechanism": mechanism_to_dict(self.mechanism),
-            "distortion": encode(self.distortion),
-            "leakage": self.leakage.to_dict(),
-            "query": self.query.to_dict(),
-            "model": self.model.to_dict(),
-            **judged_to_dict(self),
-        }
-
-    @classmethod
-    @strict
-    def from_dict(cls, data: dict[str, Any]) -> SeriesCalibration:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "series calibration")
-        return cls(
-            float(data["target"]),
-            mechanism_from_dict(data["mechanism"]),
-            float(data["distortion"]),
-            Leakage.from_dict(data["leakage"]),
-            query_from_dict(data["query"]),
-            model_from_dict(data["model"]),
-            **judged_from_dict(data),
-        )
-
-
-def mechanism_to_dict(mechanism: BinaryResponse | GRR) -> dict[str, Any]:
-    """A response as plain JSON."""
-    return {"mechanism": type(mechanism).__name__, **encode(vars(mechanism))}
-
-
-def mechanism_from_dict(data: dict[str, Any]) -> BinaryResponse | GRR:
-    """Inverse of :func:`mechanism_to_dict`."""
-    kinds = {"BinaryResponse": BinaryResponse, "GRR": GRR}
-    fields = dict(data)
-    name = fields.pop("mechanism", None)
-    if not isinstance(name, str) or name not in kinds:
-        raise InputError(f"unknown mechanism {name!r}; use one of {', '.join(kinds)}")
-    return kinds[name](**fields)
 
 
 @dataclass(frozen=True, eq=False)

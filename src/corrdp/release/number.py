@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_flag
-from corrdp._json import SCHEMA, check_header, encode, strict
+from corrdp._json import added
 from corrdp.bounds.scope import FOR_ALL
 from corrdp.calibration.adequacy import (
     Adequacy,
-    judged_from_dict,
-    judged_to_dict,
     model_lines,
     worst_leakage,
 )
@@ -35,13 +33,13 @@ from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, what_is_read
 from corrdp.release.answer import exact_answer, opened
 from corrdp.release.timetable import check_timetable
-from corrdp.results import Certificate
+from corrdp.results import Certificate, Result
 
 _SAME = 1e-12  # laws of records that differ by less are one law
 
 
 @dataclass(frozen=True)
-class RecordLaw:
+class RecordLaw(Result):
     """The law of one record under a model, for who knows no other record.
 
     Parameters
@@ -60,6 +58,11 @@ class RecordLaw:
     record: int | None = None
     reads: str = ""
 
+    def __post_init__(self) -> None:
+        law, states = len(self.probabilities), len(self.states)
+        if states != law:
+            raise InputError(f"the law of one record has {law} numbers, {states} states")
+
     @property
     def question(self) -> str:
         """What somebody may want to know of the record, in a few words.
@@ -75,18 +78,6 @@ class RecordLaw:
         which = " or ".join(named) if len(named) <= 3 else f"one of {len(named)} states"
         place = "" if self.record is None else f"record {self.record}"
         return ", ".join(part for part in (self.reads, place, which) if part)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> RecordLaw:
-        """Inverse of :meth:`to_dict`."""
-        states, law = tuple(data["states"]), tuple(float(p) for p in data["probabilities"])
-        if len(states) != len(law):
-            raise InputError(f"the law of one record has {len(law)} numbers, {len(states)} states")
-        return cls(states, law, data["record"], data["reads"])
 
 
 def record_law(model: Any) -> RecordLaw | None:
@@ -127,7 +118,7 @@ def _label(state: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(Result):
     """One answered query, with all that is needed to sign for it.
 
     Parameters
@@ -166,6 +157,8 @@ class Release:
         many; as private as the model, so the public form is without.
     """
 
+    result = "release"
+
     value: Any
     epsilon: float
     target: float
@@ -183,17 +176,14 @@ class Release:
     made: str = ""
     charge: int | None = None
     charge_hash: str = ""
-    confidence: float | None = None
-    adequacy: Adequacy | None = None
-    law: RecordLaw | None = None
+    law: RecordLaw | None = added()
+    confidence: float | None = added()
+    adequacy: Adequacy | None = added()
 
     @property
     def worst_leakage(self) -> float:
         """The largest leakage over the model and its alternatives; at most the target."""
         return worst_leakage(self.adequacy, self.epsilon, self.target, self.leakage)
-
-    def __float__(self) -> float:
-        return float(self.value)
 
     def interval(self, level: float = 0.95) -> Any:
         """Interval that holds the true (clipped) answer with this probability.
@@ -226,30 +216,6 @@ class Release:
         if self.charge is not None:
             lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        later = ("confidence", "adequacy", "law")
-        plain = {k: v for k, v in vars(self).items() if k not in later}
-        data = {"corrdp": SCHEMA, "result": "release", **encode(plain)}
-        data["certificate"] = self.certificate.to_dict()
-        if self.law is not None:
-            data["law"] = self.law.to_dict()
-        return data | judged_to_dict(self)
-
-    @classmethod
-    @strict
-    def from_dict(cls, data: dict[str, Any]) -> Release:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "release")
-        fields = {k: v for k, v in data.items() if k not in ("corrdp", "result")}
-        fields["certificate"] = Certificate.from_dict(fields["certificate"])
-        fields["assumptions"] = tuple(fields["assumptions"])
-        for name in ("epsilon", "target", "leakage", "scale", "grid"):
-            fields[name] = float(fields[name])
-        if fields.get("law") is not None:
-            fields["law"] = RecordLaw.from_dict(fields["law"])
-        return cls(**(fields | judged_from_dict(data)))
 
 
 def draw(

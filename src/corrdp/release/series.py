@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from corrdp._checks import check_items
-from corrdp._json import SCHEMA, check_header, encode, strict
+from corrdp._json import added
 from corrdp.bounds.scope import FOR_ALL
-from corrdp.calibration.adequacy import Adequacy, judged_from_dict, judged_to_dict, model_lines
-from corrdp.calibration.series import SeriesCalibration, mechanism_from_dict, mechanism_to_dict
+from corrdp.calibration.adequacy import Adequacy, model_lines
+from corrdp.calibration.series import RESPONSE, SeriesCalibration
 from corrdp.errors import DataError, RefusedError
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
@@ -23,12 +23,12 @@ from corrdp.models.reads import check_reads, expressions, listed, open_for, what
 from corrdp.queries import is_missing
 from corrdp.release.number import check_promise
 from corrdp.release.timetable import check_timetable
-from corrdp.results import Certificate
+from corrdp.results import Certificate, Result
 from corrdp.tables.source import Table, is_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sanitized:
+class Sanitized(Result):
     """A published series, with all that is needed to sign for it and to use it.
 
     Parameters
@@ -58,8 +58,10 @@ class Sanitized:
         As in :class:`SeriesCalibration`.
     """
 
+    result = "sanitized series"
+
     values: Sequence[Any]
-    mechanism: BinaryResponse | GRR
+    mechanism: BinaryResponse | GRR = field(metadata=RESPONSE)
     target: float
     leakage: float
     certificate: Certificate
@@ -72,8 +74,8 @@ class Sanitized:
     made: str = ""
     charge: int | None = None
     charge_hash: str | None = None
-    confidence: float | None = None
-    adequacy: Adequacy | None = None
+    confidence: float | None = added()
+    adequacy: Adequacy | None = added()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -113,28 +115,6 @@ class Sanitized:
         if self.charge is not None:
             lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, the reports included."""
-        plain = {k: v for k, v in vars(self).items() if k not in ("confidence", "adequacy")}
-        data = {"corrdp": SCHEMA, "result": "sanitized series", **encode(plain)}
-        data["certificate"] = self.certificate.to_dict()
-        data["mechanism"] = mechanism_to_dict(self.mechanism)
-        return data | judged_to_dict(self)
-
-    @classmethod
-    @strict
-    def from_dict(cls, data: dict[str, Any]) -> Sanitized:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "sanitized series")
-        fields = {k: v for k, v in data.items() if k not in ("corrdp", "result")}
-        fields["certificate"] = Certificate.from_dict(fields["certificate"])
-        fields["mechanism"] = mechanism_from_dict(fields["mechanism"])
-        for name in ("assumptions", "states"):
-            fields[name] = tuple(fields[name])
-        for name in ("target", "leakage"):
-            fields[name] = float(fields[name])
-        return cls(**(fields | judged_from_dict(data)))
 
 
 class Reporter:
