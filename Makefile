@@ -10,7 +10,7 @@ ifneq ($(CORRDP_DATA),)
 export CORRDP_DATA
 endif
 
-.PHONY: help demo test test-reproduction test-slow test-spark bench clean
+.PHONY: help demo test test-reproduction test-slow test-spark bench docs clean
 
 help:
 	@echo "make demo       simulate an activity series and release a private count from it"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-slow  the tests that take longer"
 	@echo "make test-spark the Spark engine in local mode; installs PySpark, needs Java 17"
 	@echo "make bench      every benchmark, one after another"
+	@echo "make docs       the site, in docs/_build/html"
 	@echo "make clean      remove .venv, demo/ and caches"
 
 $(STAMP): pyproject.toml reproduction/pyproject.toml
@@ -51,5 +52,10 @@ bench: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,bench]" --editable reproduction
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
+docs: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,docs]" --editable reproduction
+	@$(BIN)/python docs/mathjax.py
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
 clean:
-	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info reproduction/src/*.egg-info
+	rm -rf .venv demo docs/_build docs/_static build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info reproduction/src/*.egg-info

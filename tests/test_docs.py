@@ -77,6 +77,14 @@ def test_links_lead_somewhere():
             assert not anchor or anchor in anchors(to), f"{page.name}: {target}#{anchor}"
 
 
+def test_every_page_is_in_the_site():
+    for folder in (ROOT / "docs", ROOT / "docs" / "theorems"):
+        trees = re.findall(r"```{toctree}\n(.*?)```", (folder / "index.md").read_text(), re.S)
+        listed = [line for tree in trees for line in tree.splitlines() if line[:1].isalpha()]
+        pages = {page.stem for page in folder.glob("*.md")} - {"index"}
+        assert {page for page in listed if "/" not in page} == pages
+
+
 def test_paths_lead_somewhere():
     """Whole paths from the top, and in the pictures of the architecture from the library."""
     for page in [*PAGES, *THEOREMS]:
