@@ -58,12 +58,13 @@ def coded(
     return {"write": write, "read": read}
 
 
-def added(default: Any = None) -> Any:
+def added(default: Any = None, *, always: bool = False) -> Any:
     """A field that files of version 0.1.0 lack.
 
-    It is written only where it says something, so that a file keeps its digest when it is read.
+    It is written only where it says something, so that a file keeps its digest when it is read;
+    or ``always``.
     """
-    return field(default=default, metadata={"added": True})
+    return field(default=default, metadata={"added": always})
 
 
 def write_fields(value: Any, keys: Sequence[str] = ()) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def write_fields(value: Any, keys: Sequence[str] = ()) -> dict[str, Any]:
     written = {}
     for name in keys or parts:
         found, how = getattr(value, name), parts[name].metadata if name in parts else {}
-        if "added" not in how or found is not parts[name].default:
+        if how.get("added", True) or found is not parts[name].default:
             written[name] = how.get("write", encode)(found)
     return written
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from corrdp._json import SCHEMA, check_header, decode_number, encode
+from corrdp._json import coded
 from corrdp.guarantees import Approximate, Pure
 from corrdp.plots.style import axes_or_pyplot
+from corrdp.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ Verdict = Literal["holds", "violated", "undecided"]
 
 
 @dataclass(frozen=True)
-class Test:
+class Test(Result):
     """One attack, and the epsilon that its success shows.
 
     Parameters
@@ -52,19 +53,18 @@ class Test:
     delta: float | None = None
     decides: bool = True
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Test:
-        """Inverse of :meth:`to_dict`."""
-        numbers = {name: float(data[name]) for name in ("estimate", "low", "high")}
-        return cls(**{**data, **numbers, "delta": decode_number(data["delta"])})
+def _write_claim(claim: Pure | Approximate) -> dict[str, float]:
+    delta = claim.delta if isinstance(claim, Approximate) else 0.0
+    return {"epsilon": float(claim.epsilon), "delta": delta}
+
+
+def _read_claim(data: dict[str, float]) -> Pure | Approximate:
+    return Approximate(**data) if data["delta"] else Pure(data["epsilon"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+class Audit(Result):
     """Whether a mechanism keeps its promise, as far as attacks on its outputs can tell.
 
     Parameters
@@ -105,11 +105,17 @@ class Audit:
         What runs of this number cannot show, in words.
     """
 
-    result: ClassVar[str] = "audit"
+    result = "audit"
+    number = "estimate"
+    keys = (
+        "estimate interval verdict attack runs runs_needed confidence seconds assumptions "
+        "mechanism notes complete measures upper scope unseen claim tests"
+    )
+
     estimate: float
     interval: tuple[float, float]
     verdict: Verdict
-    claim: Pure | Approximate
+    claim: Pure | Approximate = field(metadata=coded(_write_claim, _read_claim))
     attack: str
     tests: tuple[Test, ...]
     runs: int
@@ -118,15 +124,12 @@ class Audit:
     seconds: float
     assumptions: tuple[str, ...]
     mechanism: str
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     complete: bool = True
     measures: Literal["epsilon", "leakage"] = "epsilon"
     upper: float | None = None
     scope: str = ANY
     unseen: str = ""
-
-    def __float__(self) -> float:
-        return float(self.estimate)
 
     @property
     def epsilon(self) -> float:
@@ -165,37 +168,6 @@ class Audit:
             lines.append(f"  unseen       {self.unseen}")
         lines += [f"  note         {note}" for note in self.notes]
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        skipped = {"claim", "tests"}
-        return {
-            "corrdp": SCHEMA,
-            "result": self.result,
-            **{name: encode(value) for name, value in vars(self).items() if name not in skipped},
-            "claim": {"epsilon": self.epsilon, "delta": self.delta},
-            "tests": [test.to_dict() for test in self.tests],
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Audit:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, cls.result)
-        claim = data["claim"]
-        low, high = data["interval"]
-        rest = {item.name: data[item.name] for item in fields(cls)}
-        return cls(
-            **{
-                **rest,
-                "estimate": float(data["estimate"]),
-                "interval": (float(low), float(high)),
-                "claim": Approximate(**claim) if claim["delta"] else Pure(claim["epsilon"]),
-                "tests": tuple(Test.from_dict(test) for test in data["tests"]),
-                "assumptions": tuple(data["assumptions"]),
-                "notes": tuple(data["notes"]),
-                "upper": decode_number(data["upper"]),
-            }
-        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the epsilon each test shows with its limits, the claim dashed; returns the axes."""

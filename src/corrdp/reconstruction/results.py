@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from corrdp._json import SCHEMA, check_header, decode_number, encode
+from corrdp._json import coded
 from corrdp.plots.style import axes_or_pyplot
-from corrdp.results import Candidate, Certificate, Kind
+from corrdp.results import Candidate, Certificate, Kind, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Risk:
+class _Risk(Result):
     """What every risk carries; ``float`` gives the number."""
 
-    result: ClassVar[str]
     title: ClassVar[str]
     value: float
     kind: Kind
     certificate: Certificate
     threat: str
-
-    def __float__(self) -> float:
-        return float(self.value)
 
     def _lines(self) -> list[str]:
         return []
@@ -41,30 +37,13 @@ class _Risk:
         ]
         return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])
 
-    def _more(self) -> dict[str, Any]:
-        return {}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {
-            "corrdp": SCHEMA,
-            "result": self.result,
-            "value": encode(self.value),
-            "kind": self.kind,
-            "certificate": self.certificate.to_dict(),
-            "threat": self.threat,
-            **encode(self._more()),
-        }
-
-    @classmethod
-    def _common(cls, data: dict[str, Any]) -> tuple[float, Any, Certificate, str]:
-        check_header(data, cls.result)
-        certificate = Certificate.from_dict(data["certificate"])
-        return float(data["value"]), data["kind"], certificate, data["threat"]
+def _read_labels(data: list[Any]) -> tuple[Any, ...]:
+    return tuple(tuple(label) if isinstance(label, list) else label for label in data)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GuessingRule:
+class GuessingRule(Result):
     """The guess for each output, and each label that the attacker may know.
 
     Parameters
@@ -86,24 +65,13 @@ class GuessingRule:
     """
 
     guesses: np.ndarray
-    labels: tuple[Any, ...]
+    labels: tuple[Any, ...] = field(metadata=coded(read=_read_labels))
     edges: np.ndarray | None = None
 
     def guess(self, output: Any, label: Any = None) -> int:
         """The record guessed from an output (a number, or a real answer where there are edges)."""
         k = int(output) if self.edges is None else int(np.searchsorted(self.edges, output))
         return int(self.guesses[self.labels.index(label), k])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> GuessingRule:
-        """Inverse of :meth:`to_dict`."""
-        labels = tuple(tuple(x) if isinstance(x, list) else x for x in data["labels"])
-        edges = data["edges"]
-        return cls(np.array(data["guesses"]), labels, None if edges is None else np.array(edges))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,8 +100,8 @@ class Rad(_Risk):
         Where the value is a bound: all that were tried.
     """
 
-    result: ClassVar[str] = "rad"
-    title: ClassVar[str] = "Reconstruction advantage"
+    result = "rad"
+    title = "Reconstruction advantage"
     ceiling: float = 1.0
     success: float | None = None
     blind: float | None = None
@@ -156,30 +124,6 @@ class Rad(_Risk):
             )
         return lines + _listed(self.candidates)
 
-    def _more(self) -> dict[str, Any]:
-        return {
-            "ceiling": self.ceiling,
-            "success": self.success,
-            "blind": self.blind,
-            "attack": None if self.attack is None else self.attack.to_dict(),
-            "error": self.error,
-            "candidates": [c.to_dict() for c in self.candidates],
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Rad:
-        """Inverse of :meth:`to_dict`."""
-        attack = data["attack"]
-        return cls(
-            *cls._common(data),
-            float(data["ceiling"]),
-            data["success"],
-            data["blind"],
-            None if attack is None else GuessingRule.from_dict(attack),
-            data["error"],
-            tuple(Candidate.from_dict(c) for c in data["candidates"]),
-        )
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rero(_Risk):
@@ -195,23 +139,13 @@ class Rero(_Risk):
         The attack that succeeds most often (not that of largest advantage).
     """
 
-    result: ClassVar[str] = "rero"
-    title: ClassVar[str] = "Success of reconstruction"
+    result = "rero"
+    title = "Success of reconstruction"
     baseline: float = 0.0
     attack: GuessingRule | None = None
 
     def _lines(self) -> list[str]:
         return [f"  baseline     {self.baseline:.6g} without the output"]
-
-    def _more(self) -> dict[str, Any]:
-        attack = None if self.attack is None else self.attack.to_dict()
-        return {"baseline": self.baseline, "attack": attack}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Rero:
-        """Inverse of :meth:`to_dict`."""
-        attack = None if data["attack"] is None else GuessingRule.from_dict(data["attack"])
-        return cls(*cls._common(data), float(data["baseline"]), attack)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -228,8 +162,8 @@ class RadBound(_Risk):
         Every bound that was tried, with its value or why it does not apply.
     """
 
-    result: ClassVar[str] = "rad bound"
-    title: ClassVar[str] = "Reconstruction advantage at most"
+    result = "rad bound"
+    title = "Reconstruction advantage at most"
     ceiling: float = 1.0
     candidates: tuple[Candidate, ...] = ()
 
@@ -240,15 +174,6 @@ class RadBound(_Risk):
 
     def _lines(self) -> list[str]:
         return [f"  ceiling      {self.ceiling:.6g} (total disclosure)", *_listed(self.candidates)]
-
-    def _more(self) -> dict[str, Any]:
-        return {"ceiling": self.ceiling, "candidates": [c.to_dict() for c in self.candidates]}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> RadBound:
-        """Inverse of :meth:`to_dict`."""
-        tried = tuple(Candidate.from_dict(c) for c in data["candidates"])
-        return cls(*cls._common(data), float(data["ceiling"]), tried)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every bound side by side, and the ceiling dashed; returns the axes."""
@@ -268,23 +193,14 @@ class ReroBound(_Risk):
     candidates : tuple of Candidate
     """
 
-    result: ClassVar[str] = "rero bound"
-    title: ClassVar[str] = "Success of reconstruction at most"
+    result = "rero bound"
+    title = "Success of reconstruction at most"
     baseline: float = 0.0
     candidates: tuple[Candidate, ...] = ()
 
     def _lines(self) -> list[str]:
         baseline = f"  baseline     {self.baseline:.6g} without the output"
         return [baseline, *_listed(self.candidates)]
-
-    def _more(self) -> dict[str, Any]:
-        return {"baseline": self.baseline, "candidates": [c.to_dict() for c in self.candidates]}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ReroBound:
-        """Inverse of :meth:`to_dict`."""
-        tried = tuple(Candidate.from_dict(c) for c in data["candidates"])
-        return cls(*cls._common(data), float(data["baseline"]), tried)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every bound side by side, and the baseline dashed; returns the axes."""
@@ -303,23 +219,14 @@ class Advantage(_Risk):
         The two records that are told apart best, for a given mechanism.
     """
 
-    result: ClassVar[str] = "advantage"
-    title: ClassVar[str] = "Normalised advantage"
+    result = "advantage"
+    title = "Normalised advantage"
     pair: tuple[int, int] | None = None
 
     def _lines(self) -> list[str]:
         return (
             [] if self.pair is None else [f"  witness      records {self.pair[0]}, {self.pair[1]}"]
         )
-
-    def _more(self) -> dict[str, Any]:
-        return {"pair": self.pair}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Advantage:
-        """Inverse of :meth:`to_dict`."""
-        pair = data["pair"]
-        return cls(*cls._common(data), None if pair is None else (pair[0], pair[1]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -340,8 +247,8 @@ class RiskCalibration(_Risk):
         The risk at the parameter, never above the target.
     """
 
-    result: ClassVar[str] = "risk calibration"
-    title: ClassVar[str] = "Calibrated"
+    result = "risk calibration"
+    title = "Calibrated"
     parameter: str = "epsilon"
     target: float = 0.0
     risk: float = 0.0
@@ -351,15 +258,6 @@ class RiskCalibration(_Risk):
 
     def _lines(self) -> list[str]:
         return [f"  risk         {self.risk:.9g}, promised at most {self.target:.6g}"]
-
-    def _more(self) -> dict[str, Any]:
-        return {"parameter": self.parameter, "target": self.target, "risk": self.risk}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> RiskCalibration:
-        """Inverse of :meth:`to_dict`."""
-        risk = float(decode_number(data["risk"]))
-        return cls(*cls._common(data), data["parameter"], float(data["target"]), risk)
 
 
 def _listed(candidates: tuple[Candidate, ...]) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp._json import SCHEMA, check_header, encode
+from corrdp._json import added, coded, encode
 from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.scope import ROUNDING
 from corrdp.calibration.number import Calibration
@@ -21,7 +21,7 @@ from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat, promise_of
 from corrdp.release.number import RecordLaw, Release, record_law
-from corrdp.results import Certificate
+from corrdp.results import Certificate, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,8 +87,21 @@ class Belief:
     most: float
 
 
+def _write_guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    if not isinstance(guarantee, Pure | Approximate | GDP):
+        raise InputError("a trade-off curve has no plain JSON; give epsilon, delta or mu")
+    return {"guarantee": type(guarantee).__name__, **encode(vars(guarantee))}
+
+
+def _read_guarantee(data: dict[str, Any]) -> Guarantee:
+    kinds: dict[str, Any] = {"Pure": Pure, "Approximate": Approximate, "GDP": GDP}
+    levels = {name: level for name, level in data.items() if name != "guarantee"}
+    found: Guarantee = kinds[data["guarantee"]](**levels)
+    return found
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Risk:
+class Risk(Result):
     """What attackers gain from a release, at most.
 
     Parameters
@@ -101,10 +114,12 @@ class Risk:
         For a release that carries the law of one record: one for each state.
     """
 
-    guarantee: Guarantee
+    result = "risk"
+
+    guarantee: Guarantee = field(metadata=coded(_write_guarantee, _read_guarantee))
     rows: tuple[RiskRow, ...]
     assumptions: tuple[str, ...]
-    beliefs: tuple[Belief, ...] = ()
+    beliefs: tuple[Belief, ...] = added((), always=True)
 
     def __float__(self) -> float:
         """The largest share of total disclosure over the threats."""
@@ -142,28 +157,6 @@ class Risk:
             if isinstance(self.guarantee, GDP)
             else "a trade-off curve"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {
-            "corrdp": SCHEMA,
-            "result": "risk",
-            "guarantee": _guarantee_to_dict(self.guarantee),
-            "rows": [encode(vars(row)) for row in self.rows],
-            "assumptions": list(self.assumptions),
-            "beliefs": [encode(vars(belief)) for belief in self.beliefs],
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Risk:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "risk")
-        kinds: dict[str, Any] = {"Pure": Pure, "Approximate": Approximate, "GDP": GDP}
-        promise = dict(data["guarantee"])
-        guarantee = kinds[promise.pop("guarantee")](**promise)
-        rows = tuple(RiskRow(**row) for row in data["rows"])
-        beliefs = tuple(Belief(**belief) for belief in data.get("beliefs", ()))
-        return cls(guarantee, rows, tuple(data["assumptions"]), beliefs)
 
     def plot(self, axes: tuple[Axes, Axes] | None = None) -> tuple[Axes, Axes]:
         """Draw the trade-off curve, and the advantage against epsilon; returns both axes."""
@@ -356,9 +349,3 @@ def largest_success(prior: np.ndarray, epsilon: float) -> float:
 def _blind(threat: Threat) -> float:
     """How often the best guess from what is known beforehand is right."""
     return float(sum((threat.prior[z] @ threat.success[z]).max() for z in threat.fibres))
-
-
-def _guarantee_to_dict(guarantee: Guarantee) -> dict[str, Any]:
-    if not isinstance(guarantee, Pure | Approximate | GDP):
-        raise InputError("a trade-off curve has no plain JSON; give epsilon, delta or mu")
-    return {"guarantee": type(guarantee).__name__, **encode(vars(guarantee))}
