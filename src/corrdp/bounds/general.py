@@ -17,7 +17,7 @@ from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import Bound
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.base import Model
+from corrdp.models.base import Blocked, Model
 from corrdp.models.chains.chain import Chain, SwitchingChain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain
@@ -106,7 +106,8 @@ def _blocks(model: Model) -> np.ndarray | None:
         if model.length is None:
             raise NotApplicableError("the general bound grows with the length; give the chain one")
         return np.zeros(model.length, dtype=np.int64)
-    return model.block_of_record  # type: ignore[attr-defined]
+    assert isinstance(model, Blocked)
+    return model.block_of_record
 
 
 def _chain_blocks(chain: MarkovChain) -> np.ndarray | None:

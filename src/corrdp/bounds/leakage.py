@@ -26,7 +26,7 @@ from corrdp.bounds.scope import (
 from corrdp.errors import CompositionError, InputError, NotApplicableError
 from corrdp.guarantees import L1, Guarantee
 from corrdp.mechanisms.base import Mechanism
-from corrdp.models.base import Model
+from corrdp.models.base import Model, RealModel
 from corrdp.plots.style import axes_or_pyplot
 from corrdp.queries import Query, Sum
 from corrdp.results import Candidate, Certificate, Kind, Metric, Result, Witness
@@ -305,7 +305,7 @@ def _result(
 
 def _narrower(model: Model, scope: Scope) -> tuple[str, ...]:
     """Said aloud where the promise is about a part of what the query tells apart."""
-    secret = getattr(model, "secret_range", None)
+    secret = model.secret_range if isinstance(model, RealModel) else None
     if secret is None or not isinstance(scope.query, Sum):
         return ()
     if secret[1] - secret[0] >= scope.query.width:
@@ -326,7 +326,9 @@ def _level(model: Model, scope: Scope) -> float:
     """The plain DP level; for an l1 rate alone, what it says between the ends of the range."""
     guarantee = scope.guarantee
     if isinstance(guarantee, L1) and guarantee.epsilon is None:
-        low, high = model.secret_range  # type: ignore[attr-defined]
+        assert isinstance(model, RealModel)
+        assert model.secret_range is not None
+        low, high = model.secret_range
         return float(np.max(guarantee.rate)) * (high - low)
     return guarantee.largest
 

@@ -16,7 +16,7 @@ from corrdp._checks import check_number
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
-from corrdp.models.base import Model
+from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.region import Region
 from corrdp.models.reads import resolved
@@ -170,7 +170,7 @@ def _asked(
         )
     if epsilon is None:
         raise InputError("give epsilon (a number, one per record, or a guarantee) or mechanism=")
-    if model.real_valued:
+    if isinstance(model, RealModel):
         return _real_scope(model, epsilon, query)
     level = pure(as_guarantee(epsilon))
     if query is None:
@@ -180,7 +180,7 @@ def _asked(
 
 def _local_scope(model: Model, mechanism: FiniteMechanism) -> Scope:
     inputs, states = len(mechanism.channel()), model.states
-    if model.real_valued:
+    if isinstance(model, RealModel):
         raise InputError("the mechanism takes finitely many values and the records are real")
     if states is not None and inputs != len(states):
         raise InputError(
@@ -189,7 +189,7 @@ def _local_scope(model: Model, mechanism: FiniteMechanism) -> Scope:
     return Scope(f"{mechanism} on each record", pure(mechanism.guarantee), local=mechanism)
 
 
-def _real_scope(model: Model, epsilon: Any, query: Query | None) -> Scope:
+def _real_scope(model: RealModel, epsilon: Any, query: Query | None) -> Scope:
     """On real records a bare epsilon is that of an l1-private mechanism over its width."""
     guarantee = as_guarantee(epsilon)
     if query is not None:
@@ -204,9 +204,9 @@ def _real_scope(model: Model, epsilon: Any, query: Query | None) -> Scope:
     if isinstance(guarantee, L1):
         return Scope(l1_text(guarantee), guarantee)
     level = pure(guarantee)
-    if isinstance(epsilon, Pure) or model.secret_range is None:  # type: ignore[attr-defined]
+    if isinstance(epsilon, Pure) or model.secret_range is None:
         return Scope(EACH_RECORD if level.is_vector else EVERY_MECHANISM, level)
-    low, high = model.secret_range  # type: ignore[attr-defined]
+    low, high = model.secret_range
     rated = L1(level.epsilon / (high - low), level.epsilon)
     return Scope(l1_text(rated), rated)
 
@@ -262,7 +262,7 @@ def _region(model: Model, confidence: float) -> Region | None:
 
 
 def _query_scope(model: Model, level: Pure, query: Query, text: str) -> Scope:
-    if model.real_valued:
+    if isinstance(model, RealModel):
         return _real_scope(model, level.epsilon, query)
     query = resolved(model, query)
     if level.is_vector:
@@ -279,7 +279,7 @@ def spread_over(model: Model, query: Query, epsilon: float) -> Pure | L1:
     if pattern is None and getattr(query, "records", None) is not None:
         raise InputError("records= needs a model with a length")
     level = Pure(epsilon if pattern is None else epsilon * pattern)
-    if model.real_valued and isinstance(query, Sum):
+    if isinstance(model, RealModel) and isinstance(query, Sum):
         return L1(level.epsilon / query.width, level.epsilon)
     return level
 

@@ -74,8 +74,8 @@ class Calibration(Result):
     target: float
     epsilon: float
     leakage: Leakage
-    query: Any = field(metadata=coded(read=query_from_dict))
-    model: Any = field(metadata=coded(read=model_from_dict))
+    query: Query = field(metadata=coded(read=query_from_dict))
+    model: Model = field(metadata=coded(read=model_from_dict))
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
 

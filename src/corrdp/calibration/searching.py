@@ -17,7 +17,7 @@ from corrdp.bounds.leakage import Leakage, leakage
 from corrdp.bounds.scope import spread_over
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.guarantees import L1, Pure
-from corrdp.models.base import Model
+from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Query, Sum
 
@@ -50,7 +50,7 @@ class Search:
     def leakage(self, model: Model, level: float) -> Leakage:
         """What a release at this DP level leaks on the model."""
         # on real records it is the query's clipping and rounding that the bounds are about
-        if self.method == "exact" or model.real_valued:
+        if self.method == "exact" or isinstance(model, RealModel):
             given = {"query": self.query, "method": self.method, "confidence": self.confidence}
             return leakage(model, level, **given)  # type: ignore[arg-type]
         guarantee = guarantee_of(model, self.query, level)
@@ -84,7 +84,7 @@ def _room(model: Model, query: Query) -> float:
     Never going past the target keeps the release target-DP as well. Only where the secret range
     is narrower than the query does less noise keep the promise.
     """
-    secret = getattr(model, "secret_range", None)
+    secret = model.secret_range if isinstance(model, RealModel) else None
     if secret is None or not isinstance(query, Sum):
         return 1.0
     return max(1.0, query.width / (secret[1] - secret[0]))

@@ -88,8 +88,8 @@ class SeriesCalibration(Result):
     mechanism: BinaryResponse | GRR = field(metadata=RESPONSE)
     distortion: float
     leakage: Leakage
-    query: Any = field(metadata=coded(read=query_from_dict))
-    model: Any = field(metadata=coded(read=model_from_dict))
+    query: Series = field(metadata=coded(read=query_from_dict))
+    model: MarkovChain = field(metadata=coded(read=model_from_dict))
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
 

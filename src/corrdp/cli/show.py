@@ -201,11 +201,14 @@ def show_calibration(calibration: Calibration, *, dry_run: bool = False) -> None
 
 def show_release(release: Release, calibration: Calibration) -> None:
     """The answer, its interval and everything it rests on."""
-    print_title(in_words(calibration.query))
+    from corrdp.queries import Histogram
+
+    query = calibration.query
+    print_title(in_words(query))
     single = not isinstance(release.value, list)
     pairs = [release.interval(0.95)] if single else release.interval(0.95)
     values = [release.value] if single else release.value
-    names = [""] if single else [f" {category}" for category in calibration.query.categories]
+    names = [f" {cell}" for cell in query.categories] if isinstance(query, Histogram) else [""]
     answers: list[tuple[str, str | Text]] = []
     for name, value, ends in zip(names, values, pairs, strict=True):
         shown, low, high = (number(v, release.scale, release.grid) for v in (value, *ends))

@@ -190,9 +190,11 @@ def records_of(kind: str, model: Model | None, records: int | None) -> int | Non
         return records
     if model is None:
         raise InputError("a BDP ledger needs the model that its budget is about; give a model")
+    from corrdp.models.base import RealModel
+
     if not hasattr(model, "digest"):
         raise InputError(f"model must be a dependence model such as MarkovChain, got {model!r}")
-    if model.real_valued:
+    if isinstance(model, RealModel):
         raise NotApplicableError(
             "a BDP ledger adds epsilons, and on real-valued (Gaussian) records an epsilon alone "
             "has no leakage: that needs the l1 rate and the grid of each query. Keep a DP ledger; "

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -23,15 +23,46 @@ if TYPE_CHECKING:
     from corrdp.tables.source import Table
 
 
+class Fit(Protocol):
+    """What every fit says of the data that a model was fitted to."""
+
+    @property
+    def missing_text(self) -> tuple[str, ...]:
+        """Texts that mean "not recorded"."""
+
+    @property
+    def layout(self) -> Layout:
+        """How their text file is laid out."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the fit takes for granted, in words."""
+
+
+class RealFit(Fit, Protocol):
+    """A fit to columns of real numbers."""
+
+    @property
+    def reading(self) -> tuple[str, ...]:
+        """The columns."""
+
+
+@runtime_checkable
+class Blocked(Protocol):
+    """A model that falls apart into blocks."""
+
+    @property
+    def block_of_record(self) -> np.ndarray:
+        """Number of the block of each record; records of different blocks are independent."""
+
+
 class Model(ABC):
     """A law of dependence between records."""
 
     kind: ClassVar[str]
-    # whether records are real numbers, so that mechanisms can be private by distance
-    real_valued: ClassVar[bool] = False
     states: tuple[Any, ...] | None = None
     length: int | None = None
-    fitted: Any = None
+    fitted: Fit | None = None
 
     @property
     def records(self) -> int | None:
@@ -98,6 +129,14 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
+
+
+class RealModel(Model):
+    """A law of real numbers, on which mechanisms can be private by distance."""
+
+    # between which values an adversary tells records apart
+    secret_range: tuple[float, float] | None
+    fitted: RealFit | None
 
 
 def fit_dict(fit: Any) -> dict[str, Any]:

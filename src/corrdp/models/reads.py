@@ -9,7 +9,7 @@ from typing import Any
 
 from corrdp._checks import check_kind
 from corrdp.errors import QueryError
-from corrdp.models.base import Model
+from corrdp.models.base import Model, RealModel
 from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Series, Sum, resolve
 from corrdp.tables.source import USUAL, Layout, Table, is_frame, is_parquet, is_table, open_table
 
@@ -51,7 +51,7 @@ def check_reads(model: Model, query: Query) -> None:
     check_kind("model", model, Model, "a dependence model such as MarkovChain")
     kinds = "Count, Sum, Mean, Histogram or Series"
     check_kind("query", query, Query, kinds, error=QueryError)
-    if model.real_valued:
+    if isinstance(model, RealModel):
         _check_real(model, query)
     if model.states is None:
         return
@@ -80,7 +80,7 @@ def names_column(model: Model) -> bool:
     return model.states is not None and model.kind != "table"
 
 
-def _check_real(model: Model, query: Query) -> None:
+def _check_real(model: RealModel, query: Query) -> None:
     """Gaussian records: sums and means of the columns that the model is about."""
     if not isinstance(query, Sum):
         raise QueryError(
@@ -138,7 +138,7 @@ def missing_text(model: Model) -> tuple[str, ...]:
 
 def layout_for(model: Model, layout: Layout) -> Layout:
     """How a text file is laid out: as the model's own data were where nothing else is said."""
-    return getattr(model.fitted, "layout", USUAL) if layout == USUAL else layout
+    return model.fitted.layout if model.fitted is not None and layout == USUAL else layout
 
 
 def open_for(
@@ -169,7 +169,7 @@ def what_is_read(model: Model, query: Query, data: Any, state: str | None) -> st
 
 def expressions(model: Model, query: Query, state: str | None) -> tuple[str, ...]:
     """What the query reads in each row of a table: one expression, or one per column."""
-    if model.real_valued and query.column is None and model.fitted is not None:
+    if isinstance(model, RealModel) and query.column is None and model.fitted is not None:
         return model.fitted.reading
     if names_column(model):
         fitted = getattr(model.fitted, "state", None)

@@ -22,7 +22,7 @@ from corrdp.bounds.leakage import Leakage, leakage
 from corrdp.bounds.scope import Adversary, pure
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Approximate
-from corrdp.models.base import Model
+from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.reads import check_reads
 from corrdp.queries import Query
@@ -207,7 +207,7 @@ def _who(target: int | None, known: Mapping[int, Any]) -> str:
 def _check_model(model: Any) -> Model:
     if not isinstance(model, Model):
         raise InputError(f"model must be a dependence model such as MarkovChain, got {model!r}")
-    if model.real_valued:
+    if isinstance(model, RealModel):
         raise NotApplicableError(
             "records of this model are real numbers; risk is worked out for finitely many values"
         )

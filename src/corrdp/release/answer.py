@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.errors import DataError, QueryError, RefusedError
-from corrdp.models.base import Model
+from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.private import listed_values
 from corrdp.models.groups import Groups
 from corrdp.models.reads import expressions, listed, missing_text, names_column, open_for
@@ -127,7 +127,7 @@ def _answer_table(model: Model, query: Query, table: Table, state: str | None) -
 
     if isinstance(query, Count) and query.records is not None:
         raise QueryError("records= needs a sequence; on a table, give a condition: Count(where=)")
-    if model.real_valued:
+    if isinstance(model, RealModel):
         return _answer_real(model, query, table, state)
     if isinstance(query, Count) and query.where is not None and not names_column(model):
         counted = count_where(table, query.where)

@@ -22,7 +22,7 @@ from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 from corrdp.errors import DataError
-from corrdp.models.base import Model
+from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import Chain
 from corrdp.models.groups import Independent
 from corrdp.queries import Query
@@ -179,7 +179,9 @@ def check_timetable(
     corrdp.errors.DataError: the data have 3 records, and the calibration is about one release ...
     """
     n, on_table = model.length, isinstance(data, Table)
-    if on_table and ((n is None and wide) or (model.real_valued and model.fitted is not None)):
+    if on_table and (
+        (n is None and wide) or (isinstance(model, RealModel) and model.fitted is not None)
+    ):
         return  # nothing is said of time, or the blocks of the fit are the records
     held = timetable_of(model, data)
     whole = held.shortest == held.span == n

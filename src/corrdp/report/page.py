@@ -180,7 +180,11 @@ class _Story:
 
         pairs = release.interval(0.95)
         if isinstance(release.value, list):
-            names = [str(c) for c in self.calibration.query.categories]
+            from corrdp.queries import Histogram
+
+            query = self.calibration.query
+            assert isinstance(query, Histogram)
+            names = [str(c) for c in query.categories]
             rows = [
                 ((name, shown(value), f"{shown(low)} to {shown(high)}"), False)
                 for name, value, (low, high) in zip(names, release.value, pairs, strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp._checks import check_items, check_kind, check_number, check_whole
 from corrdp.errors import InputError, ModelError
-from corrdp.models.base import Model
+from corrdp.models.base import RealModel
 from corrdp.models.gaussian.building import (
     Blocks,
     autoregression,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class GaussianRecords(Model):
+class GaussianRecords(RealModel):
     """Records with a joint normal law, such as the heights of families.
 
     Records without covariance are independent, so the law falls apart into blocks; blocks with
@@ -76,7 +76,6 @@ class GaussianRecords(Model):
     """
 
     kind: ClassVar[str] = "gaussian"
-    real_valued: ClassVar[bool] = True
     shapes: tuple[Shape, ...]
     shape_of_block: np.ndarray
     block_of_record: np.ndarray
