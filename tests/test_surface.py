@@ -9,12 +9,14 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
 import pytest
 
 import corrdp
+from corrdp._lazy import EXTRAS
 from corrdp._moved import MOVED
 
 ROOT = Path(__file__).parent.parent
@@ -74,6 +76,45 @@ def test_pages_import_public_names_only():
             assert first in corrdp.__all__, f"{name}: cdp.{first}"
             if first in NAMESPACES:
                 assert second in getattr(corrdp, first).__all__, f"{name}: cdp.{first}.{second}"
+
+
+ABSENT = "import sys; sys.modules.update(dict.fromkeys({names!r})); import corrdp as cdp\n"
+LACKING = {  # what is asked for without each extra
+    "tables": "cdp.MarkovChain.fit('steps.csv', state='steps > 0', order_by='day')",
+    "noise": "cdp.calibrate(chain, 1.0, query=cdp.Count(1)).release([0, 1, 1])",
+    "plots": "chain.plot()",
+    "attacks": "cdp.attacks.LSTM(cdp.local.BinaryResponse(0.2), rng).run([0, 1], chain, [0, 1])",
+    "cli": "from corrdp.cli import main; main()",
+}
+
+
+@pytest.mark.parametrize("extra", LACKING)
+def test_what_is_missing_says_the_line_that_installs_it(extra):
+    code = ABSENT.format(names=EXTRAS[extra]) + (
+        "from numpy.random import default_rng\nrng = default_rng(1)\n"
+        f"chain = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 3)\n{LACKING[extra]}"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert f'pip install "corrdp[{extra}]"' in done.stderr
+    assert extra == "cli" or "InputError" in done.stderr
+
+
+def test_the_numbers_need_no_extra():
+    names = tuple(name for parts in EXTRAS.values() for name in parts)
+    code = ABSENT.format(names=(*names, "pandas", "networkx")) + (
+        "chain = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 3)\n"
+        "cdp.calibrate(chain, 1.0, query=cdp.Count(1)), cdp.risk(cdp.leakage(chain, 1.0).value)\n"
+        "[getattr(cdp, name) for name in cdp.__all__ if name != 'reproduce']"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_extra_is_offered():
+    offered = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = offered["optional-dependencies"]
+    for extra, modules in EXTRAS.items():
+        asked = " ".join(extras[extra])
+        assert all(module in asked for module in modules), extra
 
 
 def test_import_changes_nothing():

@@ -151,7 +151,7 @@ def test_full_size_gives_the_verdicts_of_the_quick_one(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(SKLEARN))
 def test_without_scikit_learn_the_message_says_what_to_install(name: str, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(NoDataError, match=r"pip install 'corrdp\[experiments\]'"):
+    with pytest.raises(NoDataError, match=r"pip install 'corrdp-reproduction\[pictures\]'"):
         module_of(name).computed(rng=rng())
 
 

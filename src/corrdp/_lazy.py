@@ -1,4 +1,7 @@
-"""Public names, imported when first used; each is listed once, where the type checker reads."""
+"""Public names, imported when first used; each is listed once, where the type checker reads.
+
+What is installed on request: the line that installs it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,38 @@ import ast
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
+
+EXTRAS = {
+    "tables": ("duckdb", "ibis", "pyarrow", "sqlglot"),
+    "noise": ("opendp",),
+    "plots": ("matplotlib",),
+    "cli": ("typer", "rich"),
+    "attacks": ("torch",),
+}
+
+
+def need(extra: str, note: str = "") -> None:
+    """Refuse with the line that installs an extra, where a part of it is missing.
+
+    Parameters
+    ----------
+    extra : str
+        As in ``pip install "corrdp[extra]"``.
+    note : str
+        What else to say.
+
+    Examples
+    --------
+    >>> need("tables")
+    """
+    missing = [name for name in EXTRAS[extra] if find_spec(name) is None]
+    if missing:
+        from corrdp.errors import InputError
+
+        line = f'pip install "corrdp[{extra}]"'
+        raise InputError(f"this needs {' and '.join(missing)}: {line}{note}")
 
 
 def attach(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corrdp._lazy import need
 from corrdp.attacks.base import MISSING, Attack
 from corrdp.errors import DataError, InputError
 from corrdp.models.chains.markov import MarkovChain
@@ -216,13 +217,12 @@ _RATE = 0.01
 
 
 def _torch() -> Any:
-    try:
-        return import_module("torch")
-    except ImportError:
-        raise InputError(
-            "the LSTM attacker needs PyTorch: pip install 'corrdp[attacks]' (a CPU build is "
-            "enough and far smaller); Viterbi and ForwardBackward need nothing more"
-        ) from None
+    need(
+        "attacks",
+        " (a CPU build of PyTorch is enough and far smaller); Viterbi and ForwardBackward need "
+        "nothing more",
+    )
+    return import_module("torch")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from corrdp.cli.options import (
     Json,
     Names,
     NoHeader,
+    Report,
     check_outputs,
     pair,
     read_layout,
@@ -127,7 +128,7 @@ def audit(
             help="Whole number that makes the audit repeatable; of recorded outputs it is anyway."
         ),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML report.")] = None,
+    report: Report = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw claimed and measured epsilon, as SVG or PNG.")
     ] = None,

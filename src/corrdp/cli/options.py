@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corrdp._lazy import need
 from corrdp.bounds.registry import METHODS
 from corrdp.errors import InputError, ModelError, QueryError
 
@@ -133,7 +134,18 @@ CellSide = Annotated[
     typer.Option("--grid", help="Side of a cell: 500 (metres), 1km or 0.01deg; else 1km."),
 ]
 Step = Annotated[str, typer.Option(help="Length of a time step: 30s, 5min, 1h.")]
-Report = Annotated[Path | None, typer.Option(help="Write an HTML report, for the steward.")]
+
+
+def _drawable(path: Path | None) -> Path | None:
+    if path is not None:
+        need("plots")  # told before anything is charged
+    return path
+
+
+Report = Annotated[
+    Path | None,
+    typer.Option(help="Write an HTML report, for the steward.", callback=_drawable),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 _DEGREE_METRES = 111_195.08

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._lazy import need
 from corrdp.errors import InputError, RefusedError
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse, check_flip, state_numbers
@@ -155,6 +156,7 @@ def integer_mechanism(cells: int, sensitivity: int, epsilon: float, scale: float
         raise RefusedError(
             f"epsilon={epsilon:.3g} would add no noise at all; choose a smaller target"
         )
+    need("noise")
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

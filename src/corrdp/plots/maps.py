@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corrdp._lazy import need
 from corrdp.errors import InputError
 from corrdp.plots.style import ACCENT, INK, MUTED, PAPER, RULE, WARM
 
@@ -181,6 +182,7 @@ def _blocks(table: np.ndarray, block: int, join: Any, empty: float) -> np.ndarra
 
 
 def _row_of_axes(count: int, grid: Grid, part: ShownPart) -> list[Axes]:
+    need("plots")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

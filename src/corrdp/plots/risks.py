@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from corrdp._lazy import need
 from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM, axes_or_new
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def draw_risk(
     'epsilon'
     """
     if axes is None:
+        need("plots")
         import matplotlib.pyplot as plt
 
         _, pair = plt.subplots(1, 2, figsize=(8.6, 3.4), layout="constrained")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from corrdp._lazy import need
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -44,6 +46,7 @@ VARIABLE = {
 def axes_or_new(ax: Axes | None, height: float) -> Axes:
     """The given axes, or those of a new figure of the report's width; neutral styling."""
     if ax is None:
+        need("plots")
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -65,6 +68,7 @@ def axes_or_pyplot(ax: Axes | None) -> Axes:
     """The axes given, or those of a new pyplot figure, so that ``plt.show()`` shows it."""
     if ax is not None:
         return ax
+    need("plots")
     import matplotlib.pyplot as plt
 
     return plt.subplots(layout="constrained")[1]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from corrdp._lazy import need
 from corrdp.errors import DataError
 
 MOST_BYTES = 4096
@@ -244,6 +245,7 @@ def _check_text(text: str) -> None:
 @cache
 def _parser(process: int) -> Any:
     """A connection that only parses; it can reach no file, and no fork of this process."""
+    need("tables")
     import duckdb
 
     connection = duckdb.connect()
@@ -259,6 +261,7 @@ def _asked(question: str, text: str) -> str:
 
 def _parse(text: str) -> dict[str, Any]:
     """DuckDB's syntax tree of an expression, in the place where it will stand."""
+    need("tables")
     import duckdb
 
     query = f"SELECT ({text}\n) FROM records"  # the line break ends a comment

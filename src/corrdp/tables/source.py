@@ -21,6 +21,7 @@ from operator import or_
 from pathlib import Path
 from typing import Any, ClassVar
 
+from corrdp._lazy import need
 from corrdp.errors import DataError, DataWarning
 from corrdp.queries import MISSING_TEXT, is_missing
 from corrdp.tables.expressions import IDENTIFIER, Expression, check_expression, columns_told, listed
@@ -414,6 +415,7 @@ def open_table(
     """
     if isinstance(data, Table):
         return data
+    need("tables")
     texts = missing_texts(missing)
     layout = USUAL if layout == USUAL else layout
     if engine not in ENGINES:

@@ -8,7 +8,7 @@ from corrdp_reproduction.recordings import NoDataError
 
 INSTALL = (
     "scikit-learn is needed, whose small pictures and tables stand in for data that do not fit "
-    "here: pip install 'corrdp[experiments]'"
+    "here: pip install 'corrdp-reproduction[pictures]'"
 )
 _SIDE = 8  # of a patch
 _STRIPS = 5  # of each photograph
