@@ -453,7 +453,7 @@ FAILURES = {
     ),
     "ragged": (
         ("--recorded", "ragged.csv", "--epsilon", 1),
-        "the lines differ in their number of fields: the header has 2 has 3",
+        "the lines differ in their number of fields: the header has 2, line 79 has 3",
     ),
     "jobs": (("grr", "--k", 4, "--epsilon", 1, "--jobs", -3), "jobs must be a whole number"),
     "delta 1": (

@@ -42,7 +42,7 @@ def part_shown(grid: Grid, counts: Any, focus: float = FOCUS) -> ShownPart:
     >>> counts = np.zeros(100)
     >>> counts[[44, 45, 54, 55]] = 10
     >>> part_shown(Grid(0, 0, 10, 10, 10, 10), counts)
-    Part(top=slice(3, 7, None), side=slice(3, 7, None), block=1, share=1.0)
+    ShownPart(top=slice(3, 7, None), side=slice(3, 7, None), block=1, share=1.0)
     """
     table = np.abs(_table(grid, counts))
     total = table.sum()
