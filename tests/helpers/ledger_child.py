@@ -67,13 +67,12 @@ def killed(path: str, answers: str, times: str, seed: str) -> None:
 def release(path: str, answers: str) -> None:
     """Make real releases until killed; says when it is ready."""
     import corrdp as cdp
-    from corrdp.release.charged import release_with_ledger
 
     ledger = Ledger.open(path)
     calibration = cdp.calibrate(ledger.model, epsilon=0.001, query=cdp.Count(1))
     handle = os.open(answers, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     while True:
-        made = release_with_ledger(ledger, calibration, [0, 1, 1, 0, 0, 1])
+        made = calibration.release([0, 1, 1, 0, 0, 1], ledger=ledger)
         _answer(handle, f"{made.charge} {made.charge_hash} {made.value}")
         print("ready", flush=True)  # the first release has loaded all it needs
 

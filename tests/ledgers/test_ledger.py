@@ -243,7 +243,7 @@ def test_a_day_at_a_time_is_parallel_for_dp_and_not_for_bdp(path: Path) -> None:
 def test_a_release_calibrated_to_the_budget_fits(path: Path, model: Any, target: float) -> None:
     ledger = Ledger.create(path, budget=target, kind="bdp", model=model)
     calibration = cdp.calibrate(model, target, query=cdp.Count(1))
-    answer = release_with_ledger(ledger, calibration, DATA[: model.length])
+    answer = calibration.release(DATA[: model.length], ledger=ledger)
     assert answer.charge == 1
     assert ledger.spent <= target
     assert ledger.remaining < 1e-5 * target
@@ -277,7 +277,7 @@ def test_another_model_is_refused(path: Path) -> None:
     with pytest.raises(RefusedError, match="calibrate with the ledger's own model"):
         ledger.charge(0.1, what="count", model=other)
     with pytest.raises(RefusedError, match="calibrate with the ledger's own model"):
-        release_with_ledger(ledger, cdp.calibrate(other, 1.0, query=cdp.Count(1)), DATA)
+        cdp.calibrate(other, 1.0, query=cdp.Count(1)).release(DATA, ledger=ledger)
     assert ledger.history() == ()
 
 
@@ -285,13 +285,14 @@ def test_calibrations_for_a_single_release_are_refused(path: Path) -> None:
     single = cdp.calibrate(CHAIN, 1.0, query=cdp.Count(1), method="exact")
     ledger = Ledger.create(path, budget=5, kind="bdp", model=CHAIN)
     with pytest.raises(NotApplicableError, match=r'one release.*method="best"'):
-        release_with_ledger(ledger, single, DATA)
+        single.release(DATA, ledger=ledger)
     assert ledger.history() == ()
     plain = Ledger.create(path.with_name("dp"), budget=5)
-    assert release_with_ledger(plain, single, DATA).charge == 1
+    assert single.release(DATA, ledger=plain).charge == 1
 
 
-def test_series_and_numbers_have_their_own_ways(path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:.*_with_ledger:DeprecationWarning")
+def test_under_their_old_names_series_and_numbers_have_their_own_ways(path: Path) -> None:
     series = cdp.calibrate(cdp.MarkovChain(KERNEL), 1.0, query=cdp.Series())
     ledger = Ledger.create(path, budget=5)
     with pytest.raises(InputError, match="releases of numbers"):
@@ -299,7 +300,29 @@ def test_series_and_numbers_have_their_own_ways(path: Path) -> None:
     count = cdp.calibrate(cdp.Independent(), epsilon=1.0, query=cdp.Count(1))
     with pytest.raises(InputError, match="for numbers"):
         sanitize_with_ledger(ledger, count, DATA)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="ledger must be"):  # nothing is released unpaid
+        release_with_ledger(None, count, DATA)  # type: ignore[arg-type]
     assert ledger.history() == ()
+
+
+def test_the_old_names_name_the_new_way(path: Path) -> None:
+    ledger = Ledger.create(path, budget=5)
+    count = cdp.calibrate(cdp.Independent(), epsilon=1.0, query=cdp.Count(1))
+    with pytest.warns(DeprecationWarning, match=r"calibration\.release\(data, ledger=ledger\)"):
+        assert release_with_ledger(ledger, count, DATA, nonnegative=True).charge == 1
+    series = cdp.calibrate(cdp.MarkovChain(KERNEL), 1.0, query=cdp.Series())
+    with pytest.warns(DeprecationWarning, match=r"calibration\.release\(data, ledger=ledger\)"):
+        assert sanitize_with_ledger(ledger, series, DATA).charge == 2
+
+
+def test_a_ledger_may_be_named_by_its_file(path: Path) -> None:
+    ledger = Ledger.create(path, budget=5)
+    count = cdp.calibrate(cdp.Independent(), epsilon=1.0, query=cdp.Count(1))
+    assert (count.release(DATA, ledger=path).charge, ledger.spent) == (1, 1.0)
+    for wrong in (5, path.with_name("absent.ledger"), ""):
+        with pytest.raises(InputError):
+            count.release(DATA, ledger=wrong)  # type: ignore[arg-type]
+    assert len(ledger.history()) == 1
 
 
 @pytest.mark.parametrize("kind", ["dp", "bdp"])
@@ -311,9 +334,9 @@ def test_a_series_is_charged_and_stored(
     calibration = cdp.calibrate(CHAIN, 0.4, query=cdp.Series())
     for bad in ([0, 1, 2], [0, None], DATA * 2, []):
         with pytest.raises(InputError):
-            sanitize_with_ledger(ledger, calibration, bad)
+            calibration.release(bad, ledger=ledger)
     assert ledger.history() == ()
-    answer = sanitize_with_ledger(ledger, calibration, DATA)
+    answer = calibration.release(DATA, ledger=ledger)
     charge = ledger.history()[0]
     assert (answer.charge, answer.charge_hash) == (1, charge.hash)
     assert charge.runs == Runs.scalar(units_up(calibration.epsilon))
@@ -332,17 +355,17 @@ def test_a_series_is_charged_and_stored(
 
     monkeypatch.setattr(sanitizing, "report_states", struck)
     with pytest.raises(KeyboardInterrupt):
-        sanitize_with_ledger(ledger, calibration, DATA)
+        calibration.release(DATA, ledger=ledger)
     assert drawn == [1]
     assert len(ledger.history()) == 1
     large = cdp.calibrate(CHAIN, epsilon=2.0, query=cdp.Series())
     with pytest.raises(RefusedError, match="does not fit"):
-        sanitize_with_ledger(ledger, large, DATA)
+        large.release(DATA, ledger=ledger)
     assert drawn == [1]
     if kind == "bdp":
         other = cdp.calibrate(CHAIN.with_length(9), 0.1, query=cdp.Series())
         with pytest.raises(RefusedError, match="the ledger's own model"):
-            sanitize_with_ledger(ledger, other, DATA)
+            other.release(DATA, ledger=ledger)
 
 
 @pytest.fixture(scope="module")
@@ -409,7 +432,7 @@ def test_a_release_draws_what_was_charged_and_says_so(path: Path) -> None:
     ledger = Ledger.create(path, budget=1)
     calibration = cdp.calibrate(cdp.Independent(), epsilon=0.001, query=cdp.Count(1))
     for _ in range(20):
-        answer = release_with_ledger(ledger, calibration, DATA, nonnegative=True)
+        answer = calibration.release(DATA, ledger=ledger, nonnegative=True)
     charge = ledger.history()[-1]
     assert (answer.charge, answer.charge_hash) == (20, charge.hash)
     assert Fraction(answer.epsilon) <= Fraction(1, 1000)
@@ -426,7 +449,7 @@ def test_a_release_of_some_records_charges_only_them(path: Path) -> None:
     ledger = Ledger.create(path, budget=0.5, records=6)
     for part in (slice(0, 3), slice(3, 6)):
         calibration = cdp.calibrate(CHAIN, epsilon=0.5, query=cdp.Count(1, records=part))
-        release_with_ledger(ledger, calibration, DATA)
+        calibration.release(DATA, ledger=ledger)
     assert ledger.epsilon == 0.5
     assert ledger.history()[0].to_dict()["epsilon"] == [[UNIT // 2, 3], [0, 3]]
 
@@ -435,7 +458,7 @@ def test_real_records_go_into_a_dp_ledger(path: Path) -> None:
     pair = cdp.GaussianRecords.equicorrelated(2, 0.45, secret_range=(40, 160))
     calibration = cdp.calibrate(pair, 1.0, query=cdp.Sum(40, 160))
     ledger = Ledger.create(path, budget=1)
-    release_with_ledger(ledger, calibration, [90.0, 110.0])
+    calibration.release([90.0, 110.0], ledger=ledger)
     assert 0 <= calibration.epsilon - ledger.spent <= 1e-12
 
 
@@ -447,14 +470,14 @@ def test_what_can_fail_fails_before_the_charge(path: Path, data: Any, query: Any
     ledger = Ledger.create(path, budget=5, kind="bdp", model=CHAIN)
     calibration = cdp.calibrate(CHAIN, 1.0, query=query or cdp.Count(1))
     with pytest.raises(InputError):
-        release_with_ledger(ledger, calibration, data)
+        calibration.release(data, ledger=ledger)
     wide = cdp.calibrate(cdp.Independent(), epsilon=1e4, query=cdp.Count(1))
     plain = Ledger.create(path.with_name("dp"), budget=1e5)
     with pytest.raises(RefusedError, match="no noise at all"):
-        release_with_ledger(plain, wide, DATA)
+        wide.release(DATA, ledger=plain)
     tiny = cdp.calibrate(cdp.Independent(), epsilon=1e-13, query=cdp.Count(1))
     with pytest.raises(InputError, match="below the unit"):
-        release_with_ledger(plain, tiny, DATA)
+        tiny.release(DATA, ledger=plain)
     assert ledger.history() == plain.history() == ()
 
 
@@ -472,12 +495,12 @@ def test_nothing_is_sampled_for_a_refusal_and_nothing_charged_for_a_failed_sampl
     with monkeypatch.context() as patch:
         patch.setattr(releasing, "with_noise", struck)
         with pytest.raises(KeyboardInterrupt):
-            release_with_ledger(ledger, calibration, DATA)
+            calibration.release(DATA, ledger=ledger)
         assert drawn == [0]
         assert ledger.history() == ()
         release = ledger.charge(0.6, what="another")
         with pytest.raises(RefusedError, match="does not fit"):
-            release_with_ledger(ledger, calibration, DATA)
+            calibration.release(DATA, ledger=ledger)
         assert drawn == [0]
     assert ledger.history() == (release,)
 
@@ -496,7 +519,7 @@ def test_a_sample_that_no_longer_fits_is_shown_to_nobody(
 
     monkeypatch.setattr(releasing, "with_noise", beaten)
     with pytest.raises(RefusedError, match=r"does not fit.*Nothing was charged"):
-        release_with_ledger(ledger, calibration, DATA)
+        calibration.release(DATA, ledger=ledger)
     assert [charge.what for charge in ledger.history()] == ["the other"]
     assert ledger.answer(1) is None
 

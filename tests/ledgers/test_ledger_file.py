@@ -16,7 +16,6 @@ from corrdp.errors import InputError, RefusedError
 from corrdp.ledgers import file as ledger_file
 from corrdp.ledgers.ledger import Ledger
 from corrdp.ledgers.units import UNIT
-from corrdp.release.charged import release_with_ledger
 
 FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
 OLD = sorted(FROZEN.glob("*.ledger"))
@@ -175,7 +174,7 @@ def test_an_answer_too_large_for_the_file_costs_nothing(
 
 def test_a_stored_release_is_the_release(ledger: Ledger) -> None:
     calibration = cdp.calibrate(cdp.Independent(), epsilon=0.1, query=cdp.Histogram([0, 1]))
-    made = release_with_ledger(ledger, calibration, [0, 1, 1, 0])
+    made = calibration.release([0, 1, 1, 0], ledger=ledger)
     stored = ledger.answer(made.charge)
     assert stored == json.loads(json.dumps(made.to_dict()))
     assert cdp.Release.from_dict(stored).to_dict() == made.to_dict()

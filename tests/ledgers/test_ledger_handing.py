@@ -23,7 +23,7 @@ from corrdp._files import write_files
 from corrdp.calibration.searching import check_told_levels
 from corrdp.cli.release import handed_over
 from corrdp.ledgers.ledger import Ledger
-from corrdp.release.charged import charged, release_with_ledger
+from corrdp.release.charged import charged
 from tests.helpers.commands import FIT, done, run, write_series
 
 
@@ -205,7 +205,7 @@ def test_a_stdout_that_fails_does_not_lose_the_answer(
     """rich leaves by SystemExit where a pipe is closed."""
     ledger = Ledger.open(home / "steps.ledger")
     calibration = cdp.calibrate(cdp.Independent(), epsilon=0.1, query=cdp.Count(1))
-    made = release_with_ledger(ledger, calibration, [0, 1, 1])
+    made = calibration.release([0, 1, 1], ledger=ledger)
     with pytest.raises(type(error)) as failure, handed_over(made, ledger.path):
         raise error
     assert told(capsys.readouterr().err, home) == made.to_dict()

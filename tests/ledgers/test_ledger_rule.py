@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp import Ledger, release_with_ledger
+from corrdp import Ledger
 from corrdp.errors import InputError, RefusedError
 from corrdp.ledgers.file import create_file
 from corrdp.ledgers.history import Header
@@ -43,7 +43,7 @@ def bdp(path: Path, model: cdp.MarkovChain, budget: float = 1.0, **more) -> Ledg
 def test_a_release_is_booked_at_its_promise(path, fit, series, rule):
     ledger = bdp(path, fit, **rule)
     calibration = cdp.calibrate(fit, 1.0, query=COUNT, **rule)
-    release_with_ledger(ledger, calibration, series)
+    calibration.release(series, ledger=ledger)
     assert 0.999 < ledger.spent <= 1.0
     assert cdp.leakage(fit, calibration.epsilon).value < 0.8  # what the fitted numbers would say
     assert Ledger.open(path).spent == ledger.spent

@@ -17,7 +17,6 @@ from corrdp.cli.app import app
 from corrdp.errors import DataError, InputError, RefusedError
 from corrdp.models.chains.fitting import ChainFit
 from corrdp.release.answer import exact_answer
-from corrdp.release.charged import release_with_ledger, sanitize_with_ledger
 from corrdp.tables.clock import Clock
 from tests.oracles.chains import binary_response, chain_joint, laplace_leakage, response_leakage
 
@@ -171,13 +170,11 @@ def test_a_ledger_charges_the_records_that_were_read(tmp_path):
     ledger = cdp.Ledger.create(tmp_path / "waking.ledger", budget=1.0, kind="bdp", model=WAKING)
     last = cdp.calibrate(WAKING, 1.0, query=cdp.Count(1, records=slice(-3, None)))
     with pytest.raises(DataError, match="exactly 10"):
-        release_with_ledger(ledger, last, [0, 1, 1, 0, 1, 1])
+        last.release([0, 1, 1, 0, 1, 1], ledger=ledger)
     assert not ledger.history()
-    release_with_ledger(ledger, last, [0, 1] * 5)
+    last.release([0, 1] * 5, ledger=ledger)
     with pytest.raises(DataError, match="exactly 10"):
-        sanitize_with_ledger(
-            ledger, cdp.calibrate(WAKING, epsilon=1.0, query=cdp.Series()), [0, 1, 1]
-        )
+        cdp.calibrate(WAKING, epsilon=1.0, query=cdp.Series()).release([0, 1, 1], ledger=ledger)
     assert len(ledger.history()) == 1
 
 
@@ -364,13 +361,13 @@ def check_ledger(rng: np.random.Generator, path: Path) -> int:
         try:
             if rng.random() < 0.3:
                 series = cdp.calibrate(model, epsilon=epsilon, query=cdp.Series())
-                sanitize_with_ledger(ledger, series, data)
+                series.release(data, ledger=ledger)
                 spent += series.epsilon
             else:
                 query = cdp.Count(1, records=random_part(rng, n))
                 count = cdp.calibrate(model, epsilon=epsilon, query=query)
-                spent[records_read(model, query, data)] += release_with_ledger(
-                    ledger, count, data
+                spent[records_read(model, query, data)] += count.release(
+                    data, ledger=ledger
                 ).epsilon
         except (InputError, RefusedError):
             continue

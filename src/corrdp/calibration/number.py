@@ -6,6 +6,7 @@ What ``calibrate`` returns for a number: the noise that keeps a target.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from corrdp.guarantees import L1, Pure
+    from corrdp.ledgers.ledger import Ledger
     from corrdp.mechanisms.laplace import DiscreteLaplace
     from corrdp.release.number import Release
 
@@ -114,10 +116,21 @@ class Calibration(Result):
         """Errors of 95 % of releases stay below this."""
         return self.error(0.05)
 
-    def release(self, data: Any, *, nonnegative: bool = False, state: str | None = None) -> Release:
-        """Answer the query on ``data`` with OpenDP's noise. See :mod:`corrdp.release.number`."""
-        draw = verb("release.number.draw")
-        done: Release = draw(self, data, nonnegative=nonnegative, state=state)
+    def release(
+        self,
+        data: Any,
+        *,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        nonnegative: bool = False,
+        state: str | None = None,
+    ) -> Release:
+        """Answer the query on ``data`` with OpenDP's noise, charged to a ledger if one is given.
+
+        See :func:`corrdp.release.number.draw`.
+        """
+        done: Release = verb("release.number.draw")(
+            self, data, ledger=ledger, nonnegative=nonnegative, state=state
+        )
         return done
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +36,7 @@ from corrdp.queries import Series, query_from_dict
 from corrdp.results import Result, verb
 
 if TYPE_CHECKING:
+    from corrdp.ledgers.ledger import Ledger
     from corrdp.release.series import Sanitized
 
 _ROUNDING = 32  # tries, each twice as far, for a response that misses its target by rounding
@@ -109,9 +111,18 @@ class SeriesCalibration(Result):
         said = self.leakage.certificate.assumptions + tuple(self.query.assumptions)
         return said + model_notes(self.adequacy)
 
-    def release(self, data: Any, *, state: str | None = None) -> Sanitized:
-        """Sanitize a series. See :func:`corrdp.release.series.sanitize`."""
-        done: Sanitized = verb("release.series.sanitize")(self, data, state=state)
+    def release(
+        self,
+        data: Any,
+        *,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        state: str | None = None,
+    ) -> Sanitized:
+        """Sanitize a series, charged to a ledger if one is given.
+
+        See :func:`corrdp.release.series.sanitize`.
+        """
+        done: Sanitized = verb("release.series.sanitize")(self, data, ledger=ledger, state=state)
         return done
 
     def __repr__(self) -> str:

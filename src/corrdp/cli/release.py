@@ -190,16 +190,7 @@ def release(
             decimal = layout_for(law, layout).decimal
             texts = missing_texts(missing, missing_text(law), decimal)
             table = open_for(law, file, texts, layout)
-            if ledger is None:
-                answer = calibration.release(table, nonnegative=nonnegative, state=state)
-            else:
-                from corrdp.ledgers.ledger import Ledger
-                from corrdp.release.charged import release_with_ledger
-
-                books = Ledger.open(ledger)
-                answer = release_with_ledger(
-                    books, calibration, table, nonnegative=nonnegative, state=state
-                )
+            answer = calibration.release(table, ledger=ledger, nonnegative=nonnegative, state=state)
     elif ledger is not None and not json:
         say_what_is_left(ledger)
     result = calibration if answer is None else answer

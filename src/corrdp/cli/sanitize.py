@@ -272,12 +272,7 @@ def _sanitized(
             if public
             else None
         )
-        if ledger is None:
-            done = calibration.release(source, state=state)
-        else:
-            from corrdp.release.charged import sanitize_with_ledger
-
-            done = sanitize_with_ledger(ledger, calibration, source, state=state)
+        done = calibration.release(source, ledger=ledger, state=state)
     columns = {} if read is None else {name: read[f"c{k}"] for k, name in enumerate(public)}
     return done, columns | ({RECORD: list(range(1, len(done) + 1))} if numbered else {})
 

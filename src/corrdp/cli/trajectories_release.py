@@ -40,7 +40,6 @@ from corrdp.errors import InputError, RefusedError
 if TYPE_CHECKING:
     from corrdp.trajectories.data.cells import CellSequences, Grid
     from corrdp.trajectories.data.reachability import Moves
-    from corrdp.trajectories.mechanisms.publishing import PublishedMoves
 
 EXAMPLE = """Example: corrdp trajectories release points.csv --mechanism prefix --epsilon 1
 --box 39.8,116.2,40.1,116.6 --grid 2km --levels 3 --merge-stays -o synthetic.csv
@@ -193,19 +192,10 @@ def release(
     assert output is not None
     say_what_shows(made)
     with working("drawing the noise"):
-
-        def sample() -> PublishedMoves:
-            return publish(made, walks, cells, moves, radius=radius)
-
-        if ledger is None:
-            done = sample()
-        else:
-            from corrdp.ledgers.ledger import Ledger
-            from corrdp.trajectories.mechanisms.publishing import release_movements
-
-            what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
-            books = Ledger.open(ledger)
-            done = release_movements(books, made, cells, sample, what=what, counts=counts)
+        what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
+        done = publish(
+            made, walks, cells, moves, radius=radius, ledger=ledger, what=what, counts=counts
+        )
     with handed_over(done, ledger):
         write_files({output: rows_of(done, cells, counts=counts)})
         if json:

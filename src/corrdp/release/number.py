@@ -9,6 +9,7 @@ What a release says of one record beforehand: the states it may be in, and how l
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,11 +28,13 @@ from corrdp.calibration.adequacy import (
 from corrdp.calibration.number import Calibration
 from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError, RefusedError
+from corrdp.ledgers.ledger import Ledger
 from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
 from corrdp.mechanisms.sample import integer_mechanism, with_noise
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, what_is_read
 from corrdp.release.answer import exact_answer, opened
+from corrdp.release.charged import charged, check_scope, open_ledger
 from corrdp.release.timetable import check_timetable
 from corrdp.results import Certificate, Result
 
@@ -219,7 +222,12 @@ class Release(Result):
 
 
 def draw(
-    calibration: Calibration, data: Any, *, nonnegative: bool = False, state: str | None = None
+    calibration: Calibration,
+    data: Any,
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    nonnegative: bool = False,
+    state: str | None = None,
 ) -> Release:
     """Answer the calibrated query on ``data`` with discrete Laplace noise from OpenDP.
 
@@ -229,6 +237,10 @@ def draw(
     data : sequence, list of sequences, path or Table
         One sequence of records, many (their answers add up; each is a sequence of the model), the
         path of a CSV or Parquet file, or a :class:`corrdp.tables.source.Table`.
+    ledger : Ledger or path, optional
+        Charge it, and store the answer there in one transaction before it is returned:
+        ``ledger.answer`` shows again what was paid for. Epsilon is rounded down to 1e-12, and the
+        noise is drawn for that.
     nonnegative : bool
         Set negative answers to 0 after the noise; this costs no privacy.
     state : str, optional
@@ -240,6 +252,11 @@ def draw(
     Release
         Its ``scale`` is the one drawn: the calibrated scale, raised until OpenDP itself proves
         ``epsilon``.
+
+    Raises
+    ------
+    RefusedError
+        When the release does not fit the budget, or a BDP ledger is about another model.
 
     References
     ----------
@@ -253,8 +270,27 @@ def draw(
     >>> answer = draw(Calibration(1.0, 1.0, proof, Count("yes"), Independent()), ["yes", "no"])
     >>> isinstance(answer.value, int), answer.scale
     (True, 1.0)
+
+    With a ledger:
+
+    >>> import os, tempfile
+    >>> import corrdp as cdp
+    >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]], length=4)
+    >>> path = os.path.join(tempfile.mkdtemp(), "steps.ledger")
+    >>> ledger = cdp.Ledger.create(path, budget=1.0, kind="bdp", model=chain)
+    >>> cal = cdp.calibrate(chain, .5, query=cdp.Count(1))
+    >>> answer = cal.release([0, 1, 1, 0], ledger=ledger)
+    >>> answer.charge, answer.charge_hash == ledger.history()[0].hash, ledger.spent <= .5
+    (1, True, True)
     """
-    return prepare(calibration, data, nonnegative=nonnegative, state=state).draw()
+    if ledger is None:
+        return prepare(calibration, data, nonnegative=nonnegative, state=state).draw()
+    book = open_ledger(ledger)
+    check_scope(book, calibration)
+    calibration = charged(calibration)
+    ready = prepare(calibration, data, nonnegative=nonnegative, state=state)
+    what = f"{calibration.query}{f', {ready.reads}' if ready.reads else ''}"
+    return book.release(ready.draw, calibration.guarantee, what=what, model=calibration.model)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,12 +16,14 @@ from corrdp.bounds.scope import FOR_ALL
 from corrdp.calibration.adequacy import Adequacy, model_lines
 from corrdp.calibration.series import RESPONSE, SeriesCalibration
 from corrdp.errors import DataError, RefusedError
+from corrdp.ledgers.ledger import Ledger
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.mechanisms.sample import grid_thresholds, report_states
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, expressions, listed, open_for, what_is_read
 from corrdp.queries import is_missing
+from corrdp.release.charged import open_ledger, series_in_words
 from corrdp.release.number import check_promise
 from corrdp.release.timetable import check_timetable
 from corrdp.results import Certificate, Result
@@ -128,8 +131,9 @@ class Reporter:
 
     Examples
     --------
+    >>> from corrdp import MarkovChain, Series, calibrate
     >>> chain = MarkovChain([[.9, .1], [.2, .8]], states=("rest", "walk"))
-    >>> reporter = Reporter(calibrate_series(chain, 1.0, query=Series()))
+    >>> reporter = Reporter(calibrate(chain, 1.0, query=Series()))
     >>> reporter.one("walk") in ("rest", "walk")
     True
     """
@@ -200,7 +204,13 @@ class Reporter:
             ) from None
 
 
-def sanitize(calibration: SeriesCalibration, data: Any, *, state: str | None = None) -> Sanitized:
+def sanitize(
+    calibration: SeriesCalibration,
+    data: Any,
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    state: str | None = None,
+) -> Sanitized:
     """Sanitize a series with noise from the operating system's cryptographic generator.
 
     Parameters
@@ -209,18 +219,28 @@ def sanitize(calibration: SeriesCalibration, data: Any, *, state: str | None = N
     data : sequence, path or Table
         One series. In a file every row is reported, in the order of the file; the order does not
         matter to the noise.
+    ledger : Ledger or path, optional
+        Charge it the epsilon of one report for every record, and store the reports there before
+        they are returned. A BDP ledger counts the series at that plain DP level, as it counts every
+        release; what the calibration proved about the series alone is not used.
     state : str, optional
         For tables and a chain that was not fitted to one: the column or expression that holds its
         states.
 
     Examples
     --------
+    >>> from corrdp import MarkovChain, Series, calibrate
     >>> chain = MarkovChain([[.9, .1], [.2, .8]])
-    >>> cal = calibrate_series(chain, 1.0, query=Series())
+    >>> cal = calibrate(chain, 1.0, query=Series())
     >>> len(sanitize(cal, [0, 0, 1, 1]))
     4
     """
-    return prepare_series(calibration, data, state=state).draw()
+    if ledger is None:
+        return prepare_series(calibration, data, state=state).draw()
+    book = open_ledger(ledger)
+    ready = prepare_series(calibration, data, state=state)
+    what = series_in_words(calibration, ready.reads)
+    return book.release(ready.draw, calibration.guarantee, what=what, model=calibration.model)
 
 
 @dataclass(frozen=True, eq=False)

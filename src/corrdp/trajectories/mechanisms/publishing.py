@@ -1,15 +1,13 @@
-"""From a mechanism and movements to what is published: one release, and its rows.
-
-Charging a ledger for a release of movements: whose epsilon it is decides what adds up.
-"""
+"""From a mechanism and movements to what is published: one release, its rows and its charge."""
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +15,8 @@ from corrdp._json import encode
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError, RefusedError
 from corrdp.guarantees import Pure
+from corrdp.ledgers.ledger import Ledger
+from corrdp.release.charged import open_ledger
 from corrdp.trajectories.data.cells import CellSequences
 from corrdp.trajectories.data.points import Trajectories
 from corrdp.trajectories.data.reachability import Moves, Reachability
@@ -26,9 +26,6 @@ from corrdp.trajectories.mechanisms.noisytree import NoisyTree, ReleasedSequence
 from corrdp.trajectories.mechanisms.planar import PlanarCells
 from corrdp.trajectories.mechanisms.sampling import BernoulliSample, synthesize
 from corrdp.trajectories.mechanisms.trees import TreeMechanism
-
-if TYPE_CHECKING:
-    from corrdp.ledgers.ledger import Ledger
 
 MOST_DISTANCES = 5_000  # places of a distance table
 ONE_PLACE = (
@@ -149,8 +146,15 @@ def publish(
     moves: Moves | None = None,
     *,
     radius: float | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    what: str | None = None,
+    counts: bool = False,
 ) -> PublishedMoves:
     """Draw the noise and make what is published from it.
+
+    A ledger adds up epsilons for one unit: a trajectory or a user, added or removed, or replaced;
+    trajectories that end by another rule are other units. A ledger of so many records takes units
+    whose number is public only, and only as many.
 
     Parameters
     ----------
@@ -164,6 +168,19 @@ def publish(
         planar noise and samples, whose points stay as they are.
     radius : float, optional
         For planar noise: metres for which ``path`` says what a whole path costs.
+    ledger : Ledger or path, optional
+        A DP ledger whose records are the units: charge it, and store what is published there in
+        one transaction. ``ledger.answer`` gives it again, with the rows under "rows".
+    what : str, optional
+        What a ledger is told that is released, in words.
+    counts : bool
+        Whether a ledger is to keep the noisy counts of a tree instead of its trajectories.
+
+    Raises
+    ------
+    RefusedError
+        When the promise does not cover these movements, or the release cannot be counted in the
+        ledger or does not fit. Nothing is charged then.
 
     Examples
     --------
@@ -178,8 +195,35 @@ def publish(
     2,1,x
     2,2,y
     <BLANKLINE>
+
+    With a ledger:
+
+    >>> import os, tempfile
+    >>> from corrdp.ledgers.ledger import Ledger
+    >>> books = Ledger.create(os.path.join(tempfile.mkdtemp(), "walks.ledger"), budget=2)
+    >>> tree, cells = PrefixTree(2, 1, 1.0, per_user=3), discretise(walks)
+    >>> done = publish(tree, walks, cells, ledger=books, what="a tree")
+    >>> done.charge, books.unit, books.answer(1)["rows"] == rows_of(done, cells)
+    (1, 'one user added or removed', True)
     """
     check_publishable(mechanism, cells, moves)
+
+    def sample() -> PublishedMoves:
+        return _sampled(mechanism, walks, cells, moves, radius)
+
+    if ledger is None:
+        return sample()
+    what = what or f"{type(mechanism).__name__} of movements"
+    return _charged(open_ledger(ledger), mechanism, cells, sample, what, counts)
+
+
+def _sampled(
+    mechanism: Mechanism,
+    walks: Trajectories,
+    cells: CellSequences,
+    moves: Moves | None,
+    radius: float | None,
+) -> PublishedMoves:
     per_user = getattr(mechanism, "per_user", None)
     owners = cells.owner.tolist()
     result: NoisyTree | ReleasedSequences
@@ -300,60 +344,15 @@ def rows_of(done: PublishedMoves, cells: CellSequences, *, counts: bool = False)
     return text.getvalue()
 
 
-def release_movements(
+def _charged(
     ledger: Ledger,
     mechanism: Mechanism,
     cells: CellSequences,
     sample: Callable[[], PublishedMoves],
-    *,
     what: str,
-    counts: bool = False,
+    counts: bool,
 ) -> PublishedMoves:
-    """Sample one release, charge a DP ledger for it, and store what is published there.
-
-    A ledger adds up epsilons for one unit: a trajectory or a user, added or removed, or replaced;
-    trajectories that end by another rule are other units. A ledger of so many records takes units
-    whose number is public only, and only as many.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    mechanism : PrefixTree, NgramTree or LocalNgrams
-    cells : CellSequences
-        What is released.
-    sample : callable
-        Draws the noise: :func:`corrdp.trajectories.mechanisms.publishing.publish` of these.
-    what : str
-        What is released, in words.
-    counts : bool
-        Whether the noisy counts are published instead of trajectories.
-
-    Returns
-    -------
-    PublishedMoves
-        With its charge. ``ledger.answer`` gives it again, with the rows published under "rows".
-
-    Raises
-    ------
-    RefusedError
-        When the release cannot be counted there, or does not fit. Nothing is charged then.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from corrdp.ledgers.ledger import Ledger
-    >>> from corrdp.trajectories.data.cells import discretise
-    >>> from corrdp.trajectories.data.points import Trajectories
-    >>> from corrdp.trajectories.mechanisms.prefix import PrefixTree
-    >>> from corrdp.trajectories.mechanisms.publishing import publish, rows_of
-    >>> walks = Trajectories.from_points([1, 2], [0, 0], labels=["x", "y"], places=["x", "y"])
-    >>> books = Ledger.create(os.path.join(tempfile.mkdtemp(), "walks.ledger"), budget=2)
-    >>> tree, cells = PrefixTree(2, 1, 1.0, per_user=3), discretise(walks)
-    >>> done = release_movements(
-    ...     books, tree, cells, lambda: publish(tree, walks, cells), what="a tree")
-    >>> done.charge, books.unit, books.answer(1)["rows"] == rows_of(done, cells)
-    (1, 'one user added or removed', True)
-    """
+    """Sample, charge and store: whose epsilon it is decides what adds up."""
     if not isinstance(mechanism, TreeMechanism | LocalNgrams):
         raise RefusedError(
             "a ledger adds up epsilons for whole units, and this release promises something about "
