@@ -109,7 +109,7 @@ def test_activity_costs(activity_kernel):
 
 def fit_counts(counts, states=(False, True)):
     """A chain whose fit has these counts, without data."""
-    from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.fitted import ChainFit
 
     counts = np.array(counts)
     rows = int(counts.sum()) + 1

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from corrdp import Histogram, MarkovChain, Series, calibrate, load_model
 from corrdp.errors import DataError, ModelError, QueryError
-from corrdp.models.chains.fitting import ChainFit
+from corrdp.models.chains.fitted import ChainFit
 from corrdp.models.reads import check_reads
 from corrdp.tables.count import count_triples
 from corrdp.tables.source import open_table

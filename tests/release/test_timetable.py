@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import corrdp as cdp
 from corrdp.cli.app import app
 from corrdp.errors import DataError, InputError, RefusedError
-from corrdp.models.chains.fitting import ChainFit
+from corrdp.models.chains.fitted import ChainFit
 from corrdp.release.answer import exact_answer
 from corrdp.tables.clock import Clock
 from tests.oracles.chains import binary_response, chain_joint, laplace_leakage, response_leakage

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from corrdp.calibration.series import SeriesCalibration
     from corrdp.models.base import Model
     from corrdp.models.chains.diagnostics import Diagnostics
-    from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.fitted import ChainFit
     from corrdp.models.chains.markov import MarkovChain
     from corrdp.models.chains.window import WindowChain
     from corrdp.models.gaussian.records import GaussianRecords

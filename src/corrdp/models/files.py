@@ -81,7 +81,7 @@ def _table(body: Body) -> Model:
 def _chain_fit(body: Body) -> Any:
     if body["fit"] is None:
         return None
-    from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.fitted import ChainFit
 
     return ChainFit.from_dict(body["fit"])
 

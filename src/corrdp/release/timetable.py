@@ -32,7 +32,7 @@ from corrdp.tables.order import TOLERANCE, Pace
 from corrdp.tables.source import Table
 
 if TYPE_CHECKING:
-    from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.fitted import ChainFit
 
 
 def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:

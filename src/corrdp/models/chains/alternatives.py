@@ -20,7 +20,7 @@ from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain
 
 if TYPE_CHECKING:
-    from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.fitted import ChainFit
     from corrdp.models.chains.ratio_tests import RatioTest
 
 MIN_SEEN = 20  # a row seen less often is pooled

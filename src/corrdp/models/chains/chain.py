@@ -28,7 +28,7 @@ from corrdp.models.base import Model
 
 if TYPE_CHECKING:
     from corrdp.models.chains.diagnostics import Diagnostics
-    from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.fitted import ChainFit
     from corrdp.models.chains.markov import MarkovChain
     from corrdp.models.chains.region import Region
     from corrdp.models.chains.window import WindowChain

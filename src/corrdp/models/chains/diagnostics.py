@@ -18,7 +18,7 @@ import numpy as np
 from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.chain import Chain
-from corrdp.models.chains.fitting import ChainFit
+from corrdp.models.chains.fitted import ChainFit
 from corrdp.models.chains.ratio_tests import (
     Cells,
     Margin,

@@ -18,7 +18,7 @@ from corrdp.plots.style import axes_or_pyplot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.fitted import ChainFit
     from corrdp.models.chains.ratio_tests import RatioTest
 
 _ROW_TOLERANCE = 1e-9

@@ -20,7 +20,7 @@ from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.markov import MarkovChain, check_law
 
 if TYPE_CHECKING:
-    from corrdp.models.chains.fitting import ChainFit
+    from corrdp.models.chains.fitted import ChainFit
 
 MOST_WINDOWS = 4096
 

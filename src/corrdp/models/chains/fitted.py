@@ -1,0 +1,369 @@
+"""What a chain was learned from: counts, time, groups, and what they say against the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from corrdp._checks import check_choice, check_flag
+from corrdp._json import added
+from corrdp.errors import ModelError
+from corrdp.models.base import fit_dict, fit_fields
+from corrdp.models.chains.coupling import Coupling
+from corrdp.models.chains.private import (
+    COUNT_SENSITIVITY,
+)
+from corrdp.queries import MISSING_TEXT
+from corrdp.tables.clock import Clock, Reading
+from corrdp.tables.source import USUAL, Layout
+
+MANY_BREAKS = 0.05  # of the steps in time: more, and time may be no clock
+
+
+@dataclass(frozen=True, eq=False)
+class ChainFit:
+    """Where a fitted chain comes from: its counts and how they were made.
+
+    Attributes
+    ----------
+    counts : (s, s) array of int
+        How often state y directly follows state x.
+    triples : (k, 4) array of int
+        Rows x, y, z, number, for the runs of three states that occur; indices of states.
+    rows, missing : int
+        Time steps with and without a recorded state.
+    sequences, longest : int
+        Number of sequences, rows of the longest (missing ones included).
+    breaks : int
+        Time steps longer than the usual one, across which nothing was counted.
+    state, order_by, group : str, tuple of str, str
+        What was read from a table; None, () and None for sequences in memory.
+    missing_text : tuple of str
+        Texts that stood for "not recorded"; a release reads the table the same way.
+    zeros : {"chance", "structural"}
+        What a transition that was never seen means: chance, or that it is impossible.
+    private_epsilon : float or None
+        DP level of the noise on ``counts``, when the fit is private.
+    public : bool
+        Whether the data of the fit are public, so that fitting gives nothing away.
+    runs : (k, order + 2) array of int or None
+        For orders above two: state numbers of the runs of order + 1 states that occur, and how
+        often.
+    later : (s, s) array of int or None
+        How many of ``counts`` lead to a time step in the later half; None when not counted.
+    span : int or None
+        Usual time steps from the first to the last row of a sequence, both included, the largest
+        over sequences: a gap counts as the usual steps that it takes, rounded up. ``longest``
+        where there is no gap; None where it is not known (files of version 0.1.0).
+    longer : (k, order + 4) array of int or None
+        For orders above one: runs of order + 2 states, how often, how often in the later half.
+    groups : (k, order + 3) array of int or None
+        For many sequences: number of the sequence (the largest ones only), runs of order + 1
+        states, how often.
+    reading : Reading or None
+        How times are written and which rows are left out; None for sequences in memory.
+    clock : Clock or None
+        First and last time and the usual step; None where time is the order of the rows.
+    coupling : Coupling or None
+        Whether groups that share times hang together; None where nobody looked (one sequence, no
+        order columns, a private fit).
+    independent_groups : str or None
+        Why the sequences are independent, in the words of who fitted them.
+    layout : Layout
+        How the text file was laid out; a release reads the table the same way.
+    bins : int or None
+        Number of bins that were asked for, where the states are bins; those that were never seen
+        are no states.
+
+    Examples
+    --------
+    >>> from corrdp import MarkovChain
+    >>> fit = MarkovChain.fit([0, 0, 1, 1, 0, 1, 0, 0]).fitted
+    >>> fit.counts.tolist(), fit.rows
+    ([[2, 2], [2, 1]], 8)
+    >>> ChainFit.from_dict(fit.to_dict()).to_dict() == fit.to_dict()
+    True
+    """
+
+    counts: np.ndarray
+    triples: np.ndarray
+    rows: int
+    missing: int
+    sequences: int
+    longest: int
+    breaks: int
+    state: str | None = None
+    order_by: tuple[str, ...] = ()
+    group: str | None = None
+    missing_text: tuple[str, ...] = MISSING_TEXT
+    zeros: str = "chance"
+    private_epsilon: float | None = None
+    public: bool = False
+    later: np.ndarray | None = None
+    runs: np.ndarray | None = None
+    span: int | None = added()
+    longer: np.ndarray | None = added()
+    groups: np.ndarray | None = added()
+    reading: Reading | None = added()
+    clock: Clock | None = added()
+    coupling: Coupling | None = added()
+    independent_groups: str | None = added()
+    layout: Layout = added(USUAL)
+    bins: int | None = added()
+
+    def __post_init__(self) -> None:
+        counts = _whole_numbers("counts", self.counts)
+        if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
+            raise ModelError(f"counts must be s x s, got shape {counts.shape}")
+        triples = _whole_numbers("triples", self.triples)
+        if not triples.size:
+            triples = triples.reshape(0, 4)
+        if triples.ndim != 2 or triples.shape[1] != 4:
+            raise ModelError(f"triples must be rows x, y, z, number, got shape {triples.shape}")
+        if len(triples) and triples[:, :3].max() >= len(counts):
+            raise ModelError(f"triples name a state beyond the {len(counts)} of counts")
+        arrays = {"counts": counts, "triples": triples}
+        if self.runs is not None:
+            arrays["runs"] = _whole_numbers("runs", self.runs)
+            if arrays["runs"].ndim != 2:
+                raise ModelError("runs must be rows of states and a number")
+        for name, states in (("longer", slice(0, -2)), ("groups", slice(1, -1))):
+            if (given := getattr(self, name)) is not None:
+                arrays[name] = rows = _whole_numbers(name, given)
+                if rows.ndim != 2 or rows[:, states].max(initial=0) >= len(counts):
+                    raise ModelError(f"{name} must be rows of states and numbers")
+        if self.later is not None:
+            arrays["later"] = later = _whole_numbers("later", self.later)
+            if later.shape != counts.shape or (later > counts).any():
+                raise ModelError("later must be of the shape of counts and nowhere larger")
+        for name, array in arrays.items():
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        for name in ("rows", "missing", "sequences", "longest", "breaks"):
+            _whole_numbers(name, getattr(self, name))
+        if self.span is not None and _whole_numbers("span", self.span) < self.longest:
+            raise ModelError(f"span is {self.span}, less than longest, {self.longest}")
+        if self.bins is not None and _whole_numbers("bins", self.bins) < len(counts):
+            raise ModelError(f"bins is {self.bins}, less than the number of states, {len(counts)}")
+        object.__setattr__(self, "order_by", tuple(self.order_by))
+        object.__setattr__(self, "missing_text", tuple(self.missing_text))
+        if not isinstance(self.independent_groups, str | None) or self.independent_groups == "":
+            raise ModelError(
+                f"independent_groups must be a reason in words, got {self.independent_groups!r}"
+            )
+        check_flag("public", self.public, error=ModelError)
+        check_choice("zeros", self.zeros, ("chance", "structural"), error=ModelError)
+
+    @property
+    def unseen_bins(self) -> int:
+        """Number of bins that were asked for and are no states, because no record was in them."""
+        return 0 if self.bins is None else self.bins - len(self.counts)
+
+    @property
+    def transitions(self) -> int:
+        """Number of transitions counted."""
+        return int(self.counts.sum())
+
+    @property
+    def kernel(self) -> np.ndarray:
+        """The estimate: ``P[x, y] = counts[x, y] / counts[x].sum()``.
+
+        Noisy counts of a private fit are taken as at least 1/2, so that noise makes no transition
+        impossible.
+        """
+        counts = self.counts if self.private_epsilon is None else np.maximum(self.counts, 0.5)
+        return counts / counts.sum(axis=1, keepdims=True)
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """``sqrt(P[x, y] (1 - P[x, y]) / counts[x].sum())``; 0 where P is 0 or 1."""
+        kernel = self.kernel
+        totals = np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+        return np.sqrt(kernel * (1 - kernel) / totals)
+
+    @property
+    def triple_counts(self) -> np.ndarray:
+        """The triples as a dense (s, s, s) array."""
+        s = len(self.counts)
+        dense = np.zeros((s, s, s), dtype=np.int64)
+        dense[tuple(self.triples[:, :3].T)] = self.triples[:, 3]
+        return dense
+
+    def window_counts(self, order: int) -> np.ndarray:
+        """Counts of the next state after each window of ``order`` states, shape (s^order, s)."""
+        s = len(self.counts)
+        if order == 1:
+            return self.counts
+        if order == 2:
+            return self.triple_counts.reshape(-1, s)
+        if self.runs is not None and self.runs.shape[1] == order + 2:
+            return _dense(self.runs[:, :-1], self.runs[:, -1], s, order)
+        if self.longer is not None and self.longer.shape[1] == order + 3:
+            return _dense(self.longer[:, :-2], self.longer[:, -2], s, order)
+        raise ModelError(
+            f"this fit kept no runs of {order + 1} states: fit order={order} (--markov-order "
+            f"{order})"
+        )
+
+    def half_counts(self, order: int) -> np.ndarray | None:
+        """:meth:`window_counts` of the first and of the second half, shape (2, s^order, s).
+
+        None where they were not kept. For orders above one, without the first run after a break.
+        """
+        if order == 1:
+            later = self.later
+            return None if later is None else np.stack([self.counts - later, later])
+        if self.longer is None or self.longer.shape[1] != order + 4:
+            return None
+        windows, (times, later) = self.longer[:, 1:-2], self.longer[:, -2:].T
+        parts = (times - later, later)
+        return np.stack([_dense(windows, part, len(self.counts), order) for part in parts])
+
+    def group_counts(self, order: int) -> np.ndarray | None:
+        """:meth:`window_counts` of the largest groups, shape (groups, s^order, s), or None."""
+        if self.groups is None or self.groups.shape[1] != order + 3 or not len(self.groups):
+            return None
+        owners = self.groups[:, 0]
+        parts = (self.groups[owners == k] for k in range(int(owners.max()) + 1))
+        s = len(self.counts)
+        return np.stack([_dense(part[:, 1:-1], part[:, -1], s, order) for part in parts])
+
+    def noise_radius(self, level: float) -> int:
+        """Largest noise on any count, with this probability; 0 without noise."""
+        if self.private_epsilon is None:
+            return 0
+        from corrdp.mechanisms.laplace import coverage_radius
+
+        return coverage_radius(level, COUNT_SENSITIVITY / self.private_epsilon, self.counts.size)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a user of the estimate takes for granted, in words."""
+        said = [
+            *self._independence,
+            f"the kernel was estimated from {self.transitions:,} transitions",
+        ]
+        if self.public:
+            said.append("the data of the fit are public, and the released data follow the same law")
+        elif self.private_epsilon is None:
+            said.append(
+                "fitting on the private data is itself a release of information, which is not "
+                "accounted for"
+            )
+        else:
+            said.append(
+                f"the private fit cost epsilon {self.private_epsilon:.6g} on the same records; it "
+                "is added to the epsilon of every release"
+            )
+            said.append("how many rows, missing rows, gaps and sequences there are is public")
+            said.append("a value outside the public list of states counts as the last one of it")
+        if self.zeros == "structural":
+            said.append("transitions that were never seen are impossible")
+        if self.bins is not None and self.private_epsilon is None:
+            # said of every such fit: whether there is such a bin is private
+            said.append("a bin into which no record of the fit fell is impossible")
+        if self.state is not None and not self.order_by:
+            said.append("time is the order of the rows in the file, where gaps cannot be seen")
+        if self.reading is not None and not self.reading.gaps:
+            said.append("the rows are events in order: each is the next step, however long after")
+        if self.reading is not None and self.reading.where is not None:
+            said.append(
+                f"the rows in which `{self.reading.where}` does not hold are left out, and which "
+                "ones these are is public"
+            )
+        if self.breaks:
+            said.append(
+                f"nothing was counted across the gaps in time ({self.breaks:,}), and the chain "
+                "goes on in them: time steps without a row are part of the length"
+            )
+        return tuple(said)
+
+    @property
+    def _independence(self) -> list[str]:
+        """That sequences are independent; this breaks a promise sooner than anything else."""
+        if self.sequences == 1:
+            return []
+        said = f"the {self.sequences:,} sequences are independent chains with one kernel"
+        if self.independent_groups is not None:
+            said += f", by the word of who fitted them: {self.independent_groups!r}"
+        seen = self.coupling is not None and self.coupling.seen
+        return [f"{said}, {'although' if seen else 'and'} {self.together}"]
+
+    @property
+    def together(self) -> str:
+        """What is known of dependence between the sequences, in words."""
+        if self.coupling is not None:
+            return self.coupling.words
+        if self.private_epsilon is not None:
+            return "this was not tested: a private fit does not look"
+        if not self.order_by:
+            return "this was not tested: without times nobody knows which rows belong together"
+        return "this was not tested"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What should be looked at before the estimate is used."""
+        said = []
+        steps = self.rows + self.missing - self.sequences
+        if self.breaks > MANY_BREAKS * steps and self.clock is not None:
+            said.append(
+                f"{self.breaks:,} of {steps:,} steps in time ({100 * self.breaks / steps:.1f} %) "
+                f"are longer than the usual one, {self.clock.step}, and nothing was counted across "
+                "them; if the rows are events in order rather than a clock, use --no-gaps "
+                "(gaps=False)"
+            )
+        if self.unseen_bins:
+            said.append(
+                f"{self.unseen_bins:,} of the {self.bins:,} bins were never seen and are no "
+                "states: counts take them for impossible, series and histograms are refused; "
+                "narrow --range (value_range), ask for fewer --bins (bins), or fit with "
+                "--private-epsilon (private_epsilon), where every bin is a state"
+            )
+        return tuple(said)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, exact."""
+        data = fit_dict(self)
+        data["counts"], data["triples"] = self.counts.tolist(), self.triples.tolist()
+        data["later"] = None if self.later is None else self.later.tolist()
+        data["runs"] = None if self.runs is None else self.runs.tolist()
+        data |= {name: data[name].tolist() for name in ("longer", "groups") if name in data}
+        data["order_by"], data["missing_text"] = list(self.order_by), list(self.missing_text)
+        for name in _PARTS.keys() & data.keys():
+            data[name] = data[name].to_dict()
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Any) -> ChainFit:
+        """Inverse of :meth:`to_dict`; an unknown or absent key is an error."""
+        kept = fit_fields(cls, data)
+        for name, part in _PARTS.items():
+            if kept.get(name) is not None and not isinstance(kept[name], part):
+                kept[name] = part.from_dict(kept[name])
+        return cls(**kept)
+
+
+_PARTS: dict[str, Any] = {
+    "reading": Reading,
+    "clock": Clock,
+    "coupling": Coupling,
+}  # fields that are no plain JSON
+
+
+def _dense(runs: np.ndarray, times: np.ndarray, states: int, order: int) -> np.ndarray:
+    """Counts of runs of order + 1 states as a table of windows by what comes next."""
+    dense = np.zeros((states,) * (order + 1), dtype=np.int64)
+    np.add.at(dense, tuple(runs.T), times)
+    return dense.reshape(-1, states)
+
+
+def _whole_numbers(name: str, values: Any) -> np.ndarray:
+    try:
+        array = np.array(values)
+    except ValueError:
+        array = np.array(None)
+    if array.size and (array.dtype.kind not in "iu" or (array < 0).any()):
+        raise ModelError(f"{name} of a fit must be whole numbers from 0, got {values!r}")
+    return array.astype(np.int64)
