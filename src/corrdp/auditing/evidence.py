@@ -2,7 +2,8 @@
 
 Attacks that ask which of two inputs an output came from, over many pairs at once.
 
-What a number of runs could have shown: without it, that nothing was found says nothing.
+What a number of runs could have shown (audits#what-an-audit-could-have-seen): without it, that
+nothing was found says nothing.
 """
 
 from __future__ import annotations

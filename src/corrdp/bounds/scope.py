@@ -1,6 +1,6 @@
 """What a leakage is asked for: which guarantee, which query or mechanism, how sure.
 
-What one bound returns, and how bounds round.
+What one bound returns, and how bounds round (releases#rounding).
 """
 
 from __future__ import annotations

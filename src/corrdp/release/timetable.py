@@ -1,4 +1,4 @@
-"""The timetable of a certificate, and whether data keep it.
+"""The timetable of a certificate (releases#timetable), and whether data keep it.
 
 A leakage is about a model's records: so many time steps, in a row. What a release reads is held
 against them once, here. Where the model numbers its records, number k of a sequence is the model's

@@ -1,4 +1,7 @@
-"""What risk and audit ask of a local protocol: a law, a client, a guess, closed forms of risk."""
+"""What risk and audit ask of a local protocol: a law, a client, a guess, closed forms of risk.
+
+The closed forms and their proofs: reconstruction#local-protocols.
+"""
 
 from __future__ import annotations
 

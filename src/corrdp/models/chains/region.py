@@ -1,4 +1,4 @@
-"""Which kernels the data still allow: a box around a fitted kernel that holds the true one.
+"""Which kernels the data still allow (chains#confidence): a box that holds the true one.
 
 Every transition probability gets an exact binomial (Clopper-Pearson) interval; the levels add up
 to the joint confidence (Bonferroni), so that with that confidence all hold at once.

@@ -1,4 +1,4 @@
-"""Learning an Ising model from states on a network, by pseudo-likelihood.
+"""Learning an Ising model from states on a network (trees-and-fields#ising-fit).
 
 Each node given its neighbours is a logistic regression,
 

@@ -1,4 +1,4 @@
-"""Pedigrees: genotypes of relatives at one SNP, by Mendel's laws."""
+"""Genotypes of relatives at one SNP, by Mendel's laws (pedigrees#inheritance)."""
 
 from __future__ import annotations
 
