@@ -9,10 +9,12 @@ same models, at the same confidence, by the same bounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
+
+import numpy as np
 
 from corrdp._checks import check_choice, check_kind
 from corrdp.bounds.leakage import Leakage, leakage
@@ -20,6 +22,8 @@ from corrdp.bounds.scope import check_confidence
 from corrdp.calibration.adequacy import Adequacy, Priced
 from corrdp.calibration.searching import SHARP, Search
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError, QueryError, RefusedError
+from corrdp.guarantees import Guarantee
+from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
 from corrdp.models.chains.alternatives import Alternative, alternatives
 from corrdp.models.chains.chain import Chain
@@ -291,7 +295,12 @@ class Promise:
     beside: tuple[tuple[Model, str, float | None], ...]
     words: tuple[str, ...]
 
-    def leakage(self, epsilon: Any = None, *, mechanism: Any = None) -> Leakage:
+    def leakage(
+        self,
+        epsilon: Guarantee | float | Sequence[float] | np.ndarray | None = None,
+        *,
+        mechanism: Mechanism | None = None,
+    ) -> Leakage:
         """The largest leakage over all of them, of a guarantee or of a mechanism.
 
         It is about the model under which it is largest, and assumes the words of the promise.

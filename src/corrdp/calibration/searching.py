@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
-from typing import Any
 
 from corrdp._checks import check_number
 from corrdp.bounds.leakage import Leakage, leakage
@@ -224,14 +223,13 @@ def _around(value: float) -> list[float]:
     return [float(f"{s}e{decade + d}") for d in (-1, 0, 1) for s in _STEPS]
 
 
-def check_told_levels(model: Any, epsilon: float, target: float, leakage: float) -> None:
+def check_told_levels(model: Model, epsilon: float, target: float, leakage: float) -> None:
     """Refuse levels that spell out a model learned from the data.
 
     The leakage of a chosen epsilon, and the epsilon of a chosen target, are functions of the
     fitted numbers; with all their digits they can be inverted. A private fit may be told.
     """
-    fitted = getattr(model, "fitted", None)
-    if fitted is None or getattr(fitted, "private_epsilon", None) is not None:
+    if model.fitted is None or getattr(model.fitted, "private_epsilon", None) is not None:
         return
     rounded = step_up(target) == target
     # a chosen epsilon: the target is its leakage; a searched epsilon meets its target closely

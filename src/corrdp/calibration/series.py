@@ -143,7 +143,7 @@ class SeriesCalibration(Result):
 class _ResponseSearch(Search):
     """Leakage of a series: that of the response at its own level, of any response elsewhere."""
 
-    mechanism: Any = None
+    mechanism: BinaryResponse | GRR | None = None
     adversary: Literal["all", "none"] = "all"
 
     def leakage(self, model: Model, level: float) -> Leakage:

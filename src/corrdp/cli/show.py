@@ -369,7 +369,7 @@ def show_diagnostics(diagnostics: Diagnostics) -> None:
         print_parts(Text(f"warning: {text}", style="yellow"))
 
 
-def _show_numbers(model: Any) -> None:
+def _show_numbers(model: Model) -> None:
     """The same table and facts as in the report."""
     from corrdp.report.dependence import shown
 
@@ -405,13 +405,13 @@ def show_families(model: GaussianRecords) -> None:
     print_parts(facts_table([*_assumes(model), ("digest", model.digest)]))
 
 
-def show_model(model: Any) -> None:
+def show_model(model: Model) -> None:
     """The numbers of a fitted network or pedigree, and what is taken for granted."""
     _show_numbers(model)
     print_parts(facts_table([*_assumes(model), ("digest", model.digest)]))
 
 
-def _assumes(model: Any) -> list[tuple[str, str]]:
+def _assumes(model: Model) -> list[tuple[str, str]]:
     return [("assumes", text) for text in model.assumptions]
 
 

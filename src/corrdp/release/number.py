@@ -31,6 +31,7 @@ from corrdp.errors import InputError, RefusedError
 from corrdp.ledgers.ledger import Ledger
 from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
 from corrdp.mechanisms.sample import integer_mechanism, with_noise
+from corrdp.models.base import Model
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, what_is_read
 from corrdp.release.answer import exact_answer, opened
@@ -83,7 +84,7 @@ class RecordLaw(Result):
         return ", ".join(part for part in (self.reads, place, which) if part)
 
 
-def record_law(model: Any) -> RecordLaw | None:
+def record_law(model: Model) -> RecordLaw | None:
     """The law of one record under a model; None where that is not worked out.
 
     Where records have different laws, it is that of the record that is hardest to guess beforehand
@@ -100,7 +101,7 @@ def record_law(model: Any) -> RecordLaw | None:
     True
     """
     laws = model.record_laws
-    if laws is None:
+    if laws is None or model.states is None:
         return None
     hardest = int(laws.max(axis=1).argmin())
     alike = bool((np.ptp(laws, axis=0) <= _SAME).all())

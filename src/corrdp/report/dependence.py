@@ -14,6 +14,7 @@ import numpy as np
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.adequacy import CLOSE, Adequacy
 from corrdp.models.chains.alternatives import MIN_SEEN
+from corrdp.models.groups import Groups
 from corrdp.plots.models import (
     draw_blocks,
     draw_chain,
@@ -26,6 +27,15 @@ from corrdp.report.words import FIT_NOTE, figure, paragraph, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from corrdp.models.base import Model
+    from corrdp.models.chains.markov import MarkovChain
+    from corrdp.models.chains.window import WindowChain
+    from corrdp.models.gaussian.records import GaussianRecords
+    from corrdp.models.groups import Independent
+    from corrdp.models.networks.field import MarkovField
+    from corrdp.models.networks.tree import MarkovTree
+    from corrdp.models.pedigrees.pedigree import Pedigree
 
 _SHOWN_STATES = 12  # a larger kernel is shown as a picture only
 _SHOWN_RECORDS = 8  # likewise a larger correlation matrix
@@ -43,7 +53,7 @@ class Shown:
     facts: tuple[str, ...] = ()
 
 
-def shown(model: Any) -> Shown:
+def shown(model: Model) -> Shown:
     """Picture, numbers and facts of a model.
 
     Examples
@@ -55,12 +65,12 @@ def shown(model: Any) -> Shown:
     return _KINDS.get(model.kind, lambda model: Shown())(model)
 
 
-def _blocks(model: Any) -> Shown:
-    size = model.m if model.kind == "groups" else 1
-    return Shown(draw_blocks(size), "Records and their blocks")
+def _blocks(model: Groups | Independent) -> Shown:
+    size = model.m if isinstance(model, Groups) else None
+    return Shown(draw_blocks(size or 1), "Records and their blocks")
 
 
-def _chain(chain: Any) -> Shown:
+def _chain(chain: MarkovChain) -> Shown:
     head: tuple[str, ...] = ()
     rows = []
     if chain.homogeneous and len(chain.states) <= _SHOWN_STATES:
@@ -82,13 +92,13 @@ def _chain(chain: Any) -> Shown:
     return Shown(draw_chain(chain), title, head, tuple(rows), tuple(facts))
 
 
-def _window(chain: Any) -> Shown:
+def _window(chain: WindowChain) -> Shown:
     return Shown(
         draw_chain(chain.by_window), "Windows of consecutive records and their transitions"
     )
 
 
-def _gaussian(model: Any) -> Shown:
+def _gaussian(model: GaussianRecords) -> Shown:
     counts = np.bincount(model.shape_of_block)
     number = int(counts.argmax())
     shape = model.shapes[number]
@@ -113,15 +123,15 @@ def _gaussian(model: Any) -> Shown:
     )
 
 
-def _tree(model: Any) -> Shown:
+def _tree(model: MarkovTree) -> Shown:
     parents = np.asarray(model.parents)
     child = np.flatnonzero(parents >= 0)
-    picture = draw_network(model.length, np.column_stack([parents[child], child]))
+    picture = draw_network(len(parents), np.column_stack([parents[child], child]))
     finite = model.diameters[child]
     return Shown(picture, "Records and their links", facts=(_diameters(finite),))
 
 
-def _field(model: Any) -> Shown:
+def _field(model: MarkovField) -> Shown:
     pairs = np.array([(e[0], other) for e in model.edges for other in e[1:]]).reshape(-1, 2)
     facts = [f"{model.length:,} records, {len(model.edges):,} links."]
     if (fit := model.fitted) is not None:
@@ -129,7 +139,8 @@ def _field(model: Any) -> Shown:
             f"Ising model: coupling {fit.coupling:.4g} ± {fit.coupling_error:.2g}, field "
             f"{fit.field:.4g} ± {fit.field_error:.2g} (pseudo-likelihood)."
         )
-    return Shown(draw_network(model.length, pairs), "Records and their links", facts=tuple(facts))
+    picture = draw_network(len(model.block_of_record), pairs)
+    return Shown(picture, "Records and their links", facts=tuple(facts))
 
 
 def _diameters(values: np.ndarray) -> str:
@@ -138,7 +149,7 @@ def _diameters(values: np.ndarray) -> str:
     return f"Birkhoff diameters of the links: {values.min():.4g} to {values.max():.4g}."
 
 
-def _pedigree(model: Any) -> Shown:
+def _pedigree(model: Pedigree) -> Shown:
     order = sorted(model.shapes.items(), key=lambda item: -len(item[1]))
     rows = [(str(shape), f"{len(found):,}") for shape, found in order[:_SHOWN_SHAPES]]
     facts = []
@@ -166,7 +177,7 @@ _KINDS: dict[str, Callable[[Any], Shown]] = {
 }
 
 
-def model_section(model: Any) -> str:
+def model_section(model: Model) -> str:
     """The model as a picture, with its numbers for the steward."""
     parts = ["<h2>How the records depend on each other</h2>", paragraph(f"{model.describe()}.")]
     found = shown(model)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from corrdp._checks import check_flag, check_kind, check_path
 from corrdp._files import write_files
@@ -23,6 +22,7 @@ from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError
 from corrdp.models.base import Model
 from corrdp.plots.results import draw_noise
+from corrdp.queries import Histogram, Query, query_from_dict
 from corrdp.release.number import Release
 from corrdp.report.dependence import (
     adequacy_section,
@@ -51,7 +51,7 @@ from corrdp.report.words import (
 def write_report(
     path: str | Path,
     result: Release | Calibration,
-    model: Any,
+    model: Model,
     *,
     calibration: Calibration | None = None,
     public: bool = False,
@@ -77,7 +77,7 @@ def write_report(
 
 def render_report(
     result: Release | Calibration,
-    model: Any,
+    model: Model,
     *,
     calibration: Calibration | None = None,
     public: bool = False,
@@ -122,10 +122,8 @@ def _asked(calibration: Calibration) -> str:
     return said if adequacy.note != NOT_CONSIDERED else f"{said}, robust=False"
 
 
-def _again(release: Release, model: Any) -> Calibration:
+def _again(release: Release, model: Model) -> Calibration:
     """The calibration behind a release that was read from a file."""
-    from corrdp.queries import query_from_dict
-
     if release.digest != model.digest:
         raise InputError("this release was made with another model: its digest differs")
     query = query_from_dict(release.query)
@@ -144,7 +142,7 @@ def _all_bounds(calibration: Calibration) -> Leakage:
 
 
 def _compare(
-    model: Any, query: Any, epsilon: float, scope: str, confidence: float | None
+    model: Model, query: Query, epsilon: float, scope: str, confidence: float | None
 ) -> Leakage:
     """Every bound within the scope of a promise."""
     from corrdp.bounds.leakage import leakage
@@ -162,7 +160,7 @@ class _Story:
 
     release: Release | None
     calibration: Calibration
-    model: Any
+    model: Model
     compared: Leakage
     public: bool
 
@@ -180,8 +178,6 @@ class _Story:
 
         pairs = release.interval(0.95)
         if isinstance(release.value, list):
-            from corrdp.queries import Histogram
-
             query = self.calibration.query
             assert isinstance(query, Histogram)
             names = [str(c) for c in query.categories]

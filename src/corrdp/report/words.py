@@ -20,6 +20,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from corrdp.calibration.searching import check_told_levels
+from corrdp.models.base import Model, RealModel
 from corrdp.plots.style import DARK, VARIABLE
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.release.number import Release
@@ -196,11 +197,12 @@ _LARGER = {
 }
 
 
-def protects(model: Any) -> tuple[str, ...]:
+def protects(model: Model) -> tuple[str, ...]:
     """What a promise about this model is worth."""
     record = _RECORDS.get(model.kind, "one time step (one row)")
     where = ""
-    if (secret := getattr(model, "secret_range", None)) is not None:
+    secret = model.secret_range if isinstance(model, RealModel) else None
+    if secret is not None:
         where = f" Values within [{secret[0]:g}, {secret[1]:g}] cannot be told apart by more."
     return (
         f"One record is {record}. What the number gives away about any single one of "
@@ -209,7 +211,7 @@ def protects(model: Any) -> tuple[str, ...]:
     )
 
 
-def does_not_protect(model: Any) -> tuple[str, ...]:
+def does_not_protect(model: Model) -> tuple[str, ...]:
     """What no promise of this kind covers."""
     larger = _LARGER.get(
         model.kind,
@@ -271,7 +273,7 @@ def _part(records: slice | None) -> str:
     return ", among records " + ":".join("" if end is None else str(end) for end in ends)
 
 
-def promise(epsilon: float, target: float, model: Any = None) -> str:
+def promise(epsilon: float, target: float, model: Model | None = None) -> str:
     """What was promised, in one sentence.
 
     Examples
@@ -280,7 +282,7 @@ def promise(epsilon: float, target: float, model: Any = None) -> str:
     1
     """
     factor = math.exp(min(target, 700))
-    secret = getattr(model, "secret_range", None)
+    secret = model.secret_range if isinstance(model, RealModel) else None
     where = "" if secret is None else f" within [{secret[0]:g}, {secret[1]:g}]"
     return (
         f"This release has DP level epsilon = {epsilon:.6g} and BDP level {target:.6g}: even "
@@ -330,14 +332,14 @@ def moment(made: str) -> str:
     return f"{datetime.fromisoformat(made).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def public_assumptions(model: Any, texts: Iterable[str]) -> list[str]:
+def public_assumptions(model: Model, texts: Iterable[str]) -> list[str]:
     """Assumptions without the sentences that hold numbers fitted from the data."""
     private = set(getattr(model, "fit_assumptions", ()))
     kept = [text for text in texts if text not in private and "never seen" not in text]
     return [*kept, PUBLIC_FIT_ASSUMPTION] if private else kept
 
 
-def public_release(release: Release, model: Any) -> Release:
+def public_release(release: Release, model: Model) -> Release:
     """A release that can be handed out: no fitted numbers, no digest, levels that are coarse.
 
     The law of a record goes with the numbers of the model, unless its data are public.
