@@ -12,12 +12,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corrdp._json import SCHEMA, encode
+from corrdp._json import added
 from corrdp.accounting.plan import at, read_json
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Approximate, Pure
 from corrdp.release.number import Release
 from corrdp.release.series import Sanitized
+from corrdp.results import Result
 
 if TYPE_CHECKING:
     from corrdp.bounds.leakage import Leakage
@@ -56,7 +57,7 @@ class Published:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasesTotal:
+class ReleasesTotal(Result):
     """What releases cost together; returned by :func:`total_releases`.
 
     Parameters
@@ -70,13 +71,14 @@ class ReleasesTotal:
     assumptions : tuple of str
     """
 
+    result = "releases total"
+    number = "epsilon"
+    keys = "epsilon releases levels assumptions leakage"
+
     releases: tuple[Published, ...]
     epsilon: float
-    leakage: Leakage | None = None
+    leakage: Leakage | None = added()
     assumptions: tuple[str, ...] = _ASSUMED
-
-    def __float__(self) -> float:
-        return self.epsilon
 
     @property
     def levels(self) -> str:
@@ -104,17 +106,6 @@ class ReleasesTotal:
                 *(f"  assumes      {text}" for text in self.assumptions),
             ]
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {
-            "corrdp": SCHEMA,
-            "result": "releases total",
-            "epsilon": self.epsilon,
-            "releases": [encode(vars(release)) for release in self.releases],
-            "levels": self.levels,
-            "assumptions": list(self.assumptions),
-        } | ({} if self.leakage is None else {"leakage": self.leakage.to_dict()})
 
 
 def is_release(data: Any) -> bool:

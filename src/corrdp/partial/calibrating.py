@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InfeasibleError
 from corrdp.partial.deltas import (
     GAUSSIAN,
@@ -19,6 +18,7 @@ from corrdp.partial.deltas import (
     independent,
 )
 from corrdp.partial.knowledge import (
+    COUNTS,
     MOST_RECORDS,
     Knowledge,
     Noise,
@@ -28,7 +28,7 @@ from corrdp.partial.knowledge import (
     check_knowledge,
 )
 from corrdp.partial.mixtures import exact_gaussian
-from corrdp.results import Certificate, Kind
+from corrdp.results import Certificate, Kind, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ _NOTHING = 1e-100  # variance of an unknown record below which all of them are n
 
 
 @dataclass(frozen=True, repr=False)
-class NoiseScale:
+class NoiseScale(Result):
     """The noise that a count needs against an attacker with partial knowledge.
 
     Parameters
@@ -66,14 +66,21 @@ class NoiseScale:
         How often delta was computed.
     """
 
-    scale: Noise
+    result = "noise scale"
+    keys = (
+        "scale delta epsilon target knowledge bias noiseless plain kind certificate evaluations "
+        "unit"
+    )
+    unit: ClassVar[str] = UNIT
+
+    scale: Noise = field(metadata=COUNTS)
     delta: float
     epsilon: float
     target: float
     knowledge: Knowledge
     bias: tuple[float, float]
     noiseless: float
-    plain: Noise
+    plain: Noise = field(metadata=COUNTS)
     kind: Kind
     certificate: Certificate
     evaluations: int = 0
@@ -99,36 +106,6 @@ class NoiseScale:
         if not self.scale.counts:
             lines.append(f"  CAUTION      {NO_NOISE_NEEDED}")
         return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        body = {
-            **vars(self),
-            "scale": self.scale.counts,
-            "unit": UNIT,
-            "plain": self.plain.counts,
-            "knowledge": self.knowledge.to_dict(),
-            "certificate": self.certificate.to_dict(),
-        }
-        return {"corrdp": SCHEMA, "result": "noise scale", **encode(body)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> NoiseScale:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "noise scale")
-        return cls(
-            Noise(data["scale"]),
-            float(data["delta"]),
-            float(data["epsilon"]),
-            float(data["target"]),
-            Knowledge.from_dict(data["knowledge"]),
-            (float(data["bias"][0]), float(data["bias"][1])),
-            float(data["noiseless"]),
-            Noise(data["plain"]),
-            data["kind"],
-            Certificate.from_dict(data["certificate"]),
-            data["evaluations"],
-        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the noise against the number of unknown records; returns the axes."""
@@ -281,7 +258,7 @@ def least_noise(epsilon: float, delta: float, natural: NaturalNoise) -> Least:
 
 
 @dataclass(frozen=True, repr=False)
-class Noiseless:
+class Noiseless(Result):
     """How many records must be unknown for a count to need no noise.
 
     Parameters
@@ -294,6 +271,8 @@ class Noiseless:
         What was asked for.
     certificate : Certificate
     """
+
+    result = "noiseless"
 
     unknown: int
     delta: float
@@ -312,24 +291,6 @@ class Noiseless:
             f"  certificate  {self.certificate.name}: {self.certificate.reference}",
         ]
         return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        body = {**vars(self), "certificate": self.certificate.to_dict()}
-        return {"corrdp": SCHEMA, "result": "noiseless", **encode(body)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Noiseless:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "noiseless")
-        return cls(
-            data["unknown"],
-            float(data["delta"]),
-            float(data["epsilon"]),
-            float(data["target"]),
-            float(data["bias"]),
-            Certificate.from_dict(data["certificate"]),
-        )
 
 
 def noiseless_records(epsilon: float, delta: float, bias: float) -> Noiseless:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InputError, RefusedError
 from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.binomials import log_binomial
@@ -20,7 +18,7 @@ from corrdp.partial.knowledge import (
     check_noise,
 )
 from corrdp.partial.mixtures import LARGEST_EPSILON, NO_NOISE, LatticePair, Mixture, odds_pair
-from corrdp.results import Certificate, Kind
+from corrdp.results import Certificate, Kind, Result
 
 ONCE = (
     "one count is released, once: two counts whose difference concerns few records have no natural "
@@ -94,7 +92,7 @@ class NaturalNoise:
 
 
 @dataclass(frozen=True, repr=False)
-class PartialDelta:
+class PartialDelta(Result):
     """How much more than epsilon a count can tell an attacker with partial knowledge.
 
     Parameters
@@ -112,6 +110,9 @@ class PartialDelta:
     certificate : Certificate
     """
 
+    result = "partial delta"
+    number = "active"  # never smaller than the passive one
+
     active: float
     passive: float
     if_one: float
@@ -119,32 +120,10 @@ class PartialDelta:
     kind: Kind
     certificate: Certificate
 
-    def __float__(self) -> float:
-        """The active one, which is never smaller."""
-        return self.active
-
     def __repr__(self) -> str:
         lines = [f"delta {self.active:.6g} (active), {self.passive:.6g} (passive), {self.kind}"]
         lines.append(f"  certificate  {self.certificate.name}: {self.certificate.reference}")
         return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        body = {**vars(self), "certificate": self.certificate.to_dict()}
-        return {"corrdp": SCHEMA, "result": "partial delta", **encode(body)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> PartialDelta:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "partial delta")
-        return cls(
-            float(data["active"]),
-            float(data["passive"]),
-            float(data["if_one"]),
-            float(data["if_zero"]),
-            data["kind"],
-            Certificate.from_dict(data["certificate"]),
-        )
 
 
 def partial_delta(

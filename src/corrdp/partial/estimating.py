@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from corrdp._json import SCHEMA, check_header, encode
+from corrdp._json import coded
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.sample import smallest_step, tail
@@ -19,6 +19,7 @@ from corrdp.partial.calibrating import UNIT, NoiseScale, noise_curve
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import GAUSSIAN, ONCE, attacker
 from corrdp.partial.knowledge import (
+    COUNTS,
     Knowledge,
     Noise,
     check_delta,
@@ -27,7 +28,7 @@ from corrdp.partial.knowledge import (
     check_whole,
 )
 from corrdp.partial.mixtures import exact_gaussian
-from corrdp.results import Certificate
+from corrdp.results import Certificate, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,8 +108,21 @@ def noisy_count(count: int, n: int, epsilon: float) -> NoisyCount:
     return NoisyCount(with_noise(measurement, [ones])[0], records, level, scale)
 
 
+def _write_step(step: NoiseScale) -> dict[str, Any]:
+    # the step knows of its own part of epsilon alone, where plain DP needs more
+    data = step.to_dict()
+    data["plain after the estimate"] = data.pop("plain")
+    return data
+
+
+def _read_step(data: dict[str, Any]) -> NoiseScale:
+    step = dict(data)
+    step["plain"] = step.pop("plain after the estimate")
+    return NoiseScale.from_dict(step)
+
+
 @dataclass(frozen=True, repr=False)
-class EstimatedScale:
+class EstimatedScale(Result):
     """The noise a count needs when its bias had to be estimated from the same records.
 
     Parameters
@@ -124,11 +138,16 @@ class EstimatedScale:
     certificate : Certificate
     """
 
-    step: NoiseScale
+    result = "estimated noise scale"
+    keys = "scale unit epsilon delta plain worthwhile estimate step certificate"
+    more = True  # a command names the data
+    unit: ClassVar[str] = UNIT
+
+    step: NoiseScale = field(metadata=coded(_write_step, _read_step))
     estimate: NoisyCount
     epsilon: float
     delta: float
-    plain: Noise
+    plain: Noise = field(metadata=COUNTS)
     certificate: Certificate
 
     @property
@@ -143,6 +162,10 @@ class EstimatedScale:
 
     def __float__(self) -> float:
         return self.scale.counts
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return super().to_dict() | {"scale": self.scale.counts}
 
     def __repr__(self) -> str:
         verdict = (
@@ -163,38 +186,6 @@ class EstimatedScale:
             f"  certificate  {self.certificate.name}: {self.certificate.reference}",
         ]
         return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        # the step knows of its own part of epsilon alone, where plain DP needs more
-        step = self.step.to_dict()
-        step["plain after the estimate"] = step.pop("plain")
-        body = {
-            "scale": self.scale.counts,
-            "unit": UNIT,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "plain": self.plain.counts,
-            "worthwhile": self.worthwhile,
-            "estimate": vars(self.estimate),
-            "step": step,
-            "certificate": self.certificate.to_dict(),
-        }
-        return {"corrdp": SCHEMA, "result": "estimated noise scale", **encode(body)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> EstimatedScale:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "estimated noise scale")
-        step = data["step"]
-        return cls(
-            NoiseScale.from_dict({**step, "plain": step["plain after the estimate"]}),
-            NoisyCount(**data["estimate"]),
-            float(data["epsilon"]),
-            float(data["delta"]),
-            Noise(data["plain"]),
-            Certificate.from_dict(data["certificate"]),
-        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the noise against the number of unknown records; returns the axes.

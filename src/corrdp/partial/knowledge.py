@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from corrdp._json import encode
+from corrdp._json import coded
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Approximate, Pure
 from corrdp.metric.curves import check_level
 from corrdp.models.base import Model
 from corrdp.models.groups import Independent
-from corrdp.results import Certificate
+from corrdp.results import Certificate, Result
 
 MOST_NUMBER = 10**18  # of records, that anybody has
 MOST_RECORDS = 10**10  # probabilities of 10 million numbers of ones
@@ -41,7 +42,7 @@ def check_whole(name: str, value: Any, least: int) -> int:
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class Knowledge(Result):
     """How many records there are, and how many of them the attacker knows.
 
     The attacker asks about one record, the target. ``unknown = n - known - 1`` records are left
@@ -85,18 +86,6 @@ class Knowledge:
     def unknown(self) -> int:
         """Records that are neither known nor the target."""
         return self.n - self.known - 1
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Knowledge:
-        """Inverse of :meth:`to_dict`."""
-        try:
-            return cls(data["n"], data["known"])
-        except (TypeError, KeyError, IndexError):
-            raise InputError(f'knowledge is {{"n": .., "known": ..}}, got {data!r}') from None
 
 
 def check_knowledge(knowledge: Any) -> Knowledge:
@@ -157,6 +146,9 @@ class Noise:
 
     def __str__(self) -> str:
         return f"{self.counts:.6g}"
+
+
+COUNTS = coded(attrgetter("counts"), Noise)  # how noise is written in a result: its number
 
 
 def check_noise(noise: Any) -> Noise:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import DataError, InputError, NotApplicableError
+from corrdp.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,8 +80,10 @@ class SnpRow:
 
 
 @dataclass(frozen=True, repr=False)
-class SnpReport:
+class SnpReport(Result):
     """The rows of :func:`snp_report`, one per SNP."""
+
+    result = "snps"
 
     path: str
     people: int
@@ -109,21 +111,6 @@ class SnpReport:
                 *notes,
             ]
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {"corrdp": SCHEMA, "result": "snps", **encode(asdict(self))}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> SnpReport:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "snps")
-        rows = []
-        for row in data["rows"]:
-            shapes = tuple(ShapeLeakage(**shape) for shape in row["shapes"])
-            noise = {name: row[name] and SnpNoise(**row[name]) for name in ("wide", "single")}
-            rows.append(SnpRow(**{**row, "shapes": shapes, **noise}))
-        return cls(data["path"], data["people"], data["target"], tuple(rows))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Leakage of the count against the allele frequency, a dot per SNP and family shape."""

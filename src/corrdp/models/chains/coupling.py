@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ from corrdp.models.chains.ratio_tests import (
     log_chi_square_tail,
     p_in_words,
 )
+from corrdp.results import Result
 from corrdp.tables.tallies import PairCounts
 
 _MOST_CLASSES = 5  # of states; more would make V large and tell little more
@@ -58,7 +59,7 @@ _WAYS = {"together": (0, 2, 1, 3), "second leads": (0, 0, 1, 2), "first leads": 
 
 
 @dataclass(frozen=True)
-class Coupling:
+class Coupling(Result):
     """What was seen of the dependence between sequences.
 
     Attributes
@@ -116,18 +117,6 @@ class Coupling:
             f"{self.first} and {self.second} hang together: correlation {self.effect:.2f} at the "
             f"same time ({p_in_words(self.log10_p)})"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Coupling:
-        """Inverse of :meth:`to_dict`."""
-        try:
-            return cls(**data)
-        except TypeError:
-            raise ModelError(f"cannot read coupling from {data!r}") from None
 
 
 def observe_coupling(count: Callable[[int], PairCounts]) -> Coupling:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitted import ChainFit
@@ -28,6 +27,7 @@ from corrdp.models.chains.ratio_tests import (
     judge,
 )
 from corrdp.models.chains.window import WindowChain
+from corrdp.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def order_name(order: int) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnostics:
+class Diagnostics(Result):
     """How well a chain describes the data that it was fitted on.
 
     Attributes
@@ -76,6 +76,9 @@ class Diagnostics:
     >>> Diagnostics.from_dict(found.to_dict()).warnings == found.warnings
     True
     """
+
+    result = "diagnostics"
+    keys = "states order fit tests warnings"
 
     states: tuple[Any, ...]
     order: int
@@ -214,29 +217,6 @@ class Diagnostics:
         lines += [f"  state {x!r:<20} {n:,} ({_percent(share)})" for x, n, share in counted]
         lines += [f"  warning: {text}" for text in self.warnings]
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {
-            "corrdp": SCHEMA,
-            "result": "diagnostics",
-            "states": encode(self.states),
-            "order": self.order,
-            "fit": self.fit.to_dict(),
-            "tests": [test.to_dict() for test in self.tests],
-            "warnings": list(self.warnings),
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Diagnostics:
-        """Inverse of :meth:`to_dict`; warnings are derived again."""
-        check_header(data, "diagnostics")
-        return cls(
-            tuple(data["states"]),
-            data["order"],
-            ChainFit.from_dict(data["fit"]),
-            tuple(RatioTest.from_dict(test) for test in data["tests"]),
-        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what comes next by the record before; returns the matplotlib axes."""

@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._json import encode
+from corrdp.results import Result
 
 LEVEL = 0.01  # tests made together reject below this after correction: one false alarm in 100
 MIN_EXPECTED = 5  # rows and columns are pooled until this many counts are expected in each cell
@@ -49,7 +49,7 @@ _SMALLEST_TAIL = 1e-290  # smaller ones lose digits before they become 0
 
 
 @dataclass(frozen=True)
-class RatioTest:
+class RatioTest(Result):
     """A likelihood-ratio test and what it says.
 
     Attributes
@@ -100,15 +100,6 @@ class RatioTest:
     def p_words(self) -> str:
         """The p-value for readers: nobody needs the digits of 1e-60."""
         return "no p-value" if self.corrected is None else p_in_words(self.corrected)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> RatioTest:
-        """Inverse of :meth:`to_dict`."""
-        return cls(**data)
 
 
 @dataclass(frozen=True, eq=False)

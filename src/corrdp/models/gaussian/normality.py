@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp._json import encode
 from corrdp.errors import InputError
 from corrdp.models.chains.ratio_tests import LEVEL, log_chi_square_tail, p_in_words
+from corrdp.results import Result
 
 if TYPE_CHECKING:
     from corrdp.models.gaussian.records import GaussianRecords
@@ -20,7 +20,7 @@ _MOST_WORK = 2e9  # products of three values; beyond, evenly spaced blocks are t
 
 
 @dataclass(frozen=True)
-class Normality:
+class Normality(Result):
     """Tests of joint normality, each p-value as its logarithm to base 10.
 
     Attributes
@@ -87,17 +87,6 @@ class Normality:
                 "be too small: use the general bound where that matters"
             )
         return f"joint normality is not rejected ({tests}){alone}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Normality:
-        """Inverse of :meth:`to_dict`."""
-        fields = dict(data)
-        fields["roles"] = tuple((role, float(p)) for role, p in fields["roles"])
-        return cls(**fields)
 
 
 def check_normality(values: np.ndarray, roles: tuple[str, ...]) -> Normality:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_items
-from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import check_positive
+from corrdp.results import Result
 
 Possible = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -122,7 +122,7 @@ sequences[1] after point 1
 
 
 @dataclass(frozen=True, repr=False)
-class Reachability:
+class Reachability(Result):
     """How many moves cannot be made; ``float`` gives their share.
 
     Parameters
@@ -131,6 +131,8 @@ class Reachability:
     trajectories, affected : int
     first : (sequence, point, from, to) or None
     """
+
+    result = "reachability"
 
     moves: int
     impossible: int
@@ -163,18 +165,6 @@ class Reachability:
             f"{self.affected:,} of {self.trajectories:,} trajectories cannot be made; the first "
             f"is {here} to {then}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {"corrdp": SCHEMA, "result": "reachability", **encode(vars(self))}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Reachability:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "reachability")
-        first = None if data["first"] is None else tuple(data["first"])
-        moves, impossible = data["moves"], data["impossible"]
-        return cls(moves, impossible, data["trajectories"], data["affected"], first)
 
 
 def _pairs(sequences: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._json import SCHEMA, check_header, encode
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
+from corrdp.results import Result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReleasedSequences:
+class ReleasedSequences(Result):
     """Sequences of places that a mechanism made, with its promise.
 
     Parameters
@@ -35,6 +35,9 @@ class ReleasedSequences:
     positions : tuple of arrays of int, optional
         Which points of each trajectory these are, where not all were kept.
     """
+
+    result = "released sequences"
+    more = True  # what was done before, and what was charged
 
     mechanism: str
     k: int
@@ -63,17 +66,6 @@ class ReleasedSequences:
             f"  universe   {self.k:,} places",
         ]
         return "\n".join(lines + [f"  assumes    {text}" for text in self.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {"corrdp": SCHEMA, "result": "released sequences", **encode(vars(self))}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ReleasedSequences:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "released sequences")
-        body = {name: data[name] for name in cls.__dataclass_fields__}
-        return cls(**body | {"assumptions": tuple(body["assumptions"])})
 
 
 def _whole(sequences: Sequence[Any]) -> tuple[np.ndarray, ...]:
@@ -189,7 +181,7 @@ class TreeLevel:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NoisyTree:
+class NoisyTree(Result):
     """Noisy counts of the prefixes (or n-grams) that reached the threshold, level by level.
 
     Everything here was computed from noisy counts alone: publish it as it is. Consistency and
@@ -214,6 +206,10 @@ class NoisyTree:
     consistent : bool
         Whether children were brought to at most their parent.
     """
+
+    result = "noisy tree"
+    keys = "kind k length epsilon unit budgets scales thresholds assumptions consistent levels"
+    more = True
 
     kind: str
     k: int
@@ -312,36 +308,6 @@ class NoisyTree:
             f"  thresholds  {', '.join(map(str, self.thresholds))}",
         ]
         return "\n".join(lines + [f"  assumes     {text}" for text in self.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        body = {name: getattr(self, name) for name in _PLAIN}
-        body["levels"] = [{n: getattr(lv, n) for n in _COLUMNS} for lv in self.levels]
-        return {"corrdp": SCHEMA, "result": "noisy tree", **encode(body)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> NoisyTree:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "noisy tree")
-        plain: dict[str, Any] = {name: data[name] for name in _PLAIN}
-        plain |= {name: tuple(v) for name, v in plain.items() if isinstance(v, list)}
-        levels = tuple(TreeLevel(*(lv[n] for n in _COLUMNS)) for lv in data["levels"])
-        return cls(levels=levels, **plain)
-
-
-_COLUMNS = ("parent", "place", "count")
-_PLAIN = (
-    "kind",
-    "k",
-    "length",
-    "epsilon",
-    "unit",
-    "budgets",
-    "scales",
-    "thresholds",
-    "assumptions",
-    "consistent",
-)
 
 
 def _fitted(count: np.ndarray, parent: np.ndarray, limits: np.ndarray) -> np.ndarray:

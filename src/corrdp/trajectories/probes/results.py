@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from corrdp._json import SCHEMA, check_header, encode
 from corrdp.attacks.base import LEVEL
 from corrdp.errors import InputError
+from corrdp.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +79,7 @@ class NoiseGain:
 
 
 @dataclass(frozen=True, repr=False)
-class Probes:
+class Probes(Result):
     """What a release of movements gives away, as far as these attacks find out.
 
     Attributes
@@ -92,6 +92,8 @@ class Probes:
     noise : NoiseGain or None
     assumptions : tuple of str
     """
+
+    result = "probes"
 
     release: str
     probes: tuple[Probe, ...]
@@ -122,31 +124,6 @@ class Probes:
         lines += [f"  {one.name:<12} {one.meaning}" for one in self.probes]
         lines += [f"  {name:<12} not run: {why}" for name, why in self.skipped]
         return "\n".join(lines + [f"  assumes      {text}" for text in self.assumptions])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {
-            "corrdp": SCHEMA,
-            "result": "probes",
-            "release": self.release,
-            "probes": [encode(vars(one)) for one in self.probes],
-            "skipped": encode(self.skipped),
-            "noise": None if self.noise is None else encode(vars(self.noise)),
-            "assumptions": list(self.assumptions),
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Probes:
-        """Inverse of :meth:`to_dict`."""
-        check_header(data, "probes")
-        noise = data["noise"]
-        return cls(
-            data["release"],
-            tuple(Probe(**one | {"interval": tuple(one["interval"])}) for one in data["probes"]),
-            tuple((name, why) for name, why in data["skipped"]),
-            None if noise is None else NoiseGain(**noise),
-            tuple(data["assumptions"]),
-        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Each probe beside its baseline and its reference."""

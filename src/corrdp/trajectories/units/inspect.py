@@ -6,17 +6,17 @@ What ``inspect_movements`` returns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from corrdp._checks import check_items, check_kind, check_number
-from corrdp._json import SCHEMA, check_header, encode
 from corrdp.bounds.leakage import Leakage
 from corrdp.errors import DataError, InputError, NotApplicableError
 from corrdp.metric.fibres import mixing_time
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.results import Result
 from corrdp.trajectories.data.cells import CellSequences, Grid, discretise
 from corrdp.trajectories.data.points import Trajectories
 from corrdp.trajectories.data.reachability import check_whole
@@ -79,7 +79,7 @@ class MovementFacts:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Inspection:
+class Inspection(Result):
     """What a privacy unit means on some movements.
 
     Attributes
@@ -99,6 +99,12 @@ class Inspection:
     streams : Streams or None
         The steps themselves, for pictures; not part of the JSON.
     """
+
+    result = "inspection"
+    keys = (
+        "event stay longest_stay rule_of_thumb mixing mixing_note units places facts warnings "
+        "assumptions"
+    )
 
     event: Leakage
     stay: int
@@ -147,42 +153,6 @@ class Inspection:
         lines += [f"  warning      {text}" for text in self.warnings]
         lines += [f"  assumes      {text}" for text in self.assumptions]
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, without the streams."""
-        return {
-            "corrdp": SCHEMA,
-            "result": "inspection",
-            "event": self.event.to_dict(),
-            "stay": self.stay,
-            "longest_stay": self.longest_stay,
-            "rule_of_thumb": encode(self.rule_of_thumb),
-            "mixing": self.mixing,
-            "mixing_note": self.mixing_note,
-            "units": self.units.to_dict(),
-            "places": [cover.to_dict() for cover in self.places],
-            "facts": encode(vars(self.facts)),
-            "warnings": list(self.warnings),
-            "assumptions": list(self.assumptions),
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Inspection:
-        """Inverse of :meth:`to_dict`, without streams."""
-        check_header(data, "inspection")
-        facts = {field.name: data["facts"][field.name] for field in fields(MovementFacts)}
-        return cls(
-            Leakage.from_dict(data["event"]),
-            data["stay"],
-            data["longest_stay"],
-            data["mixing"],
-            data["mixing_note"],
-            UnitTable.from_dict(data["units"]),
-            tuple(PlaceCover.from_dict(cover) for cover in data["places"]),
-            MovementFacts(**facts),
-            tuple(data["warnings"]),
-            tuple(data["assumptions"]),
-        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Leakage of each time step along the path of the user with most steps."""

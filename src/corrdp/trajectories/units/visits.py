@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._json import encode
 from corrdp.errors import InputError
 from corrdp.metric.conversion import conversion_factor
 from corrdp.metric.domains import StreamDomain
 from corrdp.metric.fibres import covers
 from corrdp.metric.movement import Element
+from corrdp.results import Result
 from corrdp.trajectories.data.streams import Streams
 
 
 @dataclass(frozen=True)
-class PlaceCover:
+class PlaceCover(Result):
     """How far each level covers all visits of a user to one place.
 
     Attributes
@@ -45,15 +45,6 @@ class PlaceCover:
     covered: dict[str, int]
     least_w: int
     least_l: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> PlaceCover:
-        """Inverse of :meth:`to_dict`."""
-        return cls(**data)
 
 
 def cover_report(streams: Streams, places: Sequence[int], w: int, l: int) -> tuple[PlaceCover, ...]:
@@ -162,7 +153,7 @@ PATTERN = (
 
 
 @dataclass(frozen=True)
-class UnitTable:
+class UnitTable(Result):
     """Factors k: epsilon at the level of a row is k epsilon at the level of a column.
 
     Attributes
@@ -186,16 +177,6 @@ class UnitTable:
             if level not in self.levels:
                 raise InputError(f"no level {level!r}; they are {', '.join(self.levels)}")
         return self.factors[self.levels.index(source)][self.levels.index(target)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return encode(vars(self))
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> UnitTable:
-        """Inverse of :meth:`to_dict`."""
-        rows = tuple(tuple(float(k) for k in row) for row in data["factors"])
-        return cls(tuple(data["levels"]), rows, *(data[k] for k in ("users", "steps", "w", "l")))
 
 
 def unit_table(streams: Streams, w: int, l: int) -> UnitTable:
