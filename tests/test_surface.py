@@ -17,17 +17,17 @@ import pytest
 
 import corrdp
 from corrdp._lazy import EXTRAS
-from corrdp._moved import MOVED
+from corrdp._moved import MODULES, MOVED
 
 ROOT = Path(__file__).parent.parent
 NAMESPACES = (
     *("attacks", "linting", "local", "partial", "pedigrees"),
     *("plans", "reconstruction", "trajectories"),
 )
-MODULES = [corrdp, *(importlib.import_module(f"corrdp.{name}") for name in NAMESPACES)]
+PUBLIC = [corrdp, *(importlib.import_module(f"corrdp.{name}") for name in NAMESPACES)]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", PUBLIC, ids=lambda module: module.__name__)
 def test_every_public_name_is_there(module):
     for name in module.__all__:
         assert getattr(module, name) is not None
@@ -37,10 +37,10 @@ def test_every_public_name_is_there(module):
 
 
 def test_a_name_has_one_home_and_no_module_hides_it():
-    names = [name for module in MODULES for name in module.__all__]
+    names = [name for module in PUBLIC for name in module.__all__]
     assert len(set(names)) == len(names)
     assert len(corrdp.__all__) < 70
-    for module in MODULES[1:]:
+    for module in PUBLIC[1:]:
         inside = {found.name for found in pkgutil.iter_modules(getattr(module, "__path__", []))}
         assert not inside.intersection(module.__all__)
 
@@ -65,7 +65,7 @@ def pages() -> list[tuple[str, str]]:
 
 
 def test_pages_import_public_names_only():
-    allowed = {module.__name__ for module in MODULES}
+    allowed = {module.__name__ for module in PUBLIC}
     pattern = re.compile(r"^(?:>>> |\.\.\. )?\s*(?:from|import) (corrdp(?:\.\w+)*)\b", re.M)
     found = {(name, path) for name, text in pages() for path in pattern.findall(text)}
     assert ("README.md", "corrdp") in found
@@ -129,8 +129,72 @@ def test_import_changes_nothing():
 
 @pytest.mark.parametrize("name", MOVED)
 def test_names_that_left_the_top_say_where_they_are(name):
-    with pytest.warns(DeprecationWarning, match=rf"corrdp\.{MOVED[name]}\.{name}") as said:
+    with pytest.warns(DeprecationWarning, match=f"{MOVED[name]}.{name}") as said:
         value = getattr(corrdp, name)
     assert said[0].filename == __file__
     with warnings.catch_warnings(action="error"):
-        assert value is getattr(importlib.import_module(f"corrdp.{MOVED[name]}"), name)
+        assert value is getattr(importlib.import_module(MOVED[name]), name)
+
+
+# what the pages of version 0.1 imported from modules
+OLD_IMPORTS = """
+corrdp.accounting.checker check_proof
+corrdp.accounting.ledger_release sanitize_with_ledger
+corrdp.accounting.plan plan_from_dict
+corrdp.attacks.centroids centroid_candidates
+corrdp.attacks.filtering follow steady_state
+corrdp.attacks.forward_backward posterior
+corrdp.attacks.limits posterior_bound success_bound
+corrdp.attacks.singling unicity
+corrdp.auditing.linting.exact lint_laws
+corrdp.auditing.linting.laws laws_of
+corrdp.auditing.linting.sampled lint_sampler zero_bound
+corrdp.auditing.linting.support laplace_tail release_threshold
+corrdp.auditing.registry.survey survey
+corrdp.cli.show show_leakage
+corrdp.errors InfeasibleError
+corrdp.experiments.base Result Table
+corrdp.experiments.catalogue load
+corrdp.experiments.noise draw relative_noise
+corrdp.mechanisms.bits flip_bits grid_flip grid_thresholds report_states
+corrdp.mechanisms.correlated CorrelatedResponse
+corrdp.mechanisms.estimating estimate_count estimate_counts
+corrdp.mechanisms.local.unary OUE
+corrdp.metric.conversion conversion_factor
+corrdp.metric.domains MultisetDomain StreamDomain
+corrdp.metric.gdp delta_for
+corrdp.models.chains.diagnostics diagnose
+corrdp.report.diagrams draw_chain
+corrdp.report.figures draw_per_record
+corrdp.report.page write_report
+corrdp.trajectories.cells Grid discretise
+corrdp.trajectories.planar_release PlanarCells
+corrdp.trajectories.points Trajectories
+corrdp.trajectories.prefix PrefixTree nodes
+corrdp.trajectories.probing probe
+corrdp.trajectories.publishing publish
+"""
+
+
+@pytest.mark.parametrize("line", OLD_IMPORTS.split("\n")[1:-1])
+def test_old_imports_find_their_way(line):
+    module, *names = line.split()
+    for name in names:
+        space: dict[str, object] = {}
+        code = f"from {module} import {name}"
+        if module in MODULES:
+            with pytest.warns(DeprecationWarning, match=f"now {MODULES[module]}.{name}; the old"):
+                exec(code, space)
+        else:
+            exec(code, space)
+        assert callable(space[name])
+
+
+def test_an_old_module_is_found_in_a_fresh_interpreter():
+    code = (
+        "import warnings; warnings.simplefilter('error')\n"
+        "try:\n    from corrdp.auditing.linting.exact import lint_laws\n"
+        "except DeprecationWarning as said:\n    print(said)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "is now corrdp.linting.lint_laws;" in done.stdout

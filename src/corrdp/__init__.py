@@ -7,6 +7,7 @@ costs next to nothing. Eight namespaces hold what is special to one subject.
 from typing import TYPE_CHECKING
 
 from corrdp._lazy import attach
+from corrdp._moved import keep_old_modules
 
 __version__ = "0.1.0"
 
@@ -79,3 +80,4 @@ if TYPE_CHECKING:
     from corrdp.results import Findings as Findings
 else:
     __getattr__, __dir__, __all__ = attach(__name__, __file__)
+    keep_old_modules()

@@ -12,6 +12,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from corrdp._moved import MOVED, moved
+
 EXTRAS = {
     "tables": ("duckdb", "ibis", "pyarrow", "sqlglot"),
     "noise": ("opendp",),
@@ -75,11 +77,8 @@ def attach(
 
     def find(name: str) -> Any:
         if name not in home:
-            if package == "corrdp":
-                from corrdp._moved import MOVED, moved
-
-                if name in MOVED:
-                    return moved(name, stacklevel=2)
+            if package == "corrdp" and name in MOVED:
+                return moved(package, name, MOVED[name])
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if home[name] == package:
             return import_module(f"{package}.{name}")

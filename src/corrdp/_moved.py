@@ -1,8 +1,11 @@
-"""Names of version 0.1 that live elsewhere now: they work until version 0.3, with a warning."""
+"""Names and modules of version 0.1 that live elsewhere now: they work until version 0.3, with a
+warning that says where they are."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 from warnings import warn
 
@@ -30,24 +33,62 @@ _NAMES = {
         " Trajectories by_time_step discretise inspect_movements probe read_trajectories synthesize"
     ),
 }
-MOVED = {name: place for place, names in _NAMES.items() for name in names.split()}
+MOVED = {name: f"corrdp.{place}" for place, names in _NAMES.items() for name in names.split()}
+
+# modules that the pages of version 0.1 imported from and that are gone
+MODULES = {
+    "corrdp.accounting.ledger_release": "corrdp",
+    "corrdp.attacks.centroids": "corrdp.attacks",
+    "corrdp.attacks.limits": "corrdp.attacks",
+    "corrdp.auditing.linting": "corrdp.linting",
+    "corrdp.auditing.linting.exact": "corrdp.linting",
+    "corrdp.auditing.linting.laws": "corrdp.linting",
+    "corrdp.auditing.linting.sampled": "corrdp.linting",
+    "corrdp.auditing.linting.support": "corrdp.linting",
+    "corrdp.auditing.registry": "corrdp.linting",
+    "corrdp.auditing.registry.survey": "corrdp.linting",
+    "corrdp.experiments": "corrdp_reproduction",
+    "corrdp.experiments.base": "corrdp_reproduction.base",
+    "corrdp.experiments.catalogue": "corrdp_reproduction.catalogue",
+    "corrdp.experiments.noise": "corrdp_reproduction.noise",
+    "corrdp.mechanisms.bits": "corrdp.local",
+    "corrdp.mechanisms.correlated": "corrdp.local",
+    "corrdp.metric.gdp": "corrdp.partial",
+    "corrdp.report.diagrams": "corrdp.plots.models",
+    "corrdp.report.figures": "corrdp.plots.results",
+    "corrdp.trajectories.cells": "corrdp.trajectories",
+    "corrdp.trajectories.planar_release": "corrdp.trajectories",
+    "corrdp.trajectories.points": "corrdp.trajectories",
+    "corrdp.trajectories.prefix": "corrdp.trajectories",
+    "corrdp.trajectories.probing": "corrdp.trajectories",
+    "corrdp.trajectories.publishing": "corrdp.trajectories",
+}
 
 
-def moved(name: str, stacklevel: int) -> Any:
-    """A name that left the top of the package, with a warning that says where it is.
+def moved(old: str, name: str, new: str) -> Any:
+    """What was called ``old.name``, with a warning to the caller's caller that says where it is.
 
     Examples
     --------
     >>> import warnings
     >>> with warnings.catch_warnings(record=True, action="always") as said:
-    ...     rad = moved("rad", 2)
+    ...     rad = moved("corrdp", "rad", "corrdp.reconstruction")
     >>> str(said[0].message)
     'corrdp.rad is now corrdp.reconstruction.rad; the old name goes with version 0.3'
     """
-    place = f"corrdp.{MOVED[name]}"
-    warn(
-        f"corrdp.{name} is now {place}.{name}; the old name goes with version 0.3",
-        DeprecationWarning,
-        stacklevel + 1,
-    )
-    return getattr(import_module(place), name)
+    value = getattr(import_module(new), name)
+    text = f"{old}.{name} is now {new}.{name}; the old name goes with version 0.3"
+    warn(text, DeprecationWarning, stacklevel=3)
+    return value
+
+
+class _OldModule(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by the import system, and by whoever walks over modules
+            raise AttributeError(name)
+        return moved(self.__name__, name, MODULES[self.__name__])
+
+
+def keep_old_modules() -> None:
+    """Let ``from corrdp.trajectories.cells import Grid`` find its way."""
+    sys.modules.update({name: _OldModule(name) for name in MODULES})
