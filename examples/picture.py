@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from corrdp_reproduction.base import Result, Table
-from corrdp_reproduction.noise import COLUMNS, draw, relative_noise
+from corrdp_reproduction.noise import COLUMNS, relative_noise
 from matplotlib.figure import Figure
 
 import corrdp as cdp
@@ -19,7 +19,8 @@ def main() -> None:
     chain = cdp.MarkovChain(COUNTS / COUNTS.sum(axis=1, keepdims=True), length=17_568)
     rows = relative_noise("activity", chain, np.geomspace(0.1, 20, 30).tolist())
     figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = draw(Result("noise", "full", Table(COLUMNS, tuple(rows)), ()), figure.add_subplot())
+    result = Result("noise", "full", Table(COLUMNS, tuple(rows)), ())
+    axes = result.plot(figure.add_subplot())
     axes.set_xlabel("what is promised: BDP level")
     axes.set_title("Steps in 5-minute intervals: 17,568 dependent records", fontsize=11)
     target = Path(__file__).parent.parent / "docs" / "noise.svg"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from importlib import import_module
 
 import numpy as np
 import pytest
 from corrdp_reproduction.base import Published, Result
+from corrdp_reproduction.catalogue import load
 from corrdp_reproduction.errata.base import Counterexample
 from corrdp_reproduction.errata.foundations import ERRATA, bayesian_leakage
 from corrdp_reproduction.foundations import (
@@ -22,9 +22,8 @@ from corrdp_reproduction.foundations import (
     numbers,
     table_3_2,
 )
+from corrdp_reproduction.harness import Experiment
 from matplotlib.figure import Figure
-
-from corrdp.errors import InputError
 
 # what becomes of every claim
 VERDICTS = {
@@ -76,8 +75,8 @@ NAMES = {
 }
 
 
-def module(name: str):
-    return import_module(f"corrdp_reproduction.foundations.{name}")
+def experiment(name: str) -> Experiment:
+    return load(NAMES[name])
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -90,7 +89,7 @@ def near(value):
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Result]:
-    return {name: module(name).computed(rng=rng()) for name in VERDICTS}
+    return {name: experiment(name).computed(rng=rng()) for name in VERDICTS}
 
 
 @pytest.mark.parametrize("name", VERDICTS)
@@ -102,10 +101,10 @@ def test_verdicts(name, results):
 
 @pytest.mark.parametrize("name", VERDICTS)
 def test_every_claim_has_its_place_and_its_finding(name, results):
-    experiment = module(name).EXPERIMENT
-    assert experiment.name == results[name].experiment == NAMES[name]
-    claims = experiment.published()
-    assert all("line" in claim.where and claim.says for claim in claims.values())
+    ours = experiment(name)
+    assert ours.name == results[name].experiment == NAMES[name]
+    claims = ours.published
+    assert all(claim.where and claim.says for claim in claims.values())
     told = {finding.claim for finding in results[name].findings}
     assert told <= set(claims)
     assert {key for key, claim in claims.items() if claim.value is None} <= told
@@ -118,25 +117,15 @@ def test_stored_results_can_be_drawn(name, results):
     again = Result.from_dict(stored)
     assert again.to_dict() == stored
     ax = Figure().add_subplot()
-    assert module(name).EXPERIMENT.draw(again, ax) is ax
+    assert experiment(name).panels[0](again, ax) is ax
     assert ax.get_xlabel()
     assert ax.get_legend() is not None
 
 
 @pytest.mark.parametrize("name", VERDICTS)
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [({"rng": 1}, "rng must be a numpy"), ({"rng": rng(), "size": "huge"}, "size must be 'quick'")],
-)
-def test_bad_runs_are_refused(name, arguments, message):
-    with pytest.raises(InputError, match=message):
-        module(name).computed(**arguments)
-
-
-@pytest.mark.parametrize("name", VERDICTS)
 def test_progress_reaches_its_end(name):
     seen: list[tuple[int, int]] = []
-    module(name).computed(rng=rng(), progress=lambda done, total: seen.append((done, total)))
+    experiment(name).computed(rng=rng(), progress=lambda done, total: seen.append((done, total)))
     assert seen[-1][0] == seen[-1][1] > 0
 
 
@@ -166,19 +155,17 @@ CHANGED = [
 )
 def test_another_printed_number_would_differ(name, claim, value, monkeypatch):
     """No verdict is typed in: change what the source prints, and it turns."""
-    printed = module(name).published()
-    printed[claim] = Published(printed[claim].says, printed[claim].where, value)
-    monkeypatch.setattr(module(name), "published", lambda: printed)
-    assert module(name).computed(rng=rng()).finding(claim).outcome == "differs"
+    printed = experiment(name).published
+    monkeypatch.setitem(printed, claim, Published(printed[claim].says, printed[claim].where, value))
+    assert experiment(name).computed(rng=rng()).finding(claim).outcome == "differs"
 
 
 @pytest.mark.parametrize(("claim", "value"), [("age", (31, 33)), ("P2", (5, 5))])
 def test_the_corrected_numbers_match(claim, value, monkeypatch):
     name = "numbers" if claim == "age" else "example_3_7"
-    printed = module(name).published()
-    printed[claim] = Published(printed[claim].says, printed[claim].where, value)
-    monkeypatch.setattr(module(name), "published", lambda: printed)
-    assert module(name).computed(rng=rng()).finding(claim).outcome == "matches"
+    printed = experiment(name).published
+    monkeypatch.setitem(printed, claim, Published(printed[claim].says, printed[claim].where, value))
+    assert experiment(name).computed(rng=rng()).finding(claim).outcome == "matches"
 
 
 # -- known numbers ----------------------------------------------------------------------------
@@ -325,7 +312,7 @@ def test_errata(erratum):
     assert isinstance(found, Counterexample)
     assert found.refutes is True
     assert found.corrected is True
-    assert "line" in erratum.where
+    assert any(map(str.isdigit, erratum.where))
     assert erratum.printed
     assert erratum.right
     assert any(c.isdigit() for c in found.numbers)

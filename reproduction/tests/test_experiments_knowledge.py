@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
-from types import ModuleType
 
 import numpy as np
 import pytest
-from corrdp_reproduction.base import Experiment, Result
+from corrdp_reproduction.base import Result
+from corrdp_reproduction.catalogue import load
 from corrdp_reproduction.errata import knowledge, knowledge_algorithms
 from corrdp_reproduction.errata.base import Erratum
+from corrdp_reproduction.harness import Experiment
 from corrdp_reproduction.knowledge.bisection import printed_search
 from corrdp_reproduction.knowledge.comparison import corrected_noise
 from corrdp_reproduction.knowledge.figure_3_1 import crossing, printed_sigma
@@ -36,7 +37,6 @@ from corrdp_reproduction.knowledge.thesis import least_epsilon, seldom, strip, w
 from matplotlib.figure import Figure
 from scipy.stats import binom, hypergeom, laplace
 
-from corrdp.errors import InputError
 from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.deltas import NaturalNoise
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
@@ -102,14 +102,13 @@ VERDICTS = {
 }
 
 
-def module(item: str) -> ModuleType:
-    name = item if item == "claims" else f"figure_{item.replace('.', '_')}"
-    return import_module(f"corrdp_reproduction.knowledge.{name}")
+def experiment(item: str) -> Experiment:
+    return load("003-claims" if item == "claims" else f"003-figure-{item}")
 
 
 @cache
 def result(item: str) -> Result:
-    return module(item).computed(rng=np.random.default_rng(SEED))
+    return experiment(item).computed(rng=np.random.default_rng(SEED))
 
 
 def row(item: str, **equal: object) -> dict:
@@ -129,14 +128,14 @@ def test_verdicts_are_those_expected(item: str):
 
 @pytest.mark.parametrize("item", EVERY)
 def test_every_claim_says_where_it_is_printed(item: str):
-    experiment = module(item).EXPERIMENT
-    assert isinstance(experiment, Experiment)
-    assert experiment.name == ("003-claims" if item == "claims" else f"003-figure-{item}")
+    ours = experiment(item)
+    assert isinstance(ours, Experiment)
+    assert ours.name == ("003-claims" if item == "claims" else f"003-figure-{item}")
     judged = {finding.claim for finding in result(item).findings}
-    claims = experiment.published()
+    claims = ours.published
     assert judged <= set(claims)
     for key, entry in claims.items():
-        assert "line" in entry.where
+        assert re.search(r"\d|abstract", entry.where)
         assert key in judged or entry.value is not None  # else it is a constant
 
 
@@ -146,28 +145,15 @@ def test_stored_results_are_drawn(item: str):
     again = Result.from_dict(json.loads(json.dumps(found.to_dict())))
     assert again.table.rows == found.table.rows
     ax = Figure().add_subplot()
-    assert module(item).draw(again, ax) is ax
+    assert experiment(item).panels[0](again, ax) is ax
     assert ax.get_xlabel()
     assert ax.get_legend() is not None
-
-
-@pytest.mark.parametrize("item", EVERY)
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"rng": 1}, "rng must be a numpy"),
-        ({"rng": np.random.default_rng(1), "size": "huge"}, "size must be 'quick'"),
-    ],
-)
-def test_bad_runs_are_refused(item, arguments, message):
-    with pytest.raises(InputError, match=message):
-        module(item).computed(**arguments)
 
 
 @pytest.mark.parametrize("item", ["3.1", "5.3", "5.4"])
 def test_progress_ends_with_all(item: str):
     seen: list[tuple[int, int]] = []
-    again = module(item).computed(
+    again = experiment(item).computed(
         rng=np.random.default_rng(SEED), progress=lambda k, n: seen.append((k, n))
     )
     assert seen[-1][0] == seen[-1][1] > 0
@@ -186,11 +172,10 @@ def test_progress_ends_with_all(item: str):
     ],
 )
 def test_a_changed_number_changes_the_verdict(item, claim, value, outcome, monkeypatch):
-    ours = module(item)
-    claims = ours.published()
+    ours = experiment(item)
+    claims = ours.published
     assert claims[claim].value != value
-    claims[claim] = replace(claims[claim], value=value)
-    monkeypatch.setattr(ours, "published", lambda: claims)
+    monkeypatch.setitem(claims, claim, replace(claims[claim], value=value))
     again = ours.computed(rng=np.random.default_rng(SEED))
     judged = {"epsilons": "below"}.get(claim, claim)
     assert again.finding(judged).outcome == outcome
@@ -206,7 +191,7 @@ def test_few_buckets_do_not_suffice():
 @pytest.mark.slow
 @pytest.mark.parametrize("item", VERDICTS)
 def test_full_size_gives_the_verdicts_of_the_quick_one(item: str):
-    full = module(item).computed(rng=np.random.default_rng(SEED), size="full")
+    full = experiment(item).computed(rng=np.random.default_rng(SEED), size="full")
     assert {finding.claim: finding.outcome for finding in full.findings} == VERDICTS[item]
     assert len(full.table.rows) >= len(result(item).table.rows)
 
@@ -523,7 +508,7 @@ def test_every_erratum_has_its_counterexample(erratum: Erratum):
     found = erratum.check()
     assert found.refutes is True
     assert found.corrected is True
-    assert "line" in erratum.where
+    assert any(map(str.isdigit, erratum.where))
     assert any(letter.isdigit() for letter in found.numbers)
 
 

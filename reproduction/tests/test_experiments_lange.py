@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
-from corrdp_reproduction.base import Experiment, Result, Table
+from corrdp_reproduction.base import Result, Table
+from corrdp_reproduction.catalogue import load
 from corrdp_reproduction.errata import lange, lange_bounds
 from corrdp_reproduction.errata.base import Erratum
+from corrdp_reproduction.harness import Experiment
 from corrdp_reproduction.lange import figure_9, figure_10, figure_15, figure_16
 from corrdp_reproduction.lange.estimator import estimated_leakage
 from corrdp_reproduction.lange.thesis import figure_14, spread
@@ -22,7 +23,7 @@ from corrdp_reproduction.recordings import NoDataError
 from matplotlib.figure import Figure
 
 from corrdp.bounds.leakage import leakage
-from corrdp.errors import DataError, InputError
+from corrdp.errors import DataError
 from corrdp.models.chains.markov import MarkovChain
 
 DATA = os.environ.get("CORRDP_DATA")
@@ -85,13 +86,12 @@ VERDICTS = {
 }
 
 
-def module(item: str) -> ModuleType:
-    name = item if item == "numbers" else f"figure_{item}"
-    return import_module(f"corrdp_reproduction.lange.{name}")
+def experiment(item: str) -> Experiment:
+    return load("000-numbers" if item == "numbers" else f"000-figure-{item}")
 
 
 def run(item: str) -> Result:
-    return module(item).computed(rng=np.random.default_rng(SEED))
+    return experiment(item).computed(rng=np.random.default_rng(SEED))
 
 
 result = cache(run)
@@ -120,13 +120,13 @@ def test_verdicts_are_those_expected(item: str):
 
 @pytest.mark.parametrize("item", [*FORMULAS, *ON_DATA])
 def test_every_claim_says_where_it_is_printed(item: str):
-    experiment = module(item).EXPERIMENT
-    assert isinstance(experiment, Experiment)
-    assert experiment.name == ("000-numbers" if item == "numbers" else f"000-figure-{item}")
-    claims = experiment.published()
+    ours = experiment(item)
+    assert isinstance(ours, Experiment)
+    assert ours.name == ("000-numbers" if item == "numbers" else f"000-figure-{item}")
+    claims = ours.published
     assert set(VERDICTS[item]) <= set(claims)
     for key, entry in claims.items():
-        assert "line" in entry.where
+        assert re.search(r"\d|abstract", entry.where)
         # a claim without a verdict is a constant
         assert key in VERDICTS[item] or entry.value is not None
 
@@ -138,28 +138,15 @@ def test_stored_results_are_drawn(item: str):
     again = Result.from_dict(stored)
     assert again.table.rows == found.table.rows
     ax = Figure().add_subplot()
-    assert module(item).draw(again, ax) is ax
+    assert experiment(item).panels[0](again, ax) is ax
     assert ax.get_xlabel()
     assert ax.get_legend() is not None
-
-
-@pytest.mark.parametrize("item", [*FORMULAS, *ON_DATA])
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"rng": 1}, "rng must be a numpy"),
-        ({"rng": np.random.default_rng(1), "size": "huge"}, "size must be 'quick'"),
-    ],
-)
-def test_bad_runs_are_refused(item, arguments, message):
-    with pytest.raises(InputError, match=message):
-        module(item).computed(**arguments)
 
 
 @pytest.mark.parametrize("item", ["3", "12", "16", pytest.param("18", marks=needs_data)])
 def test_progress_ends_with_all(item: str):
     seen: list[tuple[int, int]] = []
-    again = module(item).computed(
+    again = experiment(item).computed(
         rng=np.random.default_rng(SEED), progress=lambda k, n: seen.append((k, n))
     )
     assert seen[-1][0] == seen[-1][1] > 0
@@ -199,11 +186,10 @@ CHANGED = [
     [pytest.param(*c, marks=needs_data) if c[0] in ON_DATA else c for c in CHANGED],
 )
 def test_a_changed_number_changes_the_verdict(item, claim, value, monkeypatch):
-    ours = module(item)
-    claims = ours.published()
+    ours = experiment(item)
+    claims = ours.published
     assert claims[claim].value != value
-    claims[claim] = replace(claims[claim], value=value)
-    monkeypatch.setattr(ours, "published", lambda: claims)
+    monkeypatch.setitem(claims, claim, replace(claims[claim], value=value))
     found = run(item)
     assert found.finding(claim).outcome == "differs"
 
@@ -213,10 +199,9 @@ def test_a_changed_number_changes_the_verdict(item, claim, value, monkeypatch):
     ("item", "claim", "value"), [("18", "records", (898, 197)), ("19", "mean", 70)]
 )
 def test_the_right_number_would_match(item, claim, value, monkeypatch):
-    ours = module(item)
-    claims = ours.published()
-    claims[claim] = replace(claims[claim], value=value)
-    monkeypatch.setattr(ours, "published", lambda: claims)
+    ours = experiment(item)
+    claims = ours.published
+    monkeypatch.setitem(claims, claim, replace(claims[claim], value=value))
     assert run(item).finding(claim).outcome == "matches"
 
 
@@ -464,7 +449,7 @@ def test_missing_data_are_named(item, tmp_path: Path, monkeypatch):
     with pytest.raises(NoDataError, match=r"csv is needed .* set CORRDP_DATA"):
         run(item)
     with pytest.raises(NoDataError, match="csv is needed and not in"):
-        module(item).computed(rng=np.random.default_rng(1), data=tmp_path)
+        experiment(item).computed(rng=np.random.default_rng(1), data=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -479,7 +464,7 @@ def test_missing_data_are_named(item, tmp_path: Path, monkeypatch):
 def test_malformed_data_are_refused(item, name, text, tmp_path: Path):
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match="must have columns"):
-        module(item).computed(rng=np.random.default_rng(1), data=tmp_path)
+        experiment(item).computed(rng=np.random.default_rng(1), data=tmp_path)
 
 
 # -- errata -----------------------------------------------------------------------------------
@@ -494,7 +479,7 @@ def test_every_erratum_is_refuted_and_corrected(erratum: Erratum):
     assert found.corrected
     assert found.numbers.endswith(".")
     assert erratum.source.startswith("Lange, master thesis")
-    assert "line" in erratum.where
+    assert any(map(str.isdigit, erratum.where))
     assert erratum.printed.endswith(".")
     assert erratum.right.endswith(".")
 
@@ -509,6 +494,6 @@ def test_errata_have_a_key_each():
 @pytest.mark.slow
 @pytest.mark.parametrize("item", [*FORMULAS, *ON_DATA])
 def test_full_size_gives_the_same_verdicts(item: str):
-    full = module(item).computed(rng=np.random.default_rng(SEED), size="full")
+    full = experiment(item).computed(rng=np.random.default_rng(SEED), size="full")
     assert {finding.claim: finding.outcome for finding in full.findings} == VERDICTS[item]
     assert len(full.table.rows) >= len(result(item).table.rows)

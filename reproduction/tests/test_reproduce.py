@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from corrdp_reproduction import noise, running
+from corrdp_reproduction import catalogue, running
 from corrdp_reproduction.base import Result
-from corrdp_reproduction.catalogue import MODULES, load
+from corrdp_reproduction.catalogue import experiments, load
 from corrdp_reproduction.errata.catalogue import errata, page
 from corrdp_reproduction.page import render
 from corrdp_reproduction.quilt import quilt_scale
@@ -28,17 +30,17 @@ QUICK = "001-figure-3"
 
 def test_names_and_beginnings():
     assert matching(["001"]) == [f"001-figure-{k}" for k in range(1, 5)]
-    assert matching(None) == list(MODULES)
+    assert matching(None) == list(experiments())
     with pytest.raises(InputError, match="no experiment 'figure-3'"):
         matching(["figure-3"])
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", experiments())
 def test_every_item_has_its_name_and_its_claims(name):
     experiment = load(name)
     assert experiment.name == name
-    assert experiment.published()
-    assert all(claim.says and claim.where for claim in experiment.published().values())
+    assert experiment.published
+    assert all(claim.says and claim.where for claim in experiment.published.values())
 
 
 def test_a_kept_result_is_not_made_again(tmp_path, monkeypatch):
@@ -99,11 +101,30 @@ def test_the_page_shows_every_number_and_escapes(tmp_path):
         assert finding.outcome in text
 
 
+def test_the_page_shows_every_panel(monkeypatch):
+    results = reproduce([QUICK], size="quick")
+    experiment = load(QUICK)
+    twice = replace(experiment, panels=experiment.panels * 2)
+    monkeypatch.setitem(experiments(), QUICK, twice)
+    assert render(results).count("<svg") == 2
+
+
+def test_every_listed_module_holds_experiments_and_no_other_does():
+    """A module that is not listed is never run."""
+    root = Path(catalogue.__file__).parent
+    made = {
+        ".".join(path.relative_to(root).with_suffix("").parts)
+        for path in root.rglob("*.py")
+        if re.search(r"^@experiment\(|= (twin|audits|attacks_on)\(", path.read_text(), re.M)
+    }
+    assert made == set(catalogue.MODULES)
+
+
 def test_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     listed = CliRunner().invoke(app, ["reproduce", "--list"])
     assert listed.exit_code == 0
-    assert all(name in listed.output for name in MODULES)
+    assert all(name in listed.output for name in experiments())
     done = CliRunner().invoke(app, ["reproduce", "--only", QUICK, "--quick"])
     assert done.exit_code == 0
     assert QUICK in done.output
@@ -129,7 +150,7 @@ def test_without_data_the_command_says_how_to_name_them(tmp_path, monkeypatch, m
 
 @needs_data
 def test_noise_table():
-    result = noise.computed(rng=np.random.default_rng(1), data=DATA)
+    result = load("noise").computed(rng=np.random.default_rng(1), data=DATA)
     rows = {row["target"]: row for row in result.table.where(data="activity").records()}
     assert rows[1.0]["transfer"] == pytest.approx(4.00, abs=0.005)
     assert rows[1.0]["quilt"] == pytest.approx(14.85, abs=0.005)

@@ -1,29 +1,23 @@
 """What every experiment shares: published constants, a computed table, a verdict on both.
 
-An experiment module has ``published()`` (constants and claims, each with its place in the source),
-``computed()`` (the same by the source's own formulas and by ours) and ``EXPERIMENT``, which names
-them. The verdict is made from numbers: a finding never holds a conclusion that was typed in.
+The verdict is made from numbers: a finding never holds a conclusion that was typed in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal
 
 from corrdp._json import SCHEMA, check_header, decode_number, encode
 from corrdp.errors import InputError
+from corrdp.plots.style import axes_or_pyplot
 
 if TYPE_CHECKING:
-    import os
-
     from matplotlib.axes import Axes
 
 Size = Literal["quick", "full"]
 Outcome = Literal["matches", "differs", "not run"]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -52,7 +46,7 @@ class Finding:
     Parameters
     ----------
     claim : str
-        Its key in ``published()``.
+        Its key among the published.
     outcome : "matches", "differs" or "not run"
     found : str
         The numbers that decide, in words; why, when they differ.
@@ -177,7 +171,7 @@ class Result:
         """Each published claim, what became of it and the numbers, in words."""
         from corrdp_reproduction.catalogue import load
 
-        claims = load(self.experiment).published()
+        claims = load(self.experiment).published
         lines = []
         for finding in self.findings:
             claim = claims[finding.claim]
@@ -192,12 +186,11 @@ class Result:
         said = ", ".join(finding.claim for finding in self.findings)
         raise InputError(f"no finding on {claim!r}; there are {said}")
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the figure; on new axes when none are given."""
-        from corrdp.plots.style import axes_or_pyplot
+    def plot(self, ax: Axes | None = None, panel: int = 0) -> Axes:
+        """Draw one panel of the figure, from the table alone; on new axes when none are given."""
         from corrdp_reproduction.catalogue import load
 
-        return load(self.experiment).draw(self, axes_or_pyplot(ax))
+        return load(self.experiment).panels[panel](self, axes_or_pyplot(ax))
 
     def __repr__(self) -> str:
         lines = [f"{self.experiment} ({self.size}): {self.outcome}", self.verdict, str(self.table)]
@@ -231,62 +224,3 @@ class Result:
             data["inputs"],
             tuple(data["notes"]),
         )
-
-
-class Compute(Protocol):
-    """``computed`` of an experiment; some take more keywords of their own."""
-
-    def __call__(
-        self,
-        *,
-        rng: np.random.Generator,
-        size: Size = "quick",
-        data: str | os.PathLike[str] | None = None,
-        progress: Progress | None = None,
-    ) -> Result: ...
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A published figure or table that can be run again.
-
-    Parameters
-    ----------
-    name : str
-        Its key in the catalogue.
-    title : str
-    source : str
-        Author, title, year, and which figure.
-    published : callable
-        Without arguments: constants and claims by key.
-    computed : callable
-        ``computed(rng=, size="quick", data=None, progress=None)``: a :class:`Result`. ``rng`` is
-        the only source of randomness, ``data`` a directory (else that of ``CORRDP_DATA``), and
-        ``progress(done, total)`` is called now and then.
-    draw : callable
-        ``draw(result, ax)``; from the result's table alone, so that a stored result can be drawn.
-    """
-
-    name: str
-    title: str
-    source: str
-    published: Callable[[], dict[str, Published]]
-    computed: Compute
-    draw: Callable[[Result, Axes], Axes]
-
-
-def check_run(rng: np.random.Generator, size: Size) -> None:
-    """Refuse a run without a generator or of an unknown size."""
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}")
-    if size not in ("quick", "full"):
-        raise InputError(f"size must be 'quick' or 'full', got {size!r}")
-
-
-def values(constants: Mapping[str, Published]) -> dict[str, Any]:
-    """The constants that are numbers, by key."""
-    return {key: entry.value for key, entry in constants.items() if entry.value is not None}
-
-
-def silent(done: int, total: int) -> None:
-    """Progress that nobody watches."""

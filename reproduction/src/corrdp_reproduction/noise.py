@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +13,10 @@ from corrdp.calibration import calibrate
 from corrdp.errors import InfeasibleError
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM
 from corrdp.queries import Count, Sum
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.quilt import quilt_scale
 from corrdp_reproduction.recordings import NoDataError, heart_rate
 from corrdp_reproduction.utility.datasets import activity, electricity, family_iq, heights
@@ -39,62 +28,40 @@ TARGETS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 COLUMNS = (
     "data", "target", "general", "lange", "zhao", "quilt", "contraction", "transfer", "regression",
 )  # fmt: skip
+PUBLISHED = {
+    "general": Published(
+        "without knowledge of the dependence the noise grows with the number of records",
+        "source 002, section 7.2",
+        17568,
+    ),
+    "lange": Published("the Markov bound needs a target above 4 ln gamma", "002, theorem 6.2"),
+    "zhao": Published("Zhao's bound needs a target above 6 ln omega", "000, equation 280"),
+    "tight": Published("the tight bounds need a few times the noise of plain DP", "corrdp"),
+    "quilt": Published(
+        "the Markov quilt mechanism, which protects against an adversary who knows no record",
+        "Song, Wang, Chaudhuri 2017",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """What the sources and the quilt's paper lead to on the activity series, target 1 and 10.
-
-    Examples
-    --------
-    >>> published()["general"].value
-    17568
-    """
-    return {
-        "general": Published(
-            "without knowledge of the dependence the noise grows with the number of records",
-            "source 002, section 7.2",
-            17568,
-        ),
-        "lange": Published("the Markov bound needs a target above 4 ln gamma", "002, theorem 6.2"),
-        "zhao": Published("Zhao's bound needs a target above 6 ln omega", "000, equation 280"),
-        "tight": Published("the tight bounds need a few times the noise of plain DP", "corrdp"),
-        "quilt": Published(
-            "the Markov quilt mechanism, which protects against an adversary who knows no record",
-            "Song, Wang, Chaudhuri 2017",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "noise",
+    "What a promise costs: noise relative to plain DP",
+    "sources 000 to 002, and Song, Wang, Chaudhuri, SIGMOD 2017",
+    PUBLISHED,
+)
+def noise(run: Run) -> Result:
     """Noise relative to plain DP at the same target, for every data set and every way.
 
     A scale of 4 means: four times the noise that plain DP would add at that epsilon. inf: no
     noise keeps the promise by that way. Without data the printed matrices remain.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : ignored
-    data : path, optional
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
-    sets, notes = _data_sets(data)
+    sets, notes = _data_sets(run.data)
     rows = []
-    for k, (name, model) in enumerate(sets.items()):
-        told(k, len(sets))
+    for name, model in run.over(list(sets.items())):
         rows += relative_noise(name, model)
-    told(len(sets), len(sets))
     table = Table(COLUMNS, tuple(rows))
-    return Result(EXPERIMENT.name, size, table, _findings(table), {"targets": TARGETS}, notes)
+    return run.result(table, _findings(table), {"targets": TARGETS}, notes)
 
 
 def relative_noise(
@@ -188,7 +155,7 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     activity = {row["target"]: row for row in table.where(data="activity").records()}
     if not activity:
         return tuple(
-            Finding(claim, "not run", "the activity series is not at hand") for claim in published()
+            Finding(claim, "not run", "the activity series is not at hand") for claim in PUBLISHED
         )
     one, ten = activity[1.0], activity[10.0]
     impossible = {w: [t for t, row in activity.items() if row[w] == math.inf] for w in
@@ -197,7 +164,7 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     return (
         judge(
             "general",
-            round(one["general"]) == published()["general"].value,
+            round(one["general"]) == PUBLISHED["general"].value,
             f"{one['general']:,.0f} times the noise of plain DP at every target.",
             one["general"],
             best[1.0],
@@ -232,9 +199,9 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@noise.panel("", "noise, times that of plain DP", labelcolor=INK)
+def draw(result: Result, ax: Axes) -> None:
     """Noise against the promise, on the activity series (or the first data set at hand)."""
-    axes_or_new(ax, 3.4)
     name = result.table.column("data")[0]
     rows = list(result.table.where(data=name).records())
     targets = [row["target"] for row in rows]
@@ -253,20 +220,7 @@ def draw(result: Result, ax: Axes) -> Axes:
             marker = "o" if len(shown) == 1 else None
             ax.plot(*zip(*shown, strict=True), color=colour, linestyle=style, label=said,
                     marker=marker, markersize=4)  # fmt: skip
+    ax.set_xlabel(f"promised BDP level ({name})", fontsize=9)
     ax.axhline(1.0, color=INK, linewidth=0.8, linestyle=(0, (1, 3)), label="plain DP")
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel(f"promised BDP level ({name})", fontsize=9)
-    ax.set_ylabel("noise, times that of plain DP", fontsize=9)
-    ax.legend(frameon=False, fontsize=8, labelcolor=INK)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "noise",
-    "What a promise costs: noise relative to plain DP",
-    "sources 000 to 002, and Song, Wang, Chaudhuri, SIGMOD 2017",
-    published,
-    computed,
-    draw,
-)

@@ -69,7 +69,7 @@ def _summary(results: Sequence[Result]) -> str:
 
 def _item(result: Result) -> str:
     experiment = load(result.experiment)
-    claims = experiment.published()
+    claims = experiment.published
     rows = [
         (
             (
@@ -90,7 +90,7 @@ def _item(result: Result) -> str:
         table(("verdict", "published", "value", "its formula", "tight", "found"), rows),
     ]
     if result.table.rows:
-        parts.append(_picture(result, experiment.title))
+        parts += [_picture(result, k, experiment.title) for k in range(len(experiment.panels))]
         parts.append(_numbers(result))
     if result.inputs:
         chosen = (f"{name} = {_shown(value)}" for name, value in result.inputs.items())
@@ -101,10 +101,10 @@ def _item(result: Result) -> str:
     return "\n".join(parts)
 
 
-def _picture(result: Result, title: str) -> str:
+def _picture(result: Result, panel: int, title: str) -> str:
     import matplotlib.pyplot as plt
 
-    ax = result.plot()
+    ax = result.plot(panel=panel)
     drawn = figure(ax, result.experiment, title)
     plt.close(ax.get_figure(root=True))
     return drawn

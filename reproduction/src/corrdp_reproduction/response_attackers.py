@@ -17,20 +17,9 @@ from corrdp.calibration.response import Knowledge, least_flips
 from corrdp.errors import InputError
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.recordings import heart_rate
 
 if TYPE_CHECKING:
@@ -54,33 +43,21 @@ _COLUMNS = (
     "series", "epsilon", "adversary", "flip0", "flip1", "attacker", "success", "low", "high",
     "bound", "printed_bound", "share",
 )  # fmt: skip
-
-
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 4.
-
-    Examples
-    --------
-    >>> published()["low"].value
-    (0.2384, 0.3831, 16859)
-    """
-    figure, bound = "figure 4", "section 4.3"
-    return {
-        "high": Published("q, r and n, strongly dependent", figure, (0.0893, 0.1092, 26923)),
-        "low": Published("q, r and n, weakly dependent", figure, (0.2384, 0.3831, 16859)),
-        "below": Published("no attacker reaches what epsilon-BDP allows", bound),
-        "printed bound": Published(
-            "what epsilon-BDP allows is e^epsilon/(max(q/r, r/q) + e^epsilon)", bound
-        ),
-        "recordings": Published("the same on recordings, which are no chains", "section 4.3"),
-        "less success": Published(
-            "at the same epsilon, success is lower where records depend more strongly",
-            "section 4.3",
-        ),
-        "lstm": Published(
-            "a trained network does about as well as the likeliest path", "section 4.3"
-        ),
-    }
+_FIGURE, _BOUND = "figure 4", "section 4.3"
+PUBLISHED = {
+    "high": Published("q, r and n, strongly dependent", _FIGURE, (0.0893, 0.1092, 26923)),
+    "low": Published("q, r and n, weakly dependent", _FIGURE, (0.2384, 0.3831, 16859)),
+    "below": Published("no attacker reaches what epsilon-BDP allows", _BOUND),
+    "printed bound": Published(
+        "what epsilon-BDP allows is e^epsilon/(max(q/r, r/q) + e^epsilon)", _BOUND
+    ),
+    "recordings": Published("the same on recordings, which are no chains", "section 4.3"),
+    "less success": Published(
+        "at the same epsilon, success is lower where records depend more strongly",
+        "section 4.3",
+    ),
+    "lstm": Published("a trained network does about as well as the likeliest path", "section 4.3"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +69,10 @@ class _Case:
     chain: MarkovChain
 
 
-def computed(
+@experiment("001-figure-4", "Attackers on sanitized heart rates", SOURCE, PUBLISHED)
+def figure_4(
+    run: Run,
     *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
     series: Sequence[str] = SERIES,
     attackers: Sequence[str] = ATTACKERS,
     epsilons: Sequence[float] | None = None,
@@ -117,43 +92,17 @@ def computed(
       (``share`` is what that guess achieves on the series itself).
 
     Intervals are 95 % each and allow for dependent successes.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : path, optional
-        Directory of the recordings; that of ``CORRDP_DATA`` when left out.
-    progress : callable, optional
-    series : sequence
-        Among "synthetic" (drawn from the printed rates; needs no data), "high" and "low".
-    attackers : sequence
-        Among "viterbi", "forward-backward" and "lstm" (needs PyTorch; minutes for each point).
-    epsilons : sequence, optional
-        Other levels than those of the size.
-
-    Returns
-    -------
-    Result
-
-    Raises
-    ------
-    NoDataError
-        A recording is not there.
     """
-    check_run(rng, size)
     _check("series", series, SERIES)
     _check("attackers", attackers, (*ATTACKERS, "lstm"))
-    given, told = values(published()), progress or silent
-    cases = [_case(name, given, data, rng) for name in series]
-    levels = EPSILONS[size] if epsilons is None else tuple(float(e) for e in epsilons)
+    given = run.given
+    cases = [_case(name, given, run.data, run.rng) for name in series]
+    levels = EPSILONS[run.size] if epsilons is None else tuple(float(e) for e in epsilons)
     adversaries: tuple[Knowledge, ...] = ("none", "all")
     todo = [(c, e, a) for c in cases for e in levels for a in adversaries]
     rows: list[tuple[Any, ...]] = []
-    for k, (case, epsilon, adversary) in enumerate(todo):
-        told(k, len(todo))
-        rows += _rows(case, epsilon, adversary, attackers, rng)
-    told(len(todo), len(todo))
+    for case, epsilon, adversary in run.over(todo):
+        rows += _rows(case, epsilon, adversary, attackers, run.rng)
     table = Table(_COLUMNS, tuple(rows))
     notes = [
         "The source prints no numbers of this figure, nor its range of epsilon: claims are tested."
@@ -165,7 +114,7 @@ def computed(
     if "lstm" in attackers:
         inputs |= {"windows": WINDOWS, "epochs": EPOCHS}
     findings = (*_constants(cases, given), *_claims(table, series, attackers))
-    return Result(EXPERIMENT.name, size, table, findings, inputs, tuple(notes))
+    return run.result(table, findings, inputs, notes)
 
 
 def _check(name: str, asked: Sequence[str], known: Sequence[str]) -> None:
@@ -356,9 +305,11 @@ def _network(table: Table, attackers: Sequence[str]) -> Finding:
     return judge("lstm", abs(by_source) <= ABOUT, said, by_source, tight)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_4.panel(
+    "epsilon promised (lines: what it allows; dotted: as printed)", "success", loc="lower right"
+)
+def draw(result: Result, ax: Axes) -> None:
     """Success against epsilon with the source's noise, below what no attacker may exceed."""
-    axes_or_new(ax, 3.4)
     table = result.table
     colours = {"synthetic": MUTED, "high": ACCENT, "low": WARM}
     markers = {"viterbi": "x", "forward-backward": "o", "lstm": "^"}
@@ -376,17 +327,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         ax.plot(one.column("epsilon"), one.column("bound"), color=colour, linewidth=1.4)
         ax.plot(one.column("epsilon"), one.column("printed_bound"), ":", color=colour, linewidth=1)
     ax.set_ylim(0.35, 1.02)
-    ax.set_xlabel("epsilon promised (lines: what it allows; dotted: as printed)", fontsize=9)
-    ax.set_ylabel("success", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED, loc="lower right")
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "001-figure-4",
-    "Attackers on sanitized heart rates",
-    SOURCE,
-    published,
-    computed,
-    draw,
-)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,19 +10,9 @@ from corrdp.bounds.chains.transfer import transfer
 from corrdp.calibration.response import least_flips, published_flip, zhao_flip
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,71 +27,41 @@ EPSILONS: dict[Size, tuple[float, ...]] = {
 }
 _COLUMNS = ("epsilon", "dp", "zhao", "closed_form", "exact_none", "exact_all", "leakage_none",
             "leakage_closed_form")  # fmt: skip
+_FIGURE = "figure 3"
+PUBLISHED = {
+    "theta": Published("Pr[next record differs]", _FIGURE, 0.35),
+    "n": Published("length of the series", _FIGURE, 30),
+    "order": Published(
+        "most noise by the bound of Zhao et al., less by the closed form, least by the exact form",
+        _FIGURE,
+    ),
+    "improves": Published(
+        "epsilon-BDP needs far less noise than Zhao et al. ask for", "section 4.2"
+    ),
+    "every adversary": Published(
+        "the exact form keeps epsilon against every adversary",
+        "corollary 2 with theorem 2",
+    ),
+    "more than DP": Published("epsilon-BDP needs more noise than epsilon-DP", "section 1.2"),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 3.
-
-    Examples
-    --------
-    >>> published()["theta"].value
-    0.35
-    """
-    figure = "figure 3"
-    return {
-        "theta": Published("Pr[next record differs]", figure, 0.35),
-        "n": Published("length of the series", figure, 30),
-        "order": Published(
-            "most noise by the bound of Zhao et al., less by the closed form, least by the exact "
-            "form",
-            figure,
-        ),
-        "improves": Published(
-            "epsilon-BDP needs far less noise than Zhao et al. ask for", "section 4.2"
-        ),
-        "every adversary": Published(
-            "the exact form keeps epsilon against every adversary",
-            "corollary 2 with theorem 2",
-        ),
-        "more than DP": Published("epsilon-BDP needs more noise than epsilon-DP", "section 1.2"),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment("001-figure-3", "Noise against privacy on a symmetric chain", SOURCE, PUBLISHED)
+def figure_3(run: Run) -> Result:
     """Flip rates by each theorem, and what those of the source leak to every adversary.
 
     ``zhao`` holds for series of 30 records, ``closed_form`` and ``exact_none`` (the source's
     exact form) promise nothing against who knows records, ``exact_all`` is the least symmetric
     flip rate that keeps epsilon against every adversary; all but the first hold for any length.
     Nothing here is random, and no data are read.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : ignored
-    progress : callable, optional
-
-    Returns
-    -------
-    Result
     """
-    check_run(rng, size)
-    given = values(published())
+    given = run.given
     theta, n = given["theta"], given["n"]
     chain = MarkovChain([[1 - theta, theta], [theta, 1 - theta]])
-    epsilons, told = EPSILONS[size], progress or silent
+    epsilons = EPSILONS[run.size]
     rows = []
-    for k, epsilon in enumerate(epsilons):
-        told(k, len(epsilons))
+    for epsilon in run.over(epsilons):
         rows.append(_row(chain, theta, n, epsilon))
-    told(len(epsilons), len(epsilons))
     table = Table(_COLUMNS, tuple(rows))
     dp, zhao, closed_form, none, every = (np.array(table.column(name)) for name in _COLUMNS[1:6])
     eps = np.array(epsilons)
@@ -147,7 +106,7 @@ def computed(
         ),
     )
     notes = ("The source prints no numbers of this figure: its claims are tested.",)
-    return Result(EXPERIMENT.name, size, table, findings, given, notes)
+    return run.result(table, findings, given, notes)
 
 
 def _row(chain: MarkovChain, theta: float, n: int, epsilon: float) -> tuple[float, ...]:
@@ -159,9 +118,9 @@ def _row(chain: MarkovChain, theta: float, n: int, epsilon: float) -> tuple[floa
     return (epsilon, dp, zhao_flip(theta, epsilon, n), closed, none, every, *leaks)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_3.panel("epsilon promised", "flip rate")
+def draw(result: Result, ax: Axes) -> None:
     """Flip rate against epsilon, one line per theorem."""
-    axes_or_new(ax, 3.0)
     epsilon = result.table.column("epsilon")
     for name, colour, style, said in (
         ("zhao", WARM, "-", "Zhao et al."),
@@ -173,17 +132,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         ax.plot(epsilon, result.table.column(name), style, color=colour, linewidth=1.5, label=said)
     ax.set_ylim(0.0, 0.5)
     ax.set_xlim(0.0, max(epsilon))
-    ax.set_xlabel("epsilon promised", fontsize=9)
-    ax.set_ylabel("flip rate", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "001-figure-3",
-    "Noise against privacy on a symmetric chain",
-    SOURCE,
-    published,
-    computed,
-    draw,
-)

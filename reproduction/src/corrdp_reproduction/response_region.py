@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +13,9 @@ from corrdp.bounds.chains.uninformed import free_transfer
 from corrdp.calibration.response import Knowledge, least_flips
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,39 +30,26 @@ _COLUMNS = (
     "epsilon", "adversary", "step01", "step10", "flip0", "flip1", "rate", "off_line", "slack",
     "leakage_all",
 )  # fmt: skip
+PUBLISHED = {
+    "q": Published("Pr[next 1 | 0]", "figure 1", 0.2),
+    "r": Published("Pr[next 0 | 1]", "figure 1", 0.35),
+    "epsilons": Published("leakage promised", "figure 1", (0.5, 2.0)),
+    "lines": Published("each direction of the constraint is bounded by a line", "section 3"),
+    "corner": Published(
+        "the least expected noise lies at one of a fixed number of points",
+        "section 3",
+    ),
+    "every adversary": Published(
+        "rates that keep epsilon against the adversary who knows nothing keep it against all",
+        "theorem 2",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 1.
-
-    Examples
-    --------
-    >>> published()["epsilons"].value
-    (0.5, 2.0)
-    """
-    return {
-        "q": Published("Pr[next 1 | 0]", "figure 1", 0.2),
-        "r": Published("Pr[next 0 | 1]", "figure 1", 0.35),
-        "epsilons": Published("leakage promised", "figure 1", (0.5, 2.0)),
-        "lines": Published("each direction of the constraint is bounded by a line", "section 3"),
-        "corner": Published(
-            "the least expected noise lies at one of a fixed number of points",
-            "section 3",
-        ),
-        "every adversary": Published(
-            "rates that keep epsilon against the adversary who knows nothing keep it against all",
-            "theorem 2",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "001-figure-1", "Flip rates that keep a leakage, and the best of them", SOURCE, PUBLISHED
+)
+def figure_1(run: Run) -> Result:
     r"""The region by both measures of leakage, its lines checked point by point.
 
     Where each direction of the leakage depends on its own step alone, the region is
@@ -88,31 +64,15 @@ def computed(
     ``off_line`` is how far the boundary, searched with the whole leakage, leaves these lines, and
     ``slack`` how much more than the optimum the best point of the searched boundary flips: neither
     uses the lines or the corners. Nothing here is random, and no data are read.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : ignored
-    progress : callable, optional
-
-    Returns
-    -------
-    Result
     """
-    check_run(rng, size)
-    constants = published()
-    given = values(constants)
+    given = run.given
     q, r = given["q"], given["r"]
     chain = MarkovChain([[1 - q, q], [r, 1 - r]])
-    told = progress or silent
     adversaries: tuple[Knowledge, ...] = ("none", "all")
     todo = [(e, a) for e in given["epsilons"] for a in adversaries]
     rows = []
-    for k, (epsilon, adversary) in enumerate(todo):
-        told(k, len(todo))
-        rows.append(_row(chain, epsilon, adversary, POINTS[size]))
-    told(len(todo), len(todo))
+    for epsilon, adversary in run.over(todo):
+        rows.append(_row(chain, epsilon, adversary, POINTS[run.size]))
     table = Table(_COLUMNS, tuple(rows))
     off = {a: max(table.where(adversary=a).column("off_line")) for a in adversaries}
     slack = {a: min(table.where(adversary=a).column("slack")) for a in adversaries}
@@ -149,8 +109,8 @@ def computed(
             0.0,
         ),
     )
-    inputs = {**given, "points": POINTS[size], "tolerance": TOLERANCE}
-    return Result(EXPERIMENT.name, size, table, findings, inputs)
+    inputs = {**given, "points": POINTS[run.size], "tolerance": TOLERANCE}
+    return run.result(table, findings, inputs)
 
 
 def _row(chain: MarkovChain, epsilon: float, adversary: Knowledge, points: int) -> tuple[Any, ...]:
@@ -205,9 +165,9 @@ def _least_flip0(leak: Callable[[np.ndarray], float], epsilon: float, flip1: flo
     return 0.5 if excess(0.5) >= 0.0 else float(brentq(excess, 1e-9, 0.5, xtol=1e-10))
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_1.panel("flip rate of 0", "flip rate of 1", loc="lower left")
+def draw(result: Result, ax: Axes) -> None:
     """Both regions of each epsilon: filled for all adversaries, dashed for who knows nothing."""
-    axes_or_new(ax, 3.6)
     x = np.linspace(0.0, 0.5, 251)
     for row in result.table.records():
         edge = np.array([boundary(row["step10"], row["step01"], flip0) for flip0 in x])
@@ -225,17 +185,3 @@ def draw(result: Result, ax: Axes) -> Axes:
                     clip_on=False)  # fmt: skip
     ax.set_xlim(0.0, 0.5)
     ax.set_ylim(0.0, 0.5)
-    ax.set_xlabel("flip rate of 0", fontsize=9)
-    ax.set_ylabel("flip rate of 1", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, loc="lower left", labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "001-figure-1",
-    "Flip rates that keep a leakage, and the best of them",
-    SOURCE,
-    published,
-    computed,
-    draw,
-)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,20 +12,9 @@ from corrdp.bounds.leakage import leakage
 from corrdp.errors import InputError
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,87 +33,54 @@ _COLUMNS = (
     "theta", "single", "single_low", "single_high", "aware", "aware_low", "aware_high",
     "aware_exact", "charged_single", "charged_aware", "leakage_none", "leakage_all", "bound",
 )  # fmt: skip
+_SECTION = "section 4.1"
+PUBLISHED = {
+    "n": Published("length of a series", _SECTION, 30),
+    "target": Published("the record attacked, counted from 1", _SECTION, 15),
+    "epsilon": Published("DP level of the response", "figure 2", 0.5),
+    "series": Published("series for each theta", _SECTION, 100),
+    "sanitizations": Published("responses for each series", _SECTION, 1000),
+    "bound": Published("success that epsilon-DP allows", "section 4.1", 0.622),
+    "single": Published("guessing each report stays within that", "section 4.1"),
+    "aware": Published(
+        "an attacker who knows the chain is above it where records depend strongly",
+        "section 4.1",
+    ),
+    "doubles": Published("its success is that of more than twice the epsilon", "section 1.1"),
+    "leakage": Published("Bayesian differential privacy does bound that attacker", "section 4.3"),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 2.
-
-    Examples
-    --------
-    >>> published()["bound"].value
-    0.622
-    """
-    section = "section 4.1"
-    return {
-        "n": Published("length of a series", section, 30),
-        "target": Published("the record attacked, counted from 1", section, 15),
-        "epsilon": Published("DP level of the response", "figure 2", 0.5),
-        "series": Published("series for each theta", section, 100),
-        "sanitizations": Published("responses for each series", section, 1000),
-        "bound": Published("success that epsilon-DP allows", "section 4.1", 0.622),
-        "single": Published("guessing each report stays within that", "section 4.1"),
-        "aware": Published(
-            "an attacker who knows the chain is above it where records depend strongly",
-            "section 4.1",
-        ),
-        "doubles": Published("its success is that of more than twice the epsilon", "section 1.1"),
-        "leakage": Published(
-            "Bayesian differential privacy does bound that attacker", "section 4.3"
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment("001-figure-2", "Guessing one record from randomized response", SOURCE, PUBLISHED)
+def figure_2(run: Run) -> Result:
     r"""Success of both attackers by simulation, and of the better one exactly.
 
     A success rate p is charged with :math:`\ln p/(1 - p)`, the DP level that would allow it.
     Intervals allow for series that are easier or harder than others (Student's law over the
     means of the series), at 99 % for all values of theta together.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-        100 responses to each series, or 1000 as in the source.
-    data : ignored
-    progress : callable, optional
-
-    Returns
-    -------
-    Result
     """
-    check_run(rng, size)
-    constants = published()
-    given = values(constants)
+    given = run.given
     n, target, epsilon = given["n"], given["target"] - 1, given["epsilon"]
-    thetas, told = THETAS[size], progress or silent
+    thetas = THETAS[run.size]
     response = BinaryResponse.for_epsilon(epsilon)
     rows = []
-    for k, theta in enumerate(thetas):
-        told(k, len(thetas))
-        hits = simulated(theta, response.flip0, n, target, *SERIES[size], rng)
+    for theta in run.over(thetas):
+        hits = simulated(theta, response.flip0, n, target, *SERIES[run.size], run.rng)
         single, aware = (_estimate(rates, len(thetas)) for rates in hits)
         chain = MarkovChain([[1 - theta, theta], [theta, 1 - theta]], n, (0.5, 0.5))
         none, every = (_about(chain, response, target, a) for a in ("none", "all"))
         best = best_success(theta, response.flip0, n, target)
         rows.append((theta, *single, *aware, best, _charged(single[0]), _charged(aware[0]), none,
                      every, success_bound(none, (0.5, 0.5))))  # fmt: skip
-    told(len(thetas), len(thetas))
     table = Table(_COLUMNS, tuple(rows))
     bound = success_bound(epsilon, (0.5, 0.5))
-    series, responses = SERIES[size]
+    series, responses = SERIES[run.size]
     inputs = {**given, "series": series, "sanitizations": responses, "interval_level": LEVEL}
     findings = _findings(table, bound, epsilon)
     notes = (
         "The source prints no numbers of this figure beside the bound: its claims are tested.",
     )
-    return Result(EXPERIMENT.name, size, table, findings, inputs, notes)
+    return run.result(table, findings, inputs, notes)
 
 
 def _findings(table: Table, bound: float, epsilon: float) -> tuple[Finding, ...]:
@@ -140,7 +95,7 @@ def _findings(table: Table, bound: float, epsilon: float) -> tuple[Finding, ...]
     return (
         judge(
             "bound",
-            abs(bound - published()["bound"].value) < 5e-4,
+            abs(bound - PUBLISHED["bound"].value) < 5e-4,
             f"e^{epsilon:g}/(1 + e^{epsilon:g}) = {bound:.6f}.",
             bound,
             bound,
@@ -333,9 +288,9 @@ def _listed(thetas: list[float]) -> str:
     return ", ".join(f"{theta:g}" for theta in thetas) or "none"
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_2.panel("theta: how often the next record differs", "success")
+def draw(result: Result, ax: Axes) -> None:
     """Success against theta; the axis on the right is the DP level charged for it."""
-    axes_or_new(ax, 3.0)
     table = result.table
     theta = np.array(table.column("theta"))
     for name, colour, said in (
@@ -351,15 +306,11 @@ def draw(result: Result, ax: Axes) -> Axes:
     ax.axhline(bound, color=MUTED, linewidth=1.1, linestyle=(0, (4, 3)), label="allowed by DP")
     ax.set_ylim(0.5, 1.0)
     ax.set_xlim(left=0.0)
-    ax.set_xlabel("theta: how often the next record differs", fontsize=9)
-    ax.set_ylabel("success", fontsize=9, color=INK)
     right = ax.secondary_yaxis("right", functions=(_to_epsilon, _to_success))
     right.set_yticks([0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
     right.set_ylabel("epsilon charged", fontsize=9, color=INK)
     right.tick_params(labelsize=9, colors=INK)
     right.spines["right"].set_visible(False)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
 
 
 def _to_epsilon(success: Any) -> Any:
@@ -369,13 +320,3 @@ def _to_epsilon(success: Any) -> Any:
 
 def _to_success(epsilon: Any) -> Any:
     return 1.0 / (1.0 + np.exp(-np.asarray(epsilon, dtype=float)))
-
-
-EXPERIMENT = Experiment(
-    "001-figure-2",
-    "Guessing one record from randomized response",
-    SOURCE,
-    published,
-    computed,
-    draw,
-)

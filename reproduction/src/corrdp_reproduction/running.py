@@ -15,8 +15,9 @@ import numpy as np
 import corrdp
 from corrdp import __version__
 from corrdp.errors import InputError
-from corrdp_reproduction.base import Finding, Result, Size, Table, silent
-from corrdp_reproduction.catalogue import MODULES, load
+from corrdp_reproduction.base import Finding, Result, Size, Table
+from corrdp_reproduction.catalogue import experiments, load
+from corrdp_reproduction.harness import silent
 from corrdp_reproduction.recordings import VARIABLE, NoDataError
 
 SEED = 20261116  # of every run; each experiment draws from a stream of its own
@@ -64,8 +65,7 @@ def run_task(task: Task, progress: Callable[[int, int], None] = silent) -> Resul
     try:
         return experiment.computed(rng=rng, size=task.size, data=task.data, progress=progress)
     except NoDataError as error:
-        claims = experiment.published()
-        told = tuple(Finding(claim, "not run", str(error)) for claim in claims)
+        told = tuple(Finding(claim, "not run", str(error)) for claim in experiment.published)
         return Result(task.name, task.size, Table((), ()), told)
 
 
@@ -83,7 +83,7 @@ def reproduce(
     Parameters
     ----------
     names : sequence of str, optional
-        Which, by their names in ``corrdp_reproduction.catalogue.MODULES``; all when left out. A
+        Which, by their names in the catalogue; all when left out. A
         beginning such as ``"002"`` stands for all names that start with it.
     size : "full" or "quick"
         Quick runs use fewer repetitions; the claims are the same.
@@ -131,12 +131,13 @@ def matching(names: Sequence[str] | None) -> list[str]:
     >>> matching(["001-figure-2"])
     ['001-figure-2']
     """
+    every = list(experiments())
     if names is None:
-        return list(MODULES)
+        return every
     for name in names:
-        if not any(known.startswith(name) for known in MODULES):
-            raise InputError(f"there is no experiment {name!r}; there are {', '.join(MODULES)}")
-    return [known for known in MODULES if any(known.startswith(name) for name in names)]
+        if not any(known.startswith(name) for known in every):
+            raise InputError(f"there is no experiment {name!r}; there are {', '.join(every)}")
+    return [known for known in every if any(known.startswith(name) for name in names)]
 
 
 def _run_all(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Result]]:

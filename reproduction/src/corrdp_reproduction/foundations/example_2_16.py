@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,72 +14,43 @@ from corrdp.accounting.step import Step
 from corrdp.metric.fibres import exact_loss
 from corrdp.metric.finite import neighbour_pairs
 from corrdp.metric.granularities import Bounded, Unbounded
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.foundations.dissertation import ABCD, DISSERTATION, HALVES, counts
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZES = ((3, 1), (2, 2))  # of the parts of two neighbours
 LEVELS = (0.5, 1.0)  # of two noisy counts, for the theorem that does hold
+PUBLISHED = {
+    "0-DP": Published("the size of a data set is bounded 0-DP", "example 2.16"),
+    "probabilities": Published(
+        "probability of the same sizes of the parts, for a data set and a neighbour",
+        "example 2.16",
+        (1, 0),
+    ),
+    "no level": Published(
+        "the sizes of all parts together are bounded epsilon-DP for no epsilon",
+        "example 2.16",
+    ),
+    "unbounded": Published(
+        "for unbounded neighbours the largest epsilon of the parts is enough",
+        "theorem 2.15",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of example 2.16 and of the theorem before it.
-
-    Examples
-    --------
-    >>> published()["probabilities"].value
-    (1, 0)
-    """
-    return {
-        "0-DP": Published("the size of a data set is bounded 0-DP", "example 2.16"),
-        "probabilities": Published(
-            "probability of the same sizes of the parts, for a data set and a neighbour",
-            "example 2.16",
-            (1, 0),
-        ),
-        "no level": Published(
-            "the sizes of all parts together are bounded epsilon-DP for no epsilon",
-            "example 2.16",
-        ),
-        "unbounded": Published(
-            "for unbounded neighbours the largest epsilon of the parts is enough",
-            "theorem 2.15",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """All data sets of up to four records over four values; the parts hold two values each.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
+@experiment(
+    "004-example-2.16",
+    "Parallel composition fails for bounded neighbours",
+    f"{DISSERTATION}, example 2.16",
+    PUBLISHED,
+)
+def example_2_16(run: Run) -> Result:
+    """All data sets of up to four records over four values; the parts hold two values each."""
+    given = run.given
     items, split = ABCD.databases(), counts()
     near = list(neighbour_pairs(ABCD, Bounded(), items))
     both = list(itertools.chain(near, ((j, i) for i, j in near)))
@@ -98,7 +68,6 @@ def computed(
         for k, (part, e) in enumerate(zip(HALVES, LEVELS, strict=True))
     )
     parallel = account(Plan(ABCD, noisy), "unbounded").loss
-    (progress or silent)(1, 1)
     findings = (
         judge(
             "0-DP",
@@ -131,7 +100,7 @@ def computed(
             parallel,
         ),
     )
-    return Result(EXPERIMENT.name, size, table, findings, {**given, "levels": LEVELS})
+    return run.result(table, findings, {**given, "levels": LEVELS})
 
 
 def _law(outputs: list) -> np.ndarray:
@@ -140,24 +109,10 @@ def _law(outputs: list) -> np.ndarray:
     return np.eye(len(seen))[[seen.index(output) for output in outputs]]
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@example_2_16.panel("what is published without noise", "records", title="bounded neighbours")
+def draw(result: Result, ax: Axes) -> None:
     """The sizes of the parts, for two neighbours."""
-    axes_or_new(ax, 2.6)
     places = np.arange(2)
     for k, (row, colour) in enumerate(zip(result.table.rows, (ACCENT, WARM), strict=True)):
         ax.bar(places + 0.35 * k - 0.175, row[1:], 0.3, color=colour, label=row[0])
     ax.set_xticks(places, result.table.columns[1:])
-    ax.set_xlabel("what is published without noise", fontsize=9)
-    ax.set_ylabel("records", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED, title="bounded neighbours")
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-example-2.16",
-    "Parallel composition fails for bounded neighbours",
-    f"{DISSERTATION}, example 2.16",
-    published,
-    computed,
-    draw,
-)

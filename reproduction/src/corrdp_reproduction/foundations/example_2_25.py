@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,24 +10,14 @@ import numpy as np
 from corrdp.bounds.leakage import leakage
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import JointTable
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, WARM
 from corrdp.queries import Count
 from corrdp.reconstruction.bounds import advantage
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.threat import Threat
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,31 +28,19 @@ EPSILONS: dict[Size, tuple[float, ...]] = {
     "full": tuple(k / 20 for k in range(1, 81)),
 }
 _COLUMNS = ("epsilon", "independent bound", "attack", "best attack", "leakage", "correlated bound")
-
-
-def published() -> dict[str, Published]:
-    """Constants and claims of example 2.25.
-
-    Examples
-    --------
-    >>> published()["attack"].value
-    0.57
-    """
-    example = "example 2.25"
-    return {
-        "epsilon": Published("level of the Laplace noise", example, 1.0),
-        "same": Published("probability that both are in the same state", example, 0.9),
-        "bound": Published(
-            "largest advantage of any attacker if records are independent", example, 0.46
-        ),
-        "attack": Published("advantage of the attack on the pair", example, 0.57),
-        "formula": Published("the attack has advantage 0.9 (1 - exp(-epsilon))", example),
-        "exceeds": Published("the attack exceeds the bound", example),
-        "holds": Published(
-            "the bound holds for every attacker if records are independent", example
-        ),
-        "sign": Published("the attack says sick if the noisy count is at most 1", "equation (2.7)"),
-    }
+_EXAMPLE = "example 2.25"
+PUBLISHED = {
+    "epsilon": Published("level of the Laplace noise", _EXAMPLE, 1.0),
+    "same": Published("probability that both are in the same state", _EXAMPLE, 0.9),
+    "bound": Published(
+        "largest advantage of any attacker if records are independent", _EXAMPLE, 0.46
+    ),
+    "attack": Published("advantage of the attack on the pair", _EXAMPLE, 0.57),
+    "formula": Published("the attack has advantage 0.9 (1 - exp(-epsilon))", _EXAMPLE),
+    "exceeds": Published("the attack exceeds the bound", _EXAMPLE),
+    "holds": Published("the bound holds for every attacker if records are independent", _EXAMPLE),
+    "sign": Published("the attack says sick if the noisy count is at most 1", "equation (2.7)"),
+}
 
 
 def household(same: float) -> JointTable:
@@ -105,33 +82,20 @@ def advantage_of_threshold(epsilon: float, same: float, *, upward: bool) -> floa
     return says_sick(1) - says_sick(0)
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """The attack, the best attack there is, and the bounds for independent and dependent records.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        How many epsilons.
-    data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
-    model, told = household(given["same"]), progress or silent
-    epsilons = EPSILONS[size]
+@experiment(
+    "004-example-2.25",
+    "A noisy count of a household whose members infect each other",
+    f"{DISSERTATION}, example 2.25",
+    PUBLISHED,
+)
+def example_2_25(run: Run) -> Result:
+    """The attack, the best attack there is, and the bounds with and without dependence."""
+    given = run.given
+    model = household(given["same"])
+    epsilons = EPSILONS[run.size]
     rows = []
-    for k, epsilon in enumerate(epsilons):
-        told(k, len(epsilons))
+    for epsilon in run.over(epsilons):
         rows.append((epsilon, *_row(model, epsilon, given["same"])))
-    told(len(epsilons), len(epsilons))
     table = Table(_COLUMNS, tuple(rows))
     at = next(iter(table.where(epsilon=given["epsilon"]).records()))
     attack, best = np.array(table.column("attack")), np.array(table.column("best attack"))
@@ -190,7 +154,7 @@ def computed(
             at["attack"],
         ),
     )
-    return Result(EXPERIMENT.name, size, table, findings, given)
+    return run.result(table, findings, given)
 
 
 def _best(model: JointTable, epsilon: float) -> float:
@@ -210,9 +174,9 @@ def _row(model: JointTable, epsilon: float, same: float) -> tuple[float, ...]:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@example_2_25.panel("epsilon of the noisy count", "advantage about one member")
+def draw(result: Result, ax: Axes) -> None:
     """Advantage against epsilon."""
-    axes_or_new(ax, 3.0)
     epsilon = result.table.column("epsilon")
     for name, colour, style in (
         ("correlated bound", ACCENT, "-"),
@@ -220,17 +184,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         ("independent bound", INK, "--"),
     ):
         ax.plot(epsilon, result.table.column(name), style, color=colour, linewidth=1.5, label=name)
-    ax.set_xlabel("epsilon of the noisy count", fontsize=9)
-    ax.set_ylabel("advantage about one member", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-example-2.25",
-    "A noisy count of a household whose members infect each other",
-    f"{DISSERTATION}, example 2.25",
-    published,
-    computed,
-    draw,
-)

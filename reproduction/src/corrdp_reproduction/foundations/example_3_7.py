@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corrdp.attacks.linking import centroid_candidates
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,26 +19,16 @@ Point = tuple[float, float]
 RUNS: dict[Size, int] = {"quick": 200, "full": 5000}
 # groups of the numbers of the points; 0 is the unknown one
 PARTITIONS = {"P1": ((0,), (1, 2)), "P2": ((0, 1), (2,)), "P3": ((1,), (0, 2))}
-
-
-def published() -> dict[str, Published]:
-    """Constants and claims of example 3.7.
-
-    Examples
-    --------
-    >>> published()["points"].value
-    ((2, 2), (5, 2), (5, 5))
-    """
-    where = "example 3.7"
-    return {
-        "points": Published("the locations", where, ((2, 2), (5, 2), (5, 5))),
-        "P1": Published("centroid of the known group of P1", where, (5, 3.5)),
-        "P2": Published("centroid of the known group of P2", where, (5, 3)),
-        "P3": Published("centroid of the known group of P3", where, (5, 2)),
-        "release": Published("centroids that P3 publishes", where, ((5, 2), (3.5, 3.5))),
-        "only P3": Published("one partition fits the release", where),
-        "recovered": Published("the location that was found", where, (2, 2)),
-    }
+_WHERE = "example 3.7"
+PUBLISHED = {
+    "points": Published("the locations", _WHERE, ((2, 2), (5, 2), (5, 5))),
+    "P1": Published("centroid of the known group of P1", _WHERE, (5, 3.5)),
+    "P2": Published("centroid of the known group of P2", _WHERE, (5, 3)),
+    "P3": Published("centroid of the known group of P3", _WHERE, (5, 2)),
+    "release": Published("centroids that P3 publishes", _WHERE, ((5, 2), (3.5, 3.5))),
+    "only P3": Published("one partition fits the release", _WHERE),
+    "recovered": Published("the location that was found", _WHERE, (2, 2)),
+}
 
 
 def centroid(points: np.ndarray, group: tuple[int, ...]) -> Point:
@@ -64,26 +43,15 @@ def centroid(points: np.ndarray, group: tuple[int, ...]) -> Point:
     return x, y
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """The signatures of the three partitions, the attack, and the attack on points at random.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Draws points and partitions.
-    size : "quick" or "full"
-        How many.
-    data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
+@experiment(
+    "004-example-3.7",
+    "Centroids of reported locations give a location away",
+    f"{DISSERTATION}, example 3.7",
+    PUBLISHED,
+)
+def example_3_7(run: Run) -> Result:
+    """The signatures of the three partitions, the attack, and the attack on points at random."""
+    given = run.given
     points = np.array(given["points"], dtype=float)
     rows = []
     for name, groups in PARTITIONS.items():
@@ -94,8 +62,7 @@ def computed(
     found = centroid_candidates(points[1:], given["release"])
     fitting = [row[0] for row in rows if row[1:3] in given["release"]]
     release = {centroid(points, group) for group in PARTITIONS["P3"]}
-    hits = sum(_recovered(rng) for _ in range(RUNS[size]))
-    (progress or silent)(1, 1)
+    hits = sum(_recovered(run.rng) for _ in range(RUNS[run.size]))
     findings = [
         judge(row[0], row[1:3] == given[row[0]], f"({row[1]:g}, {row[2]:g}).") for row in rows
     ]
@@ -115,12 +82,12 @@ def computed(
         judge(
             "recovered",
             found.recovered and tuple(found.points[0]) == given["recovered"],
-            f"{found!r}. Of {RUNS[size]} triples at random, each in a random partition, {hits} "
+            f"{found!r}. Of {RUNS[run.size]} triples at random, each in a random partition, {hits} "
             "were found too.",
-            hits / RUNS[size],
+            hits / RUNS[run.size],
         ),
     ]
-    return Result(EXPERIMENT.name, size, table, tuple(findings), {**given, "runs": RUNS[size]})
+    return run.result(table, findings, {**given, "runs": RUNS[run.size]})
 
 
 def _recovered(rng: np.random.Generator) -> bool:
@@ -131,25 +98,11 @@ def _recovered(rng: np.random.Generator) -> bool:
     return found.recovered and bool(np.allclose(found.points[0], points[0]))
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@example_3_7.panel("x", "y")
+def draw(result: Result, ax: Axes) -> None:
     """Locations and the centroids of each partition."""
-    axes_or_new(ax, 3.0)
     points = np.array(result.inputs["points"], dtype=float)
     ax.plot(*points[1:].T, "o", color=INK, label="known locations")
     ax.plot(*points[0], "o", color=WARM, label="the unknown one")
     for row, mark in zip(result.table.rows, "xs+", strict=True):
         ax.plot(row[1::2], row[2::2], mark, color=ACCENT, fillstyle="none", label=f"of {row[0]}")
-    ax.set_xlabel("x", fontsize=9)
-    ax.set_ylabel("y", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-example-3.7",
-    "Centroids of reported locations give a location away",
-    f"{DISSERTATION}, example 3.7",
-    published,
-    computed,
-    draw,
-)

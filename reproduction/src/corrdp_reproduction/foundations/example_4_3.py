@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from corrdp.accounting.account import account
 from corrdp.accounting.graphs import degree_loss
@@ -16,20 +13,10 @@ from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.guarantees import L1
 from corrdp.metric.domains import GraphDomain
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,50 +24,29 @@ if TYPE_CHECKING:
 MEMBERS = (2, 5, 10, 20, 50, 100)
 LISTED = 4  # members of the graphs that are all written out
 EPSILON = 1.0  # of one degree
+PUBLISHED = {
+    "sequential": Published("by sequential composition n degrees cost n epsilon", "example 4.3"),
+    "two": Published(
+        "epsilons that all degrees together cost, edge level",
+        "example 4.3",
+        2.0,
+    ),
+    "equality": Published(
+        "the degrees of two graphs differ by exactly twice their distance in edges",
+        "example 4.3",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of example 4.3.
-
-    Examples
-    --------
-    >>> published()["two"].value
-    2.0
-    """
-    return {
-        "sequential": Published(
-            "by sequential composition n degrees cost n epsilon", "example 4.3"
-        ),
-        "two": Published(
-            "epsilons that all degrees together cost, edge level",
-            "example 4.3",
-            2.0,
-        ),
-        "equality": Published(
-            "the degrees of two graphs differ by exactly twice their distance in edges",
-            "example 4.3",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Totals for networks of 2 to 100 members, and every pair of graphs on four.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
+@experiment(
+    "004-example-4.3",
+    "The degrees of a network cost two epsilons, not one each",
+    f"{DISSERTATION}, example 4.3",
+    PUBLISHED,
+)
+def example_4_3(run: Run) -> Result:
+    """Totals for networks of 2 to 100 members, and every pair of graphs on four."""
+    given = run.given
     rows = []
     for n in MEMBERS:
         steps = tuple(Step(f"{v}", L1(EPSILON), Degree(v), "pre") for v in range(n))
@@ -95,7 +61,6 @@ def computed(
     worst = max(degree_loss(a, b, EPSILON) - 2 * EPSILON * len(a ^ b) for a, b in pairs)
     near = {degree_loss(a, b, EPSILON) for a, b in pairs if len(a ^ b) == 1}
     one, two = min(short, key=lambda pair: (len(pair[0]) + len(pair[1]), len(pair[0] ^ pair[1])))
-    (progress or silent)(1, 1)
     last = rows[-1]
     findings = (
         judge(
@@ -123,32 +88,18 @@ def computed(
             degree_loss(one, two, 1.0),
         ),
     )
-    return Result(EXPERIMENT.name, size, table, findings, {**given, "members": MEMBERS})
+    return run.result(table, findings, {**given, "members": MEMBERS})
 
 
 def _said(graph: frozenset) -> str:
     return "{" + ", ".join(f"{u}-{v}" for u, v in sorted(graph)) + "}"
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@example_4_3.panel("members", "total, in epsilons of one degree")
+def draw(result: Result, ax: Axes) -> None:
     """Total loss against the number of members."""
-    axes_or_new(ax, 2.8)
     members = result.table.column("members")
     for name, colour in (("sequential", WARM), ("together", ACCENT)):
         ax.plot(members, result.table.column(name), "o-", color=colour, linewidth=1.5, label=name)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel("members", fontsize=9)
-    ax.set_ylabel("total, in epsilons of one degree", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-example-4.3",
-    "The degrees of a network cost two epsilons, not one each",
-    f"{DISSERTATION}, example 4.3",
-    published,
-    computed,
-    draw,
-)

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corrdp.accounting.graphs import Edges, clique_change, clique_counts, edge_clique_loss
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,47 +20,24 @@ SIZES = tuple(range(2, 8))
 CUT = 4  # a largest clique counted that is smaller than some of them
 SHARED = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3), (0, 4), (1, 4))  # edge 01 in two cliques
 RUNS: dict[Size, int] = {"quick": 300, "full": 3000}
+_WHERE = "example 4.4"
+PUBLISHED = {
+    "sizes": Published("sizes of a clique that the text names", _WHERE, (2, 3, 5)),
+    "losses": Published("epsilons that an edge inside each costs", _WHERE, (0, 1, 7)),
+    "closed form": Published("the sum over the clique sizes is 2^(r - 2) - 1", _WHERE),
+    "premise": Published("it bounds the loss if the maximum clique of each edge is unique", _WHERE),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of example 4.4.
-
-    Examples
-    --------
-    >>> published()["sizes"].value
-    (2, 3, 5)
-    """
-    where = "example 4.4"
-    return {
-        "sizes": Published("sizes of a clique that the text names", where, (2, 3, 5)),
-        "losses": Published("epsilons that an edge inside each costs", where, (0, 1, 7)),
-        "closed form": Published("the sum over the clique sizes is 2^(r - 2) - 1", where),
-        "premise": Published(
-            "it bounds the loss if the maximum clique of each edge is unique", where
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Loss of an edge in a clique of r, by formula and by counting; then graphs at random.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Draws the graphs on six vertices.
-    size : "quick" or "full"
-        How many graphs.
-    data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
+@experiment(
+    "004-example-4.4",
+    "Counts of cliques: what an edge costs grows with its clique",
+    f"{DISSERTATION}, example 4.4",
+    PUBLISHED,
+)
+def example_4_4(run: Run) -> Result:
+    """Loss of an edge in a clique of r, by formula and by counting; then graphs at random."""
+    given = run.given
     rows = []
     for r in SIZES:
         graph = list(itertools.combinations(range(r), 2))
@@ -79,10 +45,9 @@ def computed(
         rows.append((r, clique_change(r, r), counted, clique_change(r, CUT), 2 ** (r - 2) - 1))
     table = Table(("clique", "formula", "counted", "up to 4", "closed form"), tuple(rows))
     named = tuple(table.where(clique=r).rows[0][2] for r in given["sizes"])
-    broken, kept, met = _premises(rng, RUNS[size])
+    broken, kept, met = _premises(run.rng, RUNS[run.size])
     r, real = largest_clique(SHARED, (0, 1)), change(SHARED, (0, 1), 5)
     printed = clique_change(r, 5)
-    (progress or silent)(1, 1)
     findings = (
         judge(
             "losses",
@@ -109,7 +74,7 @@ def computed(
             float(edge_clique_loss(SHARED, (0, 1), 5, 1.0)),
         ),
     )
-    return Result(EXPERIMENT.name, size, table, findings, {**given, "graphs": RUNS[size]})
+    return run.result(table, findings, {**given, "graphs": RUNS[run.size]})
 
 
 def change(edges: Edges, edge: tuple[int, int], largest: int) -> int:
@@ -187,23 +152,9 @@ def _premises(rng: np.random.Generator, runs: int) -> tuple[int, int, tuple[int,
     return broken, kept, (graphs, edges)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@example_4_4.panel("size of the clique that holds the edge", "loss, in epsilons of one count")
+def draw(result: Result, ax: Axes) -> None:
     """Loss of an edge against the size of its clique."""
-    axes_or_new(ax, 2.8)
     clique = result.table.column("clique")
     for name, colour in (("counted", ACCENT), ("up to 4", WARM)):
         ax.plot(clique, result.table.column(name), "o-", color=colour, linewidth=1.5, label=name)
-    ax.set_xlabel("size of the clique that holds the edge", fontsize=9)
-    ax.set_ylabel("loss, in epsilons of one count", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-example-4.4",
-    "Counts of cliques: what an edge costs grows with its clique",
-    f"{DISSERTATION}, example 4.4",
-    published,
-    computed,
-    draw,
-)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,19 +11,10 @@ from corrdp.accounting.maps import ReadsCount
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.metric.conversion import sensitivity
-from corrdp.plots.style import ACCENT, MUTED, SOFT, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT, SOFT, WARM
+from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.foundations.dissertation import ABCD, DISSERTATION, counts, l1
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,42 +22,23 @@ if TYPE_CHECKING:
 EPSILON = 1.0
 NEAR = (ReadsCount(("a", "b")), ReadsCount(("c", "d")))  # inhabitants of two neighbourhoods
 FARTHEST = 6  # a count against another, up to this far apart
+_WHERE = "example 4.8"
+PUBLISHED = {
+    "tight": Published("one noisy count is unbounded epsilon-DP, and no less", _WHERE),
+    "sequential": Published("both together are 2 epsilon-DP by sequential composition", _WHERE),
+    "kernel": Published("noise on a number alone is not DP for all numbers", "example 4.8"),
+    "tighter": Published("the theorem on common domains improves on it", "section 4.3"),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of example 4.8.
-
-    Examples
-    --------
-    >>> published()["sequential"].where
-    'example 4.8'
-    """
-    where = "example 4.8"
-    return {
-        "tight": Published("one noisy count is unbounded epsilon-DP, and no less", where),
-        "sequential": Published("both together are 2 epsilon-DP by sequential composition", where),
-        "kernel": Published("noise on a number alone is not DP for all numbers", "example 4.8"),
-        "tighter": Published("the theorem on common domains improves on it", "section 4.3"),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Totals by the accountant, and the exact loss over all neighbours of a listed domain.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
+@experiment(
+    "004-example-4.8",
+    "Counts of two neighbourhoods cost one epsilon",
+    f"{DISSERTATION}, example 4.8",
+    PUBLISHED,
+)
+def example_4_8(run: Run) -> Result:
+    """Totals by the accountant, and the exact loss over all neighbours of a listed domain."""
     steps = tuple(Step(f"{k}", EPSILON, part) for k, part in enumerate(NEAR))
     rows = []
     for target in ("unbounded", "bounded"):
@@ -80,7 +51,6 @@ def computed(
     # Laplace noise moved by k has loss k epsilon
     kernel = [EPSILON * k for k in range(1, FARTHEST + 1)]
     peaks = [_log_ratio(k) for k in range(1, FARTHEST + 1)]
-    (progress or silent)(1, 1)
     findings = (
         judge(
             "tight",
@@ -113,7 +83,7 @@ def computed(
             free[3],
         ),
     )
-    return Result(EXPERIMENT.name, size, table, findings, {"epsilon": EPSILON})
+    return run.result(table, findings, {"epsilon": EPSILON})
 
 
 def _log_ratio(apart: int) -> float:
@@ -122,26 +92,12 @@ def _log_ratio(apart: int) -> float:
     return float((np.abs(at - apart) - np.abs(at)).max() * EPSILON)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@example_4_8.panel("neighbours", "loss of both counts")
+def draw(result: Result, ax: Axes) -> None:
     """Total loss for both kinds of neighbours."""
-    axes_or_new(ax, 2.6)
     places = np.arange(len(result.table.rows))
     for k, (name, colour) in enumerate(
         (("exact", SOFT), ("together", ACCENT), ("sequential", WARM))
     ):
         ax.bar(places + 0.25 * (k - 1), result.table.column(name), 0.22, color=colour, label=name)
     ax.set_xticks(places, result.table.column("neighbours"))
-    ax.set_xlabel("neighbours", fontsize=9)
-    ax.set_ylabel("loss of both counts", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-example-4.8",
-    "Counts of two neighbourhoods cost one epsilon",
-    f"{DISSERTATION}, example 4.8",
-    published,
-    computed,
-    draw,
-)

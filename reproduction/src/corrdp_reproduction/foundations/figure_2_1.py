@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,21 +10,11 @@ from corrdp.mechanisms.gaussian import Gaussian
 from corrdp.metric.curves import ApproximateCurve, Curve, GaussianCurve, LaplaceCurve
 from corrdp.metric.fibres import exact_delta
 from corrdp.metric.finite import pair_curve
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
 from corrdp.queries import Count
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,56 +22,33 @@ if TYPE_CHECKING:
 _POINTS = 201  # levels of the table
 _SIGMA = 2.0  # of Gaussian noise whose curve is found without its formula
 _BINS: dict[Size, int] = {"quick": 801, "full": 8001}  # of a normal law made discrete
+_FIGURE, _TEXT = "figure 2.1", "section 2.3.1.1"
+PUBLISHED = {
+    "epsilon": Published("level of the DP curves", _FIGURE, 1.0),
+    "delta": Published("delta of the second", _FIGURE, 0.1),
+    "mu": Published("a Gaussian curve that the text names", _TEXT, 3.0),
+    "formula": Published("(epsilon, delta)-DP and f-DP of (2.4) are the same", "equation (2.4)"),
+    "gaussian": Published(
+        "Gaussian noise sigma on a query of sensitivity 1 has mu = 1/sigma", _FIGURE
+    ),
+    "falling": Published("G_mu falls with mu", "section 2.3.1.1"),
+    "axes": Published("G_3 lies closest to the axes, so that it promises least", _TEXT),
+    "total variation": Published(
+        "the largest gap to the diagonal is (e^eps - 1 + 2 delta)/(e^eps + 1)",
+        "equation (2.5)",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 2.1.
-
-    Examples
-    --------
-    >>> published()["delta"].value
-    0.1
-    """
-    figure, text = "figure 2.1", "section 2.3.1.1"
-    return {
-        "epsilon": Published("level of the DP curves", figure, 1.0),
-        "delta": Published("delta of the second", figure, 0.1),
-        "mu": Published("a Gaussian curve that the text names", text, 3.0),
-        "formula": Published(
-            "(epsilon, delta)-DP and f-DP of (2.4) are the same", "equation (2.4)"
-        ),
-        "gaussian": Published(
-            "Gaussian noise sigma on a query of sensitivity 1 has mu = 1/sigma", figure
-        ),
-        "falling": Published("G_mu falls with mu", "section 2.3.1.1"),
-        "axes": Published("G_3 lies closest to the axes, so that it promises least", text),
-        "total variation": Published(
-            "the largest gap to the diagonal is (e^eps - 1 + 2 delta)/(e^eps + 1)",
-            "equation (2.5)",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """The curves on 201 levels; ``laplace`` is what Laplace noise of level epsilon really has.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        Bins of the normal law that the Gaussian claim is checked on.
-    data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
+@experiment(
+    "004-figure-2.1",
+    "Trade-off curves of DP, Laplace and Gaussian noise",
+    f"{DISSERTATION}, figure 2.1",
+    PUBLISHED,
+)
+def figure_2_1(run: Run) -> Result:
+    """The curves on 201 levels; ``laplace`` is what Laplace noise of level epsilon really has."""
+    given = run.given
     epsilon, delta, mu = given["epsilon"], given["delta"], given["mu"]
     curves: dict[str, Curve] = {
         "f_eps": ApproximateCurve(epsilon),
@@ -96,7 +62,6 @@ def computed(
     errors = {name: np.asarray(curve(alpha)) for name, curve in curves.items()}
     rows = zip(alpha.tolist(), *(e.tolist() for e in errors.values()), strict=True)
     table = Table(("alpha", *curves), tuple(rows))
-    (progress or silent)(1, 1)
     gaps = {name: curve.total_variation for name, curve in curves.items()}
     formula = (np.exp(epsilon) - 1 + 2 * delta) / (np.exp(epsilon) + 1)
     pair = curves["f_eps_delta"].as_pair()  # type: ignore[attr-defined]
@@ -104,7 +69,7 @@ def computed(
     least = float(exact_delta(law, epsilon).max())
     off = float(np.abs(np.asarray(pair(alpha)) - errors["f_eps_delta"]).max())
     noisy = Gaussian(Count(1), _SIGMA).guarantee.mu
-    apart = float(np.abs(np.asarray(_binned(_BINS[size])(alpha)) - errors["G_half"]).max())
+    apart = float(np.abs(np.asarray(_binned(_BINS[run.size])(alpha)) - errors["G_half"]).max())
     falls = (errors["G_half"] >= errors["G_1"]).all() and (errors["G_1"] >= errors["G_3"]).all()
     above = [n for n in curves if n != "G_3" and (errors["G_3"] > errors[n]).any()]
     crossing = _crossing(curves["G_3"], curves["f_eps_delta"])
@@ -120,8 +85,8 @@ def computed(
         judge(
             "gaussian",
             noisy == 1 / _SIGMA and apart < 1e-3,
-            f"sigma = {_SIGMA:g} gives mu = {noisy:g}; two normal laws in {_BINS[size]} bins have "
-            f"the curve G_1/2 to {apart:.0e}.",
+            f"sigma = {_SIGMA:g} gives mu = {noisy:g}; two normal laws in {_BINS[run.size]} bins "
+            f"have the curve G_1/2 to {apart:.0e}.",
             1 / _SIGMA,
             noisy,
         ),
@@ -148,7 +113,7 @@ def computed(
         "The drawing is lost: its curves are drawn again from the caption, with mu = 1/2 and 1 "
         "of our choice.",
     )
-    return Result(EXPERIMENT.name, size, table, findings, given, notes)
+    return run.result(table, findings, given, notes)
 
 
 def _binned(bins: int) -> Curve:
@@ -168,9 +133,9 @@ def _crossing(one: Curve, two: Curve) -> float:
     return float(np.exp(log))
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_2_1.panel("type I error", "type II error")
+def draw(result: Result, ax: Axes) -> None:
     """Type II against type I error."""
-    axes_or_new(ax, 3.0)
     alpha = result.table.column("alpha")
     for name, colour, style, said in (
         ("f_eps", INK, "-", "epsilon = 1"),
@@ -182,17 +147,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     ):
         ax.plot(alpha, result.table.column(name), style, color=colour, linewidth=1.5, label=said)
     ax.plot([0, 1], [1, 0], color=MUTED, linestyle=(0, (4, 3)), linewidth=1)
-    ax.set_xlabel("type I error", fontsize=9)
-    ax.set_ylabel("type II error", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-figure-2.1",
-    "Trade-off curves of DP, Laplace and Gaussian noise",
-    f"{DISSERTATION}, figure 2.1",
-    published,
-    computed,
-    draw,
-)

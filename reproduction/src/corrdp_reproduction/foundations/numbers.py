@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,24 +21,13 @@ from corrdp.metric.domains import MultisetDomain
 from corrdp.metric.finite import pair_curve, product
 from corrdp.metric.granularities import Relation, Unbounded
 from corrdp.metric.tradeoff import tensor
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, WARM
 from corrdp.queries import Count
 from corrdp.reconstruction.threat import Threat
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
 from corrdp_reproduction.foundations.partition import check_partition
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,94 +36,67 @@ AGE, ALPHA, BETA = 32, 1, 0.05
 LETTERS = ("a", "b", "c", "d")
 TIMES = 2  # releases composed; a normal law in bins has no more
 BINS: dict[Size, int] = {"quick": 301, "full": 1201}
+PUBLISHED = {
+    "age": Published(
+        "where the mean age lies if 32 is said with accuracy (1, 0.05)",
+        "section 2.2",
+        (31, 32),
+    ),
+    "kappa": Published(
+        "probability that two uniform draws from two records agree",
+        "section 2.3.1",
+        0.5,
+    ),
+    "root": Published("T releases of level mu have the level mu sqrt(T)", "remark 2.23"),
+    "two cells": Published(
+        "distance of one record more in each of two parts, pure and Gaussian",
+        "example 4.20",
+        (2.0, math.sqrt(2)),
+    ),
+    "unbounded to bounded": Published("factor from unbounded to bounded", "appendix A.1", 2),
+    "bounded to unbounded": Published("factor from bounded to unbounded", "appendix A.1", math.inf),
+    "no neighbours": Published(
+        "of data sets of one size none are unbounded neighbours", "example A.5"
+    ),
+    "changed parts": Published(
+        "parts that change from {x, x, x} to {x, x, y}", "proposition A.12", 2
+    ),
+    "logistic": Published("1/(1 + e^x) moves by at most", "remark A.4", 1),
+    "partitions": Published(
+        "two groups of {1, 2, 3} and of {1, 2}: no partition in common",
+        "section 3.4.2",
+    ),
+    "four points": Published(
+        "trajectories that four points single out among 1.1 million users",
+        "section 3.2",
+        0.95,
+    ),
+    "figure 3.2": Published(
+        "the window from 5 to 7 holds at most two points of one user",
+        "figure 3.2",
+    ),
+    "figure 3.3": Published("a prefix tree of six trajectories", "figure 3.3"),
+}
 
 
-def published() -> dict[str, Published]:
-    """Numbers of chapters 2 to 4, and of appendices A.1 and A.2.
-
-    Examples
-    --------
-    >>> published()["unbounded to bounded"].value
-    2
-    """
-    return {
-        "age": Published(
-            "where the mean age lies if 32 is said with accuracy (1, 0.05)",
-            "section 2.2",
-            (31, 32),
-        ),
-        "kappa": Published(
-            "probability that two uniform draws from two records agree",
-            "section 2.3.1",
-            0.5,
-        ),
-        "root": Published("T releases of level mu have the level mu sqrt(T)", "remark 2.23"),
-        "two cells": Published(
-            "distance of one record more in each of two parts, pure and Gaussian",
-            "example 4.20",
-            (2.0, math.sqrt(2)),
-        ),
-        "unbounded to bounded": Published("factor from unbounded to bounded", "appendix A.1", 2),
-        "bounded to unbounded": Published(
-            "factor from bounded to unbounded", "appendix A.1", math.inf
-        ),
-        "no neighbours": Published(
-            "of data sets of one size none are unbounded neighbours", "example A.5"
-        ),
-        "changed parts": Published(
-            "parts that change from {x, x, x} to {x, x, y}", "proposition A.12", 2
-        ),
-        "logistic": Published("1/(1 + e^x) moves by at most", "remark A.4", 1),
-        "partitions": Published(
-            "two groups of {1, 2, 3} and of {1, 2}: no partition in common",
-            "section 3.4.2",
-        ),
-        "four points": Published(
-            "trajectories that four points single out among 1.1 million users",
-            "section 3.2",
-            0.95,
-        ),
-        "figure 3.2": Published(
-            "the window from 5 to 7 holds at most two points of one user",
-            "figure 3.2",
-        ),
-        "figure 3.3": Published("a prefix tree of six trajectories", "figure 3.3"),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Each number again, by brute force where a formula gave it.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        Bins of the normal law whose products are taken.
-    data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
-    findings = (*_foundations(given, BINS[size]), *_spaces(given), *_not_run())
+@experiment(
+    "004-numbers", "Numbers of chapters 2 to 4", f"{DISSERTATION}, chapters 2 to 4", PUBLISHED
+)
+def numbers(run: Run) -> Result:
+    """Each number again, by brute force where a formula gave it."""
+    given = run.given
+    findings = (*_foundations(given, BINS[run.size]), *_spaces(given), *_not_run())
     rows = [
         (f.claim, _number(given.get(f.claim)), _number(f.tight), f.outcome)
         for f in findings
         if f.outcome != "not run"
     ]
-    (progress or silent)(1, 1)
     table = Table(("number", "printed", "ours", "outcome"), tuple(rows))
     notes = (
         "Left out, since they are results of other works or of chapter 6: 173 million trips, "
         "40 %, 93 %, 80 %, 95 % of movement data, 342 locations, a leakage of nearly ten.",
     )
-    return Result(EXPERIMENT.name, size, table, findings, given, notes)
+    return run.result(table, findings, given, notes)
 
 
 def _number(value: Any) -> float | None:
@@ -269,9 +230,9 @@ def _groupings(items: tuple[int, ...]) -> Iterator[frozenset[frozenset[int]]]:
             yield frozenset((frozenset(group), frozenset(items) - frozenset(group)))
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@numbers.panel("value")
+def draw(result: Result, ax: Axes) -> None:
     """Printed numbers and ours, where both are finite."""
-    axes_or_new(ax, 3.0)
     rows = [
         row
         for row in result.table.records()
@@ -281,16 +242,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     ax.plot([row["printed"] for row in rows], names, "o", color=WARM, label="printed")
     ax.plot([row["ours"] for row in rows], names, "x", color=ACCENT, label="ours")
     ax.set_xscale("log")
-    ax.set_xlabel("value", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-numbers",
-    "Numbers of chapters 2 to 4",
-    f"{DISSERTATION}, chapters 2 to 4",
-    published,
-    computed,
-    draw,
-)

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from corrdp.linting.registry import Surveyed, survey
-from corrdp.plots.style import ACCENT, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
+from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,47 +19,28 @@ if TYPE_CHECKING:
 ONE_ROW = (117, 118)  # references that share a row of the table
 LONGEST = 3  # trajectories over two places, for the printed sensitivities
 _COLUMNS = ("reference", "name", "family", "claim", "flawed", "errors", "warnings", "survey")
+_TABLE = "table 3.2"
+PUBLISHED = {
+    "flawed": Published("references that are not DP", _TABLE, tuple(range(112, 122))),
+    "share": Published("share that is flawed: nearly", "chapter 1", 0.6),
+    "trees": Published("noisy counts that stand", "section 3.4.1", (83, 84, 110, 111)),
+    "clusters": Published("no clustering stands", "section 3.4.2"),
+    "prefix": Published("sensitivity of the counts of prefixes", _TABLE, 1),
+    "n-gram": Published(
+        "sensitivity of the counts of n-grams is the longest length", "section 3.4.1.1", LONGEST
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of table 3.2.
-
-    Examples
-    --------
-    >>> len(published()["flawed"].value)
-    10
-    """
-    table = "table 3.2"
-    return {
-        "flawed": Published("references that are not DP", table, tuple(range(112, 122))),
-        "share": Published("share that is flawed: nearly", "chapter 1", 0.6),
-        "trees": Published("noisy counts that stand", "section 3.4.1", (83, 84, 110, 111)),
-        "clusters": Published("no clustering stands", "section 3.4.2"),
-        "prefix": Published("sensitivity of the counts of prefixes", table, 1),
-        "n-gram": Published(
-            "sensitivity of the counts of n-grams is the longest length", "section 3.4.1.1", LONGEST
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """What the linter says to each description, and the printed sensitivities by brute force.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
+@experiment(
+    "004-table-3.2",
+    "Seventeen trajectory mechanisms, and which are DP",
+    f"{DISSERTATION}, table 3.2",
+    PUBLISHED,
+)
+def table_3_2(run: Run) -> Result:
+    """What the linter says to each description, and the printed sensitivities by brute force."""
+    given = run.given
     found = survey()
     rows = tuple(_row(entry) for entry in found)
     table = Table(_COLUMNS, rows)
@@ -83,7 +51,6 @@ def computed(
     stands = tuple(sorted(r[0] for r in counted if not r[4]))
     clusters = [r for r in rows if _is(r, "cluster")]
     prefix, grams = sensitivities(prefixes), sensitivities(ngrams)
-    (progress or silent)(1, 1)
     findings = (
         judge(
             "flawed",
@@ -129,7 +96,7 @@ def computed(
         "look at the survey's verdict.",
         "The columns on time, unbounded universes and realism are damaged in the stored text.",
     )
-    return Result(EXPERIMENT.name, size, table, findings, given, notes)
+    return run.result(table, findings, given, notes)
 
 
 def _row(entry: Surveyed) -> tuple[Any, ...]:
@@ -192,26 +159,12 @@ def sensitivities(counted: Callable[[tuple[str, ...]], list[tuple[str, ...]]]) -
     return whole, *(max(found[n] for found in lengths) for n in range(1, LONGEST + 1))
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@table_3_2.panel("rules that the linter finds broken", "reference", labelcolor=None)
+def draw(result: Result, ax: Axes) -> None:
     """Errors and warnings of each mechanism."""
-    axes_or_new(ax, 3.4)
     rows = list(result.table.records())
     for name, colour, start in (("errors", WARM, None), ("warnings", ACCENT, "errors")):
         left = [len(row[start].split()) if start else 0 for row in rows]
         many = [len(row[name].split()) for row in rows]
         ax.barh([str(row["reference"]) for row in rows], many, left=left, color=colour, label=name)
     ax.invert_yaxis()
-    ax.set_xlabel("rules that the linter finds broken", fontsize=9)
-    ax.set_ylabel("reference", fontsize=9)
-    ax.legend(fontsize=8, frameon=False)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-table-3.2",
-    "Seventeen trajectory mechanisms, and which are DP",
-    f"{DISSERTATION}, table 3.2",
-    published,
-    computed,
-    draw,
-)

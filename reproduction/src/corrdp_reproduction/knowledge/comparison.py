@@ -11,7 +11,8 @@ from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
 from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.mixtures import exact_gaussian, tail_gaussian
-from corrdp_reproduction.base import Finding, Progress, Size, Table, judge
+from corrdp_reproduction.base import Finding, Size, Table, judge
+from corrdp_reproduction.harness import Run
 from corrdp_reproduction.knowledge.printed import printed_noise_scale
 
 BIAS, DELTA, KAPPA = 0.5, 1e-6, 1e-8  # the best bias; delta, kappa_1 and kappa_2 are ours
@@ -60,22 +61,10 @@ def corrected_noise(epsilon: float, delta: float, knowledge: Knowledge, count: i
     return estimated_noise_scale(epsilon, delta, knowledge, estimate).scale
 
 
-def comparison(size: Size, progress: Progress) -> Table:
-    """Noise on the count by every algorithm, on the thesis's sizes at its best bias.
-
-    Examples
-    --------
-    >>> from corrdp_reproduction.base import silent
-    >>> len(comparison("quick", silent).rows)
-    18
-    """
-    cases = list(itertools.product(*GRID[size]))
-    rows = []
-    for k, (n, share, epsilon) in enumerate(cases):
-        progress(k, len(cases))
-        rows.append(_row(int(n), share, epsilon))
-    progress(len(cases), len(cases))
-    return Table(COLUMNS, tuple(rows))
+def comparison(run: Run) -> Table:
+    """Noise on the count by every algorithm, on the thesis's sizes at its best bias."""
+    cases = run.over(list(itertools.product(*GRID[run.size])))
+    return Table(COLUMNS, tuple(_row(int(n), share, epsilon) for n, share, epsilon in cases))
 
 
 def _row(n: int, share: float, epsilon: float) -> tuple[Any, ...]:

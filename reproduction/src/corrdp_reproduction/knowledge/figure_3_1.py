@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,20 +10,9 @@ import numpy as np
 
 from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.mixtures import classic_gaussian, exact_gaussian, tail_gaussian
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.thesis import THESIS
 
 if TYPE_CHECKING:
@@ -68,53 +56,34 @@ def crossing(delta: float) -> float:
     return 4 * a * (a - float(erfcinv(2 * delta)))
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 3.1.
-
-    Examples
-    --------
-    >>> published()["sizes"].value
-    (10000, 100000, 1000000, 10000000)
-    """
-    return {
-        "sizes": Published("records", "figure 3.1", (10**4, 10**5, 10**6, 10**7)),
-        "epsilons": Published("range of epsilon", "section 5.2", (0.001, 1.0)),
-        "below": Published(
-            "the 'optimal' noise is below that of the textbook everywhere", "figure 3.1"
-        ),
-        "equation 3.1": Published(
-            "with sqrt(2 epsilon) in the denominator the noise gives delta",
-            "corollary 3.2",
-        ),
-        "optimal": Published("the noise of equation 3.1 is the least there is", "corollary 3.2"),
-        "every epsilon": Published(
-            "the textbook's formula holds for every epsilon above 0", "theorem 3.1"
-        ),
-    }
+PUBLISHED = {
+    "sizes": Published("records", "figure 3.1", (10**4, 10**5, 10**6, 10**7)),
+    "epsilons": Published("range of epsilon", "section 5.2", (0.001, 1.0)),
+    "below": Published(
+        "the 'optimal' noise is below that of the textbook everywhere", "figure 3.1"
+    ),
+    "equation 3.1": Published(
+        "with sqrt(2 epsilon) in the denominator the noise gives delta",
+        "corollary 3.2",
+    ),
+    "optimal": Published("the noise of equation 3.1 is the least there is", "corollary 3.2"),
+    "every epsilon": Published(
+        "the textbook's formula holds for every epsilon above 0", "theorem 3.1"
+    ),
+}
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Noise on the share of ones by each formula, and the delta that each truly gives.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        More epsilons.
-    data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
+@experiment(
+    "003-figure-3.1",
+    "Gaussian noise for plain differential privacy",
+    f"{THESIS}, figure 3.1",
+    PUBLISHED,
+)
+def figure_3_1(run: Run) -> Result:
+    """Noise on the share of ones by each formula, and the delta that each truly gives."""
+    given = run.given
     low, high = given["epsilons"]
-    epsilons = [float(e) for e in np.geomspace(low, high, EPSILONS[size])]
+    epsilons = [float(e) for e in np.geomspace(low, high, EPSILONS[run.size])]
     rows = []
     for epsilon in epsilons:
         classic, tail, exact = (
@@ -125,7 +94,6 @@ def computed(
         for n in given["sizes"]:
             shares = (noise.of_share(n) for noise in (classic, tail))
             rows.append((epsilon, n, *shares, printed / n, exact.of_share(n), reached))
-    (progress or silent)(1, 1)
     table = Table(_COLUMNS, tuple(rows))
     notes = (
         f"delta is not printed; the table is for {DELTA:g}, the order is tested at "
@@ -133,7 +101,7 @@ def computed(
         "The curves have no printed values.",
     )
     findings = tuple(_findings(table, epsilons))
-    return Result(EXPERIMENT.name, size, table, findings, {**given, "delta": DELTA}, notes)
+    return run.result(table, findings, {**given, "delta": DELTA}, notes)
 
 
 def _findings(table: Table, epsilons: list[float]) -> Iterator[Finding]:
@@ -191,9 +159,9 @@ def _every_epsilon() -> Finding:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_3_1.panel("epsilon", "noise on the share of ones")
+def draw(result: Result, ax: Axes) -> None:
     """Noise against epsilon for the smallest table."""
-    axes_or_new(ax, 3.0)
     table = result.table.where(n=min(result.table.column("n")))
     for name, colour, style, said in (
         ("classic", INK, "--", "textbook ('Pure-DP')"),
@@ -205,17 +173,3 @@ def draw(result: Result, ax: Axes) -> Axes:
                 label=said)  # fmt: skip
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel("epsilon", fontsize=9)
-    ax.set_ylabel("noise on the share of ones", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "003-figure-3.1",
-    "Gaussian noise for plain differential privacy",
-    f"{THESIS}, figure 3.1",
-    published,
-    computed,
-    draw,
-)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +9,9 @@ import numpy as np
 
 from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import Knowledge
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.printed import class_losses
 from corrdp_reproduction.knowledge.thesis import THESIS
 
@@ -32,38 +20,26 @@ if TYPE_CHECKING:
 
 BIASES: dict[Size, int] = {"quick": 99, "full": 999}  # evenly between 0 and 1
 HITS: dict[Size, int] = {"quick": 39, "full": 199}  # of panel b
-
-
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 4.1.
-
-    Examples
-    --------
-    >>> published()["bias"].value
-    0.4
-    """
-    return {
-        "n": Published("records", "figure 4.1", 5000),
-        "known": Published("of them known", "figure 4.1", 3000),
-        "bias": Published("share of ones in the table", "claim 4.13", 0.4),
-        "hits": Published("ones among the known records", "section 4.3.2", (500, 1000, 1500)),
-        "500": Published("where the loss is least, 500 ones seen", "section 4.3.2", 0.75),
-        "1500": Published("where the loss is least, 1500 ones seen", "section 4.3.2", 0.25),
-        "conjecture": Published(
-            "the loss grows with the distance of the bias from this, 1000 ones seen",
-            "conjecture 3.9 and claim 4.13",
-            0.5,
-        ),
-        "false": Published("conjecture 3.9 is false", "claim 4.13"),
-        "distance": Published(
-            "500 ones seen: the loss grows with the distance of the bias from .75, 1500: from .25",
-            "claim 4.13, and lemma 4.14",
-        ),
-        "line": Published(
-            "the least loss lies on a line in the number of ones seen", "figure 4.1b"
-        ),
-        "caption": Published("share of ones in the table", "figure 4.1a", 0.8),
-    }
+PUBLISHED = {
+    "n": Published("records", "figure 4.1", 5000),
+    "known": Published("of them known", "figure 4.1", 3000),
+    "bias": Published("share of ones in the table", "claim 4.13", 0.4),
+    "hits": Published("ones among the known records", "section 4.3.2", (500, 1000, 1500)),
+    "500": Published("where the loss is least, 500 ones seen", "section 4.3.2", 0.75),
+    "1500": Published("where the loss is least, 1500 ones seen", "section 4.3.2", 0.25),
+    "conjecture": Published(
+        "the loss grows with the distance of the bias from this, 1000 ones seen",
+        "conjecture 3.9 and claim 4.13",
+        0.5,
+    ),
+    "false": Published("conjecture 3.9 is false", "claim 4.13"),
+    "distance": Published(
+        "500 ones seen: the loss grows with the distance of the bias from .75, 1500: from .25",
+        "claim 4.13, and lemma 4.14",
+    ),
+    "line": Published("the least loss lies on a line in the number of ones seen", "figure 4.1b"),
+    "caption": Published("share of ones in the table", "figure 4.1a", 0.8),
+}
 
 
 def zero(given: dict[str, Any], hits: float, bias: float) -> float:
@@ -77,27 +53,13 @@ def zero(given: dict[str, Any], hits: float, bias: float) -> float:
     return float((given["n"] * bias - hits) / (given["n"] - given["known"]))
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """The loss without noise by definition 3.5, as a ratio of two binomial probabilities.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        Finer grids.
-    data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
-    grid = [k / (BIASES[size] + 1) for k in range(1, BIASES[size] + 1)]
+@experiment(
+    "003-figure-4.1", "Privacy loss of a count against the bias", f"{THESIS}, figure 4.1", PUBLISHED
+)
+def figure_4_1(run: Run) -> Result:
+    """The loss without noise by definition 3.5, as a ratio of two binomial probabilities."""
+    given = run.given
+    grid = [k / (BIASES[run.size] + 1) for k in range(1, BIASES[run.size] + 1)]
     ones = round(given["n"] * given["bias"])
     unknown = Knowledge(given["n"], given["known"]).unknown
     rows = []
@@ -106,15 +68,14 @@ def computed(
         for hits in given["hits"]:
             k = ones - hits  # among the records that are not known, the target included
             rows.append((hits, bias, abs(float(logs[k - 1] - logs[k]))))
-    (progress or silent)(1, 1)
     table = Table(("hits", "bias", "loss"), tuple(rows))
     findings = (
         *_least(table, given),
         *_distances(table, given),
-        _line(given, unknown, ones, HITS[size]),
+        _line(given, unknown, ones, HITS[run.size]),
         _caption(given),
     )
-    return Result(EXPERIMENT.name, size, table, findings, given)
+    return run.result(table, findings, given)
 
 
 def _losses(table: Table, hits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -212,25 +173,11 @@ def _caption(given: dict[str, Any]) -> Finding:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_4_1.panel("bias", "privacy loss")
+def draw(result: Result, ax: Axes) -> None:
     """Panel a: loss against bias, one line per number of ones seen."""
-    axes_or_new(ax, 3.0)
     colours = (ACCENT, INK, WARM)
     for hits, colour in zip(sorted(set(result.table.column("hits"))), colours, strict=True):
         bias, loss = _losses(result.table, hits)
         ax.plot(bias, loss, color=colour, linewidth=1.5, label=f"{hits} ones seen")
     ax.set_ylim(bottom=0.0)
-    ax.set_xlabel("bias", fontsize=9)
-    ax.set_ylabel("privacy loss", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "003-figure-4.1",
-    "Privacy loss of a count against the bias",
-    f"{THESIS}, figure 4.1",
-    published,
-    computed,
-    draw,
-)

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.printed import class_masses
 from corrdp_reproduction.knowledge.thesis import THESIS
 
@@ -68,53 +56,30 @@ def updated_masses(n: int, known: int, count: int) -> np.ndarray:
     return np.array(masses)
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 5.1.
-
-    Examples
-    --------
-    >>> published()["factor"].value
-    100
-    """
-    return {
-        "sizes": Published("records", "figure 5.1", (10_000, 20_000, 50_000)),
-        "factor": Published(
-            "updates are quicker than SciPy by factors above", "section 5.1.1", 100
-        ),
-        "same": Published("updates give SciPy's probabilities", "lemma 5.1"),
-    }
+PUBLISHED = {
+    "sizes": Published("records", "figure 5.1", (10_000, 20_000, 50_000)),
+    "factor": Published("updates are quicker than SciPy by factors above", "section 5.1.1", 100),
+    "same": Published("updates give SciPy's probabilities", "lemma 5.1"),
+}
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "003-figure-5.1",
+    "Run time of the probabilities of what the attacker may have seen",
+    f"{THESIS}, figure 5.1",
+    PUBLISHED,
+)
+def figure_5_1(run: Run) -> Result:
     """Seconds for all classes: SciPy one by one and at once, the thesis's updates, ours.
 
     SciPy is measured on some classes, and its time taken in proportion to their number. Seconds
     depend on the machine and on what else it does; the factors are of one run.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        More shares of known records, more biases.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given = values(published())
-    told = progress or silent
-    cases = [(n, s, b) for n in given["sizes"] for s in SHARES[size] for b in BIASES[size]]
+    given = run.given
+    cases = [(n, s, b) for n in given["sizes"] for s in SHARES[run.size] for b in BIASES[run.size]]
     rows = []
-    for k, (n, share, bias) in enumerate(cases):
-        told(k, len(cases))
-        rows.append(_row(n, round(share * n), bias, CALLS[size]))
-    told(len(cases), len(cases))
+    for n, share, bias in run.over(cases):
+        rows.append(_row(n, round(share * n), bias, CALLS[run.size]))
     table = Table(_COLUMNS, tuple(rows))
     off = max(table.column("off"))
     findings = (
@@ -127,7 +92,7 @@ def computed(
         ),
     )
     notes = ("The thesis's code is not here: SciPy, Python and the machine are not those of 2022.",)
-    return Result(EXPERIMENT.name, size, table, findings, given, notes)
+    return run.result(table, findings, given, notes)
 
 
 def _row(n: int, known: int, bias: float, calls: int) -> tuple[Any, ...]:
@@ -197,9 +162,9 @@ def _groups(table: Table) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         yield n, list(table.where(n=n).records())
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5_1.panel("records", "seconds for all classes", fontsize=7.5)
+def draw(result: Result, ax: Axes) -> None:
     """Seconds against the number of records, on average over known records and biases."""
-    axes_or_new(ax, 3.0)
     groups = list(_groups(result.table))
     for name, colour, style, said in (
         ("one_by_one", WARM, "-", "SciPy, one class at a time"),
@@ -211,17 +176,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         ax.plot([n for n, _ in groups], means, style, marker="o", color=colour, markersize=4,
                 linewidth=1.5, label=said)  # fmt: skip
     ax.set_yscale("log")
-    ax.set_xlabel("records", fontsize=9)
-    ax.set_ylabel("seconds for all classes", fontsize=9)
-    ax.legend(fontsize=7.5, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "003-figure-5.1",
-    "Run time of the probabilities of what the attacker may have seen",
-    f"{THESIS}, figure 5.1",
-    published,
-    computed,
-    draw,
-)

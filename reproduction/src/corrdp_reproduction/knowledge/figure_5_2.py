@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.printed import truncation_error
 from corrdp_reproduction.knowledge.thesis import THESIS, seldom, widths
 
@@ -37,53 +25,33 @@ BIASES: dict[Size, tuple[float, ...]] = {
 }
 GENEROUS = 1e-3  # more than anybody would allow as kappa_3, a part of delta
 _COLUMNS = ("n", "bias", "kappa_2", "tau_1", "tau_2", "epsilon", "epsilon_one_sided", "lost")
+PUBLISHED = {
+    "sizes": Published("records", "section 5.2", (10**4, 10**5, 10**6, 10**7)),
+    "size": Published("the epsilons depend on the number of records", "section 5.4"),
+    "bias": Published("and on the bias", "section 5.4"),
+    "seldom": Published(
+        "at the epsilon shown, line 11 of algorithm 2 is reached with probability at most",
+        "figure 5.2",
+        0.01,
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 5.2.
-
-    Examples
-    --------
-    >>> published()["seldom"].value
-    0.01
-    """
-    return {
-        "sizes": Published("records", "section 5.2", (10**4, 10**5, 10**6, 10**7)),
-        "size": Published("the epsilons depend on the number of records", "section 5.4"),
-        "bias": Published("and on the bias", "section 5.4"),
-        "seldom": Published(
-            "at the epsilon shown, line 11 of algorithm 2 is reached with probability at most",
-            "figure 5.2",
-            0.01,
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "003-figure-5.2",
+    "Widths of the interval of biases, and the epsilons they allow",
+    f"{THESIS}, figure 5.2",
+    PUBLISHED,
+)
+def figure_5_2(run: Run) -> Result:
     """Both widths, the least epsilon by the figure's rule, and what truncation costs there.
 
     ``epsilon`` reads "99 % of all values are smaller" of absolute values, ``epsilon_one_sided`` of
     values. ``lost`` is what line 9 subtracts from kappa_3 at ``epsilon``.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        More biases.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given = values(published())
+    given = run.given
     rows: list[tuple[Any, ...]] = []
-    for n, bias, miss in itertools.product(given["sizes"], BIASES[size], MISSES):
+    for n, bias, miss in itertools.product(given["sizes"], BIASES[run.size], MISSES):
         found = widths(n, bias, miss)
         if found is None:
             rows.append((n, bias, miss, None, None, None, None, None))
@@ -91,14 +59,13 @@ def computed(
         epsilon, one = (seldom(n, bias, miss, given["seldom"], sides) for sides in (2, 1))
         assert epsilon is not None
         rows.append((n, bias, miss, *found, epsilon, one, truncation_error(n, epsilon, *found)))
-    (progress or silent)(1, 1)
     table = Table(_COLUMNS, tuple(rows))
     findings = (*_trends(table, given), _line_11(table, given))
     notes = (
         f"kappa_2 is not printed; shown are {', '.join(f'{m:g}' for m in MISSES)}.",
         "The widths are for n trials, as the caption suggests. No values are printed.",
     )
-    return Result(EXPERIMENT.name, size, table, findings, {**given, "kappa_2": MISSES}, notes)
+    return run.result(table, findings, {**given, "kappa_2": MISSES}, notes)
 
 
 def _trends(table: Table, given: dict[str, Any]) -> Iterator[Finding]:
@@ -162,9 +129,9 @@ def _line_11(table: Table, given: dict[str, Any]) -> Finding:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5_2.panel("bias", "epsilon by the 99 % rule")
+def draw(result: Result, ax: Axes) -> None:
     """The least epsilon against the bias, one line per number of records."""
-    axes_or_new(ax, 3.0)
     table = result.table.where(kappa_2=MISSES[0])
     sizes = sorted(set(table.column("n")))
     for n, colour, style in zip(
@@ -175,17 +142,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         ax.plot(part.column("bias"), epsilon, style, color=colour, linewidth=1.5,
                 label=f"n = {n:.0e}")  # fmt: skip
     ax.set_yscale("log")
-    ax.set_xlabel("bias", fontsize=9)
-    ax.set_ylabel("epsilon by the 99 % rule", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "003-figure-5.2",
-    "Widths of the interval of biases, and the epsilons they allow",
-    f"{THESIS}, figure 5.2",
-    published,
-    computed,
-    draw,
-)

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.thesis import THESIS, least_epsilon, seldom, strip
 
 if TYPE_CHECKING:
@@ -31,52 +20,32 @@ BIASES: dict[Size, tuple[float, ...]] = {
     "quick": (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99),
     "full": tuple(k / 100 for k in range(1, 100)),
 }
+PUBLISHED = {
+    "n": Published("records", "section 5.4", 100_000),
+    "worse": Published(
+        "strongly biased tables support only comparatively large epsilons",
+        "section 5.4",
+    ),
+    "dominates": Published(
+        "cutting off the noise has the largest effect on the algorithm",
+        "section 6.1.3",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 5.3a.
-
-    Examples
-    --------
-    >>> published()["n"].value
-    100000
-    """
-    return {
-        "n": Published("records", "section 5.4", 100_000),
-        "worse": Published(
-            "strongly biased tables support only comparatively large epsilons",
-            "section 5.4",
-        ),
-        "dominates": Published(
-            "cutting off the noise has the largest effect on the algorithm",
-            "section 6.1.3",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "003-figure-5.3",
+    "Epsilons that pay for the noise of the bias",
+    f"{THESIS}, figure 5.3",
+    PUBLISHED,
+)
+def figure_5_3(run: Run) -> Result:
     """The least epsilon with which kappa_3 pays for the cut, by the lemma and exactly.
 
     ``exact`` is for cuts that do not depend on the data; those of the listing do. The corrected
     algorithm cuts nothing off.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        More biases.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given = values(published())
+    given = run.given
     n = given["n"]
     rows = tuple(
         (
@@ -86,12 +55,11 @@ def computed(
             seldom(n, bias, kappa_2, 0.01),
         )
         for kappa_2, kappa_3 in BUDGETS
-        for bias in BIASES[size]
+        for bias in BIASES[run.size]
     )  # fmt: skip
-    (progress or silent)(1, 1)
     table = Table(("bias", "kappa_2", "kappa_3", "lemma", "exact", "rule_99"), rows)
     parts = [table.where(kappa_2=a, kappa_3=b) for a, b in BUDGETS]
-    half = BIASES[size].index(0.5)
+    half = BIASES[run.size].index(0.5)
     valley = all(
         all(a > b for a, b in itertools.pairwise(curve[: half + 1]))
         and all(a < b for a, b in itertools.pairwise(curve[half:]))
@@ -104,7 +72,7 @@ def computed(
         judge(
             "worse",
             valley,
-            f"{first[0]:.5f} at bias {BIASES[size][0]:g}, {first[half]:.5f} at .5, rising away "
+            f"{first[0]:.5f} at bias {BIASES[run.size][0]:g}, {first[half]:.5f} at .5, rising away "
             f"from it on both sides. The lemma asks for {min(loose):.2f} to {max(loose):.2f} times "
             "what fixed cuts would need.",
             first[0],
@@ -122,12 +90,12 @@ def computed(
         "The caption and all values are lost; kappa_2 and kappa_3 of each curve are ours.",
         "Panels other than a, if there were any, are not in the stored text.",
     )
-    return Result(EXPERIMENT.name, size, table, findings, {**given, "budgets": BUDGETS}, notes)
+    return run.result(table, findings, {**given, "budgets": BUDGETS}, notes)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5_3.panel("bias", "least epsilon")
+def draw(result: Result, ax: Axes) -> None:
     """The least epsilon against the bias."""
-    axes_or_new(ax, 3.0)
     table = result.table.where(kappa_3=BUDGETS[0][1])
     other = result.table.where(kappa_3=BUDGETS[1][1])
     for part, name, colour, style, said in (
@@ -139,17 +107,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         curve = [np.nan if e is None else e for e in part.column(name)]
         ax.plot(part.column("bias"), curve, style, color=colour, linewidth=1.5, label=said)
     ax.set_yscale("log")
-    ax.set_xlabel("bias", fontsize=9)
-    ax.set_ylabel("least epsilon", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "003-figure-5.3",
-    "Epsilons that pay for the noise of the bias",
-    f"{THESIS}, figure 5.3",
-    published,
-    computed,
-    draw,
-)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,20 +10,9 @@ import numpy as np
 
 from corrdp.partial.deltas import partial_delta
 from corrdp.partial.knowledge import Knowledge, Noise
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.printed import class_losses, class_masses
 from corrdp_reproduction.knowledge.statements import deltas_by_class
 from corrdp_reproduction.knowledge.thesis import THESIS
@@ -59,72 +47,49 @@ def left_out(losses: np.ndarray, masses: np.ndarray, share: float) -> int:
     return min(int(np.searchsorted(sums, share)), len(masses) - 1)
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 5.4.
-
-    Examples
-    --------
-    >>> published()["peak"].value
-    0.5
-    """
-    return {
-        "sizes": Published("records", "figure 5.4", (10**4, 10**5, 10**6, 10**7)),
-        "bias": Published("share of ones", "figure 5.4", 0.5),
-        "kappa_1": Published("share of probability", "figure 5.4", (1e-6, 1e-14)),
-        "peak": Published(
-            "share of known records at which most classes are left out",
-            "section 5.4",
-            0.5,
-        ),
-        "drops": Published("fewer are left out near both extremes", "section 5.4"),
-        "faster": Published("the percentage drops faster for small tables", "section 5.4"),
-        "caption": Published(
-            "classes are left out up to a probability of 1 - kappa_1", "figure 5.4"
-        ),
-        "needed": Published("the class that remains decides about the noise", "section 4.2.2"),
-        "advice": Published(
-            "kappa_1 of at most 1e-14 is good enough from 100 000 records on, about 1e-6 for "
-            "10 000",
-            "figure 5.4",
-        ),
-    }
+PUBLISHED = {
+    "sizes": Published("records", "figure 5.4", (10**4, 10**5, 10**6, 10**7)),
+    "bias": Published("share of ones", "figure 5.4", 0.5),
+    "kappa_1": Published("share of probability", "figure 5.4", (1e-6, 1e-14)),
+    "peak": Published(
+        "share of known records at which most classes are left out",
+        "section 5.4",
+        0.5,
+    ),
+    "drops": Published("fewer are left out near both extremes", "section 5.4"),
+    "faster": Published("the percentage drops faster for small tables", "section 5.4"),
+    "caption": Published("classes are left out up to a probability of 1 - kappa_1", "figure 5.4"),
+    "needed": Published("the class that remains decides about the noise", "section 4.2.2"),
+    "advice": Published(
+        "kappa_1 of at most 1e-14 is good enough from 100 000 records on, about 1e-6 for 10 000",
+        "figure 5.4",
+    ),
+}
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "003-figure-5.4",
+    "Classes of background knowledge that are left out",
+    f"{THESIS}, figure 5.4",
+    PUBLISHED,
+)
+def figure_5_4(run: Run) -> Result:
     """Percentage of classes left out: by the losses of the listing, and by those defined.
 
     ``percent_caption`` leaves out up to 1 - kappa_1, as the caption has it.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        Up to a hundred thousand records, or ten million; more shares.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given, told = values(published()), progress or silent
-    cases = list(itertools.product(given["sizes"][: SIZES[size]], SHARES[size]))
+    given = run.given
+    cases = list(itertools.product(given["sizes"][: SIZES[run.size]], SHARES[run.size]))
     rows: list[tuple[Any, ...]] = []
-    for k, (n, share) in enumerate(cases):
-        told(k, len(cases))
+    for n, share in run.over(cases):
         rows += _rows(n, share, given)
-    told(len(cases), len(cases))
     table = Table(_COLUMNS, tuple(rows))
     findings = (
         *_shape(table, given),
         _needed(),
         Finding("advice", "not run", "A judgement: nothing computed decides what is good enough."),
     )
-    return Result(EXPERIMENT.name, size, table, findings, given)
+    return run.result(table, findings, given)
 
 
 def _rows(n: int, share: float, given: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
@@ -219,9 +184,9 @@ def _needed() -> Finding:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5_4.panel("share of known records", "classes left out, per cent", fontsize=7)
+def draw(result: Result, ax: Axes) -> None:
     """Percentage left out against the share of known records, one line per size."""
-    axes_or_new(ax, 3.0)
     kappas = sorted(set(result.table.column("kappa_1")), reverse=True)
     for n, colour in zip(
         sorted(set(result.table.column("n"))), (WARM, INK, ACCENT, MUTED), strict=False
@@ -230,17 +195,3 @@ def draw(result: Result, ax: Axes) -> Axes:
             part = result.table.where(n=n, kappa_1=kappa)
             ax.plot(part.column("share"), part.column("percent"), style, color=colour,
                     linewidth=1.5, label=f"n = {n:.0e}, kappa_1 {kappa:g}")  # fmt: skip
-    ax.set_xlabel("share of known records", fontsize=9)
-    ax.set_ylabel("classes left out, per cent", fontsize=9)
-    ax.legend(fontsize=7, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "003-figure-5.4",
-    "Classes of background knowledge that are left out",
-    f"{THESIS}, figure 5.4",
-    published,
-    computed,
-    draw,
-)

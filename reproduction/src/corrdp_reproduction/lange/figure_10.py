@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,19 +10,9 @@ from corrdp.bounds.gaussian.factors import lange_factor, sharp_factor
 from corrdp.bounds.leakage import leakage
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.figure_9 import RECORDS, attained
 from corrdp_reproduction.lange.thesis import THESIS
 
@@ -37,59 +26,36 @@ SHARES: dict[Size, tuple[float, ...]] = {
 LAWS = 1000  # random covariances per point, as in the thesis
 WIDTH = 10.0  # the two values told apart are 0 and 10, at noise of scale 10
 DEVIATION = 3.0  # of the records that are clipped: wide enough for clipping to bite
+_WHERE = "section 6.4.3"
+PUBLISHED = {
+    "marginally": Published("without clipping the leakage is marginally greater", _WHERE),
+    "widens": Published("this difference grows slightly with rho", _WHERE),
+    "remains": Published("a comparatively large difference to the upper bound remains", _WHERE),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 10; the images of its dots are lost.
-
-    Examples
-    --------
-    >>> sorted(published())
-    ['marginally', 'remains', 'widens']
-    """
-    where = "section 6.4.3"
-    return {
-        "marginally": Published("without clipping the leakage is marginally greater", where),
-        "widens": Published("this difference grows slightly with rho", where),
-        "remains": Published("a comparatively large difference to the upper bound remains", where),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-10",
+    "Leakage of Gaussian sums that are not clipped",
+    f"{THESIS}, figure 10",
+    PUBLISHED,
+)
+def figure_10(run: Run) -> Result:
     """Bounds, the exact leakage of equal correlations, a random search, and the clipped sum.
 
     The leakage of an unclipped sum needs no simulation: it is ``|1 + sum of the regression
     coefficients|`` for each adversary. ``searched`` is the 99th percentile over random covariances
     and adversaries who know at least one record, as in the thesis, of these exact values.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Draws the covariances and adversaries of ``searched``.
-    size : "quick" or "full"
-        How many correlations.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
-    points = [(n, share / (n - 2)) for n in RECORDS for share in SHARES[size]]
+    points = [(n, share / (n - 2)) for n in RECORDS for share in SHARES[run.size]]
     rows = []
-    for k, (n, rho) in enumerate(points):
-        told(k, len(points))
+    for n, rho in run.over(points):
         model = GaussianRecords.equicorrelated(n, rho, secret_range=(0.0, WIDTH))
         exact = leakage(model, L1(1 / WIDTH), method="signed").value
-        searched = float(np.quantile([_random_leakage(n, rho, rng) for _ in range(LAWS)], 0.99))
+        searched = float(np.quantile([_random_leakage(n, rho, run.rng) for _ in range(LAWS)], 0.99))
         clipped = attained(n, rho, DEVIATION)
         bounds = (lange_factor(n, rho), sharp_factor(n, rho))
         rows.append((n, rho, *bounds, exact, searched, clipped))
-    told(len(points), len(points))
     table = Table(("n", "rho", "lange", "sharp", "exact", "searched", "clipped"), tuple(rows))
     missed = max(row["exact"] - row["searched"] for row in table.records())
     notes = (
@@ -97,7 +63,7 @@ def computed(
         "the leakage of equal correlations, whose worst adversary knows no record.",
     )
     inputs = {"laws": LAWS, "values": (0.0, WIDTH), "deviation when clipped": DEVIATION}
-    return Result(EXPERIMENT.name, size, table, _findings(table), inputs, notes)
+    return run.result(table, _findings(table), inputs, notes)
 
 
 def _random_leakage(n: int, rho: float, rng: np.random.Generator) -> float:
@@ -148,9 +114,9 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     )  # fmt: skip
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_10.panel("largest correlation, 5 records", "leakage between 0 and 10", fontsize=7.5)
+def draw(result: Result, ax: Axes) -> None:
     """Bounds, exact and searched leakage of 5 records against the largest correlation."""
-    axes_or_new(ax, 3.4)
     part = result.table.where(n=5)
     rho = part.column("rho")
     for name, style, colour, said in (
@@ -162,17 +128,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     ):
         ax.plot(rho, part.column(name), style, color=colour, markersize=5, label=said)
     ax.set_yscale("log")
-    ax.set_xlabel("largest correlation, 5 records", fontsize=9)
-    ax.set_ylabel("leakage between 0 and 10", fontsize=9)
-    ax.legend(fontsize=7.5, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-10",
-    "Leakage of Gaussian sums that are not clipped",
-    f"{THESIS}, figure 10",
-    published,
-    computed,
-    draw,
-)

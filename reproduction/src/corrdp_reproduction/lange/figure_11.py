@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,20 +11,9 @@ from corrdp.bounds.chains.ratios import lange, ratio, zhao
 from corrdp.bounds.leakage import leakage
 from corrdp.guarantees import Pure
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import MUTED, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS, figure_14
 
 if TYPE_CHECKING:
@@ -33,48 +21,30 @@ if TYPE_CHECKING:
 
 OMEGAS = (1.5, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 CHAINS = 300  # random chains of two or three states
+_WHERE = "section 7.2"
+PUBLISHED = {
+    "at 10": Published("at omega 10 gamma may be this many times larger", _WHERE, 3),
+    "at 100": Published("at omega 100 gamma may be up to this", _WHERE, 1000),
+    "region": Published(
+        "the Markov chain bound is at most Zhao's exactly where gamma <= omega^(3/2)",
+        "equation 282",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 11.
-
-    Examples
-    --------
-    >>> published()["at 100"].value
-    1000
-    """
-    where = "section 7.2"
-    return {
-        "at 10": Published("at omega 10 gamma may be this many times larger", where, 3),
-        "at 100": Published("at omega 100 gamma may be up to this", where, 1000),
-        "region": Published(
-            "the Markov chain bound is at most Zhao's exactly where gamma <= omega^(3/2)",
-            "equation 282",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-11",
+    "The Markov chain bound next to that of Zhao et al.",
+    f"{THESIS}, figure 11",
+    PUBLISHED,
+)
+def figure_11(run: Run) -> Result:
     """What each bound adds to epsilon, and the largest gamma at which the thesis improves.
 
     ``ratio`` is 4 ln omega, which is below both everywhere; ``transfer`` what the chain of figure
     14 with this omega leaks on top of epsilon = 1, at any length: the exact worst case.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Draws chains on which the region is checked.
-    size, data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given = values(published())
+    given = run.given
     one = Pure(1.0)
     rows = []
     for omega in OMEGAS:
@@ -82,9 +52,8 @@ def computed(
         added = [bound(chain, one).value - 1.0 for bound in (zhao, ratio)]
         exact = leakage(chain, 1.0, method="transfer").value - 1.0
         rows.append((omega, omega**1.5, *added, exact))
-    (progress or silent)(1, 1)
     table = Table(("omega", "largest_gamma", "zhao", "ratio", "transfer"), tuple(rows))
-    return Result(EXPERIMENT.name, size, table, _findings(table, given, rng), given)
+    return run.result(table, _findings(table, given, run.rng), given)
 
 
 def _findings(
@@ -124,9 +93,9 @@ def _findings(
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_11.panel("omega (4 ln omega is below both everywhere)", "gamma")
+def draw(result: Result, ax: Axes) -> None:
     """The region in which the thesis improves on Zhao et al."""
-    axes_or_new(ax, 3.2)
     omega = result.table.column("omega")
     limit = result.table.column("largest_gamma")
     ax.fill_between(omega, omega, limit, color=WARM, alpha=0.25, linewidth=0,
@@ -135,17 +104,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     ax.plot(omega, omega, color=MUTED, linewidth=1.0, label="gamma >= omega always")
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel("omega (4 ln omega is below both everywhere)", fontsize=9)
-    ax.set_ylabel("gamma", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-11",
-    "The Markov chain bound next to that of Zhao et al.",
-    f"{THESIS}, figure 11",
-    published,
-    computed,
-    draw,
-)

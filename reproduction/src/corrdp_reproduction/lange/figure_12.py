@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from corrdp.bounds.leakage import leakage
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, MUTED, SOFT, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, MUTED, SOFT, WARM
+from corrdp_reproduction.base import Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS
 
 if TYPE_CHECKING:
@@ -30,43 +17,24 @@ if TYPE_CHECKING:
 # the drawings are lost; these chains have the printed ratios
 CHAINS = {"left": [[0.9, 0.1], [0.8, 0.2]], "right": [[0.9, 0.1], [0.2, 0.8]]}
 WAYS = ("zhao", "lange", "ratio", "contraction", "transfer")
+_WHERE = "figure 12"
+PUBLISHED = {
+    "left": Published("gamma and omega of the left chain; Zhao's bound is smaller", _WHERE,
+                      (9, 2)),
+    "right": Published("gamma and omega of the right chain; the thesis's bound is smaller",
+                       _WHERE, (9, 8)),
+}  # fmt: skip
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 12: gamma and omega of each chain.
-
-    Examples
-    --------
-    >>> published()["left"].value
-    (9, 2)
-    """
-    where = "figure 12"
-    return {
-        "left": Published("gamma and omega of the left chain; Zhao's bound is smaller", where,
-                          (9, 2)),
-        "right": Published("gamma and omega of the right chain; the thesis's bound is smaller",
-                           where, (9, 8)),
-    }  # fmt: skip
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Leakage of a 1-DP mechanism on both chains, at any length, by every bound.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
+@experiment(
+    "000-figure-12",
+    "Two chains and what each bound says about them",
+    f"{THESIS}, figure 12",
+    PUBLISHED,
+)
+def figure_12(run: Run) -> Result:
+    """Leakage of a 1-DP mechanism on both chains, at any length, by every bound."""
+    given = run.given
     rows, findings = [], []
     for name, kernel in CHAINS.items():
         chain = MarkovChain(kernel)
@@ -85,32 +53,17 @@ def computed(
                 leaks["transfer"],
             )
         )
-    (progress or silent)(1, 1)
     table = Table(("chain", "gamma", "omega", *WAYS), tuple(rows))
     notes = ("The drawings are lost: chains with the printed ratios stand in for them.",)
-    return Result(EXPERIMENT.name, size, table, tuple(findings), given, notes)
+    return run.result(table, findings, given, notes)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_12.panel("chain", "leakage at epsilon 1")
+def draw(result: Result, ax: Axes) -> None:
     """Leakage at epsilon 1, one group of bars per chain."""
-    axes_or_new(ax, 3.0)
     names = result.table.column("chain")
     colours = (MUTED, WARM, SOFT, SOFT, ACCENT)
     for k, (way, colour) in enumerate(zip(WAYS, colours, strict=True)):
         place = [x + (k - 2) * 0.16 for x in range(len(names))]
         ax.bar(place, result.table.column(way), 0.14, color=colour, label=way)
     ax.set_xticks(range(len(names)), names)
-    ax.set_xlabel("chain", fontsize=9)
-    ax.set_ylabel("leakage at epsilon 1", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-12",
-    "Two chains and what each bound says about them",
-    f"{THESIS}, figure 12",
-    published,
-    computed,
-    draw,
-)

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from corrdp.bounds.leakage import leakage
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS, figure_14
 
 if TYPE_CHECKING:
@@ -30,43 +17,25 @@ if TYPE_CHECKING:
 EPSILON = 0.5
 LENGTHS = (5, 10, 20, 40, 60, 80)
 GAMMAS = (3.0, 100.0, 10_000.0)
+_WHERE = "section 7.2"
+PUBLISHED = {
+    "80 records": Published("with 80 records it improves even at this gamma", _WHERE, 10_000),
+    "20 records": Published("with 20 records it does not at this gamma", _WHERE, 100),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 13, at epsilon .5.
-
-    Examples
-    --------
-    >>> published()["80 records"].value
-    10000
-    """
-    where = "section 7.2"
-    return {
-        "80 records": Published("with 80 records it improves even at this gamma", where, 10_000),
-        "20 records": Published("with 20 records it does not at this gamma", where, 100),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-13",
+    "The Markov chain bound next to the general one",
+    f"{THESIS}, figure 13",
+    PUBLISHED,
+)
+def figure_13(run: Run) -> Result:
     """Leakage of an .5-DP mechanism on the chain of figure 14 by length and gamma.
 
     ``largest_gamma`` is ``exp((n-1) epsilon / 4)``, up to which eps + 4 ln gamma is below n eps.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given = values(published())
+    given = run.given
     rows = []
     for n in LENGTHS:
         for gamma in GAMMAS:
@@ -76,7 +45,6 @@ def computed(
                 for way in ("general", "lange", "transfer")
             ]
             rows.append((n, gamma, math.exp((n - 1) * EPSILON / 4), *leaks))
-    (progress or silent)(1, 1)
     table = Table(("n", "gamma", "largest_gamma", "general", "lange", "transfer"), tuple(rows))
     findings = []
     for claim, n, better in (("80 records", 80, True), ("20 records", 20, False)):
@@ -102,12 +70,12 @@ def computed(
         f"here, at most {worst:.3f} of it: there is no region in which it loses.",
     )
     inputs = {**given, "epsilon": EPSILON}
-    return Result(EXPERIMENT.name, size, table, tuple(findings), inputs, notes)
+    return run.result(table, findings, inputs, notes)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_13.panel("records", "gamma")
+def draw(result: Result, ax: Axes) -> None:
     """The region in which the thesis improves on the general bound."""
-    axes_or_new(ax, 3.2)
     part = result.table.where(gamma=GAMMAS[0])
     n, limit = part.column("n"), part.column("largest_gamma")
     ax.fill_between(n, 1.0, limit, color=WARM, alpha=0.25, linewidth=0,
@@ -115,17 +83,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     ax.plot(n, limit, color=WARM, linewidth=1.5, label="exp((n-1) epsilon/4)")
     ax.plot([80, 20], [10_000, 100], "x", color=ACCENT, label="the two examples")
     ax.set_yscale("log")
-    ax.set_xlabel("records", fontsize=9)
-    ax.set_ylabel("gamma", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-13",
-    "The Markov chain bound next to the general one",
-    f"{THESIS}, figure 13",
-    published,
-    computed,
-    draw,
-)

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corrdp.bounds.leakage import leakage
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM
 from corrdp.queries import Count
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.estimator import estimated_leakage
 from corrdp_reproduction.lange.thesis import THESIS, figure_14
 
@@ -36,78 +24,55 @@ EPSILONS = (0.5, 1.0, 2.0)
 ESTIMATED: dict[Size, tuple[int, ...]] = {"quick": (1, 10), "full": tuple(range(1, 11))}
 ADVERSARIES: dict[Size, int] = {"quick": 6, "full": 100}  # the thesis has 1000
 OTHERS = 41  # other chains with the same gamma
+_WHERE = "section 7.3.2"
+PUBLISHED = {
+    "n": Published("records", "section 7.3.1", 10),
+    "gammas": Published(
+        "ratios of the largest to the smallest transition probability",
+        "section 7.3.1",
+        tuple(range(1, 11)),
+    ),
+    "grows": Published("the leakage grows with gamma", _WHERE),
+    "not tight": Published("the bound is not tight", _WHERE),
+    "less effect": Published("for higher epsilon, gamma has less of an effect", _WHERE),
+    "worst chain": Published(
+        "the chain of figure 14 has the largest leakage of its gamma", "section 7.3.1"
+    ),
+    "lower bound": Published(
+        "the simulated leakage is a lower bound of the leakage", "section 3.1.2"
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 15.
-
-    Examples
-    --------
-    >>> published()["n"].value
-    10
-    """
-    where = "section 7.3.2"
-    return {
-        "n": Published("records", "section 7.3.1", 10),
-        "gammas": Published(
-            "ratios of the largest to the smallest transition probability",
-            "section 7.3.1",
-            tuple(range(1, 11)),
-        ),
-        "grows": Published("the leakage grows with gamma", where),
-        "not tight": Published("the bound is not tight", where),
-        "less effect": Published("for higher epsilon, gamma has less of an effect", where),
-        "worst chain": Published(
-            "the chain of figure 14 has the largest leakage of its gamma", "section 7.3.1"
-        ),
-        "lower bound": Published(
-            "the simulated leakage is a lower bound of the leakage", "section 3.1.2"
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-15",
+    "Leakage of a count on a chain next to the bound",
+    f"{THESIS}, figure 15",
+    PUBLISHED,
+)
+def figure_15(run: Run) -> Result:
     """The bound, the exact leakage of a count, that of every mechanism, and the simulation.
 
     ``bound`` is min(eps + 4 ln gamma, n eps); ``exact`` the noisy count, every adversary and every
     output; ``transfer`` the worst mechanism; ``estimate`` the procedure of the thesis with fewer
     adversaries and a Gaussian kernel.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        For the simulation.
-    size : "quick" or "full"
-        How many gammas and adversaries are simulated.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
-    given = values(published())
+    given = run.given
     n, gammas = given["n"], given["gammas"]
     rows = []
-    for k, gamma in enumerate(gammas):
-        told(k, len(gammas))
+    for gamma in run.over(gammas):
         chain = figure_14(float(gamma), n)
         for epsilon in EPSILONS:
             bound = min(leakage(chain, epsilon, method=m).value for m in ("general", "lange"))
             exact = leakage(chain, epsilon, query=QUERY, method="exact").value
             every = leakage(chain, epsilon, method="transfer").value
             simulated = None
-            if gamma in ESTIMATED[size]:
-                simulated = estimated_leakage(chain, epsilon, ADVERSARIES[size], rng)
+            if gamma in ESTIMATED[run.size]:
+                simulated = estimated_leakage(chain, epsilon, ADVERSARIES[run.size], run.rng)
             rows.append((gamma, epsilon, bound, exact, every, simulated))
-    told(len(gammas), len(gammas))
     table = Table(("gamma", "epsilon", "bound", "exact", "transfer", "estimate"), tuple(rows))
-    inputs = {**given, "epsilons": EPSILONS, "adversaries": ADVERSARIES[size]}
-    return Result(EXPERIMENT.name, size, table, _findings(table, n), inputs)
+    inputs = {**given, "epsilons": EPSILONS, "adversaries": ADVERSARIES[run.size]}
+    return run.result(table, _findings(table, n), inputs)
 
 
 def _findings(table: Table, n: int) -> tuple[Finding, ...]:
@@ -181,9 +146,9 @@ def _other_chains(gamma: float, n: int) -> tuple[float, list[float]]:
     return leaks[-1], leaks[:-1]
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_15.panel("gamma (crosses: simulated)", "leakage", fontsize=7)
+def draw(result: Result, ax: Axes) -> None:
     """Bound, exact and simulated leakage against gamma."""
-    axes_or_new(ax, 3.4)
     for epsilon, style in zip(EPSILONS, (":", "--", "-"), strict=True):
         part = result.table.where(epsilon=epsilon)
         gamma = part.column("gamma")
@@ -195,17 +160,3 @@ def draw(result: Result, ax: Axes) -> Axes:
                  if e is not None and math.isfinite(e)]  # fmt: skip
         ax.plot(*zip(*drawn, strict=True), "x", color=MUTED, markersize=4)
     ax.set_ylim(0.0, 1.1 * max(result.table.column("bound")))
-    ax.set_xlabel("gamma (crosses: simulated)", fontsize=9)
-    ax.set_ylabel("leakage", fontsize=9)
-    ax.legend(fontsize=7, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-15",
-    "Leakage of a count on a chain next to the bound",
-    f"{THESIS}, figure 15",
-    published,
-    computed,
-    draw,
-)

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from corrdp.bounds.leakage import leakage
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS, figure_14
 
 if TYPE_CHECKING:
@@ -33,30 +19,20 @@ FACTORS: dict[Size, tuple[float, ...]] = {
     "quick": (2.0, 8.0, 10.0),
     "full": (1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0),
 }
-
-
-def published() -> dict[str, Published]:
-    """Claims of figure 16.
-
-    Examples
-    --------
-    >>> published()["curve"].value
-    (5, 3)
-    """
-    return {
-        "curve": Published(
-            "either epsilon exceeds the first or gamma stays below about the second, to keep an "
-            "accuracy similar to DP",
-            "section 7.4",
-            (5, 3),
-        ),
-        "limited": Published(
-            "with reasonable privacy (epsilon <= 5) useful accuracy is limited to chains whose "
-            "gamma is at most 3",
-            "section 7.5",
-            3,
-        ),
-    }
+PUBLISHED = {
+    "curve": Published(
+        "either epsilon exceeds the first or gamma stays below about the second, to keep an "
+        "accuracy similar to DP",
+        "section 7.4",
+        (5, 3),
+    ),
+    "limited": Published(
+        "with reasonable privacy (epsilon <= 5) useful accuracy is limited to chains whose "
+        "gamma is at most 3",
+        "section 7.5",
+        3,
+    ),
+}
 
 
 def contraction_gamma(epsilon: float, h: float) -> float:
@@ -75,41 +51,28 @@ def contraction_gamma(epsilon: float, h: float) -> float:
     return math.sinh(epsilon / 4.0) / math.sinh(epsilon / (4.0 * h))
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-16",
+    "How strong dependence may be for a given accuracy",
+    f"{THESIS}, figure 16",
+    PUBLISHED,
+)
+def figure_16(run: Run) -> Result:
     """Largest gamma at which noise h times that of DP keeps the level, by three bounds.
 
     ``lange`` is ``exp((h-1) epsilon / (4 h))`` and ``contraction`` holds for every chain;
     ``transfer`` is the exact worst case for the chain of figure 14, at any length.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        How many levels and factors.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
-    points = [(epsilon, h) for epsilon in EPSILONS[size] for h in FACTORS[size]]
+    points = [(epsilon, h) for epsilon in EPSILONS[run.size] for h in FACTORS[run.size]]
     rows = []
-    for k, (epsilon, h) in enumerate(points):
-        told(k, len(points))
+    for epsilon, h in run.over(points):
         by_lange = math.exp((h - 1.0) * epsilon / (4.0 * h))
         rows.append(
             (epsilon, h, by_lange, contraction_gamma(epsilon, h), _transfer_gamma(epsilon, h))
         )
-    told(len(points), len(points))
     table = Table(("epsilon", "h", "lange", "contraction", "transfer"), tuple(rows))
-    given = values(published())
-    return Result(EXPERIMENT.name, size, table, _findings(table, given), given)
+    given = run.given
+    return run.result(table, _findings(table, given), given)
 
 
 def _transfer_gamma(epsilon: float, h: float) -> float:
@@ -160,9 +123,9 @@ def _findings(table: Table, given: dict[str, tuple[float, float]]) -> tuple[Find
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_16.panel("noise, times that of plain DP", "largest gamma", fontsize=7)
+def draw(result: Result, ax: Axes) -> None:
     """Largest gamma against the factor h, for levels 1 and 5."""
-    axes_or_new(ax, 3.4)
     for epsilon, style in ((1.0, "--"), (5.0, "-")):
         part = result.table.where(epsilon=epsilon)
         h = part.column("h")
@@ -174,17 +137,3 @@ def draw(result: Result, ax: Axes) -> Axes:
             ax.plot(h, part.column(name), color=colour, linestyle=style, linewidth=1.3,
                     label=f"{said}, level {epsilon:g}")  # fmt: skip
     ax.set_yscale("log")
-    ax.set_xlabel("noise, times that of plain DP", fontsize=9)
-    ax.set_ylabel("largest gamma", fontsize=9)
-    ax.legend(fontsize=7, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-16",
-    "How strong dependence may be for a given accuracy",
-    f"{THESIS}, figure 16",
-    published,
-    computed,
-    draw,
-)

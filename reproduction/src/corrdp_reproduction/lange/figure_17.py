@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,21 +9,10 @@ import numpy as np
 from corrdp.bounds.leakage import leakage
 from corrdp.calibration import calibrate
 from corrdp.models.pedigrees.linkage import Linkage, read_linkage
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM
 from corrdp.queries import Count
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS, mean_squared_error, spread
 from corrdp_reproduction.recordings import data_file
 
@@ -39,72 +27,43 @@ EPSILONS: dict[Size, tuple[float, ...]] = {
     "full": (1.0, 2.0, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0),
 }
 SNPS: dict[Size, int] = {"quick": 8, "full": 103}  # for the exact leakage; every count is used
+PUBLISHED = {
+    "data": Published(
+        "persons, positions used, and positions of the 1000 Genomes data",
+        "section 8.2",
+        (2504, 1000, 88_000_000),
+    ),
+    "mean": Published("average number of homozygous-major persons", "section 8.4.1", 40.29),
+    "grows": Published("the error grows with the size of the largest family", "section 8.4.1"),
+    "nearly tight": Published("for genotypes the general bound is nearly tight", "section 8.4.1"),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 17.
-
-    Examples
-    --------
-    >>> published()["data"].value
-    (2504, 1000, 88000000)
-    """
-    return {
-        "data": Published(
-            "persons, positions used, and positions of the 1000 Genomes data",
-            "section 8.2",
-            (2504, 1000, 88_000_000),
-        ),
-        "mean": Published("average number of homozygous-major persons", "section 8.4.1", 40.29),
-        "grows": Published("the error grows with the size of the largest family", "section 8.4.1"),
-        "nearly tight": Published(
-            "for genotypes the general bound is nearly tight", "section 8.4.1"
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-17", "Error of a genotype count by family size", f"{THESIS}, figure 17", PUBLISHED
+)
+def figure_17(run: Run) -> Result:
     """Error of the count by assumed family size, and of 129 trios by their exact leakage.
 
     The 1000 Genomes data are not available. Each of the 103 SNPs of the trios is a data set, one
     run each. ``expected`` is 2 m^2 / epsilon^2 for an assumed family size m; in the rows of way
     "exact" noise is calibrated to the leakage of that count in the trios.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        The noise.
-    size : "quick" or "full"
-        How many levels, and SNPs whose exact leakage is worked out.
-    data : path, optional
-        Directory of ``crohn_trios.csv``.
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
-    trios = read_linkage(data_file(TRIOS, data))
+    trios = read_linkage(data_file(TRIOS, run.data))
     counts = (trios.copies == 2).sum(axis=0).astype(float)
-    picked = np.linspace(0, len(trios.snps) - 1, min(SNPS[size], len(trios.snps))).astype(int)
+    picked = np.linspace(0, len(trios.snps) - 1, min(SNPS[run.size], len(trios.snps))).astype(int)
     pedigrees = [trios.pedigree(trios.snps[k]) for k in picked]
     rows: list[tuple[str, float, int, float, float]] = []
-    for k, epsilon in enumerate(EPSILONS[size]):
-        told(k, len(EPSILONS[size]))
+    for epsilon in run.over(EPSILONS[run.size]):
         for m in FAMILIES:
             scale = m / epsilon
             rows.append(("general", epsilon, m, 2 * scale**2,
-                         mean_squared_error(counts, scale, rng)))  # fmt: skip
+                         mean_squared_error(counts, scale, run.rng)))  # fmt: skip
         scales = [calibrate(p, epsilon, query=QUERY, method="exact").scale for p in pedigrees]
-        measured = [mean_squared_error(counts[[k]], b, rng) for k, b in zip(picked, scales,
+        measured = [mean_squared_error(counts[[k]], b, run.rng) for k, b in zip(picked, scales,
                     strict=True)]  # fmt: skip
         expected = float(np.mean([2 * b**2 for b in scales]))
         rows.append(("exact", epsilon, 3, expected, float(np.mean(measured))))
-    told(len(EPSILONS[size]), len(EPSILONS[size]))
     leaks = [leakage(p, 1.0, query=QUERY, method="exact").value for p in pedigrees]
     table = Table(("way", "epsilon", "m", "expected", "measured"), tuple(rows))
     notes = (
@@ -113,9 +72,9 @@ def computed(
         f"Measured errors are averages over {len(counts)} SNPs (relative standard deviation "
         f"{spread(len(counts)):.3f}), those of way exact over {len(picked)}.",
     )
-    findings = _findings(table, trios, counts, leaks, values(published()))
+    findings = _findings(table, trios, counts, leaks, run.given)
     inputs = {"families": FAMILIES, "snps": len(picked)}
-    return Result(EXPERIMENT.name, size, table, findings, inputs, notes)
+    return run.result(table, findings, inputs, notes)
 
 
 def _findings(
@@ -166,9 +125,9 @@ def _findings(
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_17.panel("BDP level (dots: measured on the trios)", "mean squared error", fontsize=7)
+def draw(result: Result, ax: Axes) -> None:
     """Error against the level: one line per family size, dots as measured on the trios."""
-    axes_or_new(ax, 3.4)
     general = result.table.where(way="general")
     for m, style in zip(FAMILIES, (":", "-", "-.", "--", (0, (5, 1))), strict=True):
         part = general.where(m=m)
@@ -179,17 +138,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     ax.plot(exact.column("epsilon"), exact.column("expected"), color=ACCENT, linewidth=1.5,
             label="trios, exact leakage")  # fmt: skip
     ax.set_yscale("log")
-    ax.set_xlabel("BDP level (dots: measured on the trios)", fontsize=9)
-    ax.set_ylabel("mean squared error", fontsize=9)
-    ax.legend(fontsize=7, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-17",
-    "Error of a genotype count by family size",
-    f"{THESIS}, figure 17",
-    published,
-    computed,
-    draw,
-)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,21 +12,10 @@ from corrdp.bounds.gaussian.factors import lange_factor
 from corrdp.calibration import calibrate
 from corrdp.errors import DataError
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM
 from corrdp.queries import Sum
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS, mean_squared_error, spread
 from corrdp_reproduction.recordings import data_file
 
@@ -41,63 +29,38 @@ EPSILONS: dict[Size, tuple[float, ...]] = {
     "full": tuple(float(k) for k in range(1, 21)),
 }
 WAYS = ("general", "lange", "regression")
+PUBLISHED = {
+    "range": Published("heights are clipped to, in inches", "section 8.2", (60, 80)),
+    "records": Published("records and families", "section 8.2", (897, 205)),
+    "correlations": Published(
+        "child and father, child and mother, father and mother",
+        "section 8.4.2",
+        (0.275, 0.202, 0.074),
+    ),
+    "factor": Published("leakage per epsilon by the Gaussian bound", "equation 296", 1.853),
+    "general": Published("the same by the general bound", "section 8.4.2", 3),
+    "mean": Published("average sum, inches", "section 8.4.2", 200),
+    "better": Published(
+        "noise by the Gaussian bound has the smaller error at every level", "section 8.4.2"
+    ),
+    "premise": Published(
+        "the Gaussian bound, which needs equal variances, applies to these heights",
+        "definition 6.4",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 18.
-
-    Examples
-    --------
-    >>> published()["factor"].value
-    1.853
-    """
-    return {
-        "range": Published("heights are clipped to, in inches", "section 8.2", (60, 80)),
-        "records": Published("records and families", "section 8.2", (897, 205)),
-        "correlations": Published(
-            "child and father, child and mother, father and mother",
-            "section 8.4.2",
-            (0.275, 0.202, 0.074),
-        ),
-        "factor": Published("leakage per epsilon by the Gaussian bound", "equation 296", 1.853),
-        "general": Published("the same by the general bound", "section 8.4.2", 3),
-        "mean": Published("average sum, inches", "section 8.4.2", 200),
-        "better": Published(
-            "noise by the Gaussian bound has the smaller error at every level", "section 8.4.2"
-        ),
-        "premise": Published(
-            "the Gaussian bound, which needs equal variances, applies to these heights",
-            "definition 6.4",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-18", "Error of a sum of heights in a family", f"{THESIS}, figure 18", PUBLISHED
+)
+def figure_18(run: Run) -> Result:
     """Expected and measured error of the clipped sum, one run per child as in the source.
 
     ``regression`` is the bound without a condition on the variances: the largest sum of regression
     coefficients over all adversaries.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        The noise.
-    size : "quick" or "full"
-        How many levels.
-    data : path, optional
-        Directory of ``galton.csv``.
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
-    given = values(published())
-    path = data_file(HEIGHTS, data)
+    given = run.given
+    path = data_file(HEIGHTS, run.data)
     heights, families = _heights(path)
     query = Sum(*given["range"])
     # as published: every child with its parents a family of its own
@@ -112,12 +75,10 @@ def computed(
     }
     truth = heights.clip(*given["range"]).sum(axis=1)
     rows = []
-    for k, epsilon in enumerate(EPSILONS[size]):
-        told(k, len(EPSILONS[size]))
+    for epsilon in run.over(EPSILONS[run.size]):
         for way in WAYS:
             scale = query.width * factors[way] / epsilon
-            rows.append((epsilon, way, 2 * scale**2, mean_squared_error(truth, scale, rng)))
-    told(len(EPSILONS[size]), len(EPSILONS[size]))
+            rows.append((epsilon, way, 2 * scale**2, mean_squared_error(truth, scale, run.rng)))
     table = Table(("epsilon", "way", "expected", "measured"), tuple(rows))
     notes = (
         f"Measured errors are averages over {len(truth)} sums, relative standard deviation "
@@ -127,7 +88,7 @@ def computed(
         "releasing all sums costs more than is said here.",
     )
     findings = _findings(table, given, heights, families, factors)
-    return Result(EXPERIMENT.name, size, table, findings, {**given, "factors": factors}, notes)
+    return run.result(table, findings, {**given, "factors": factors}, notes)
 
 
 def _heights(path: Path) -> tuple[np.ndarray, int]:
@@ -201,9 +162,9 @@ def _findings(
     )  # fmt: skip
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_18.panel("BDP level (dots: measured)", "mean squared error")
+def draw(result: Result, ax: Axes) -> None:
     """Error against the level, lines as expected and dots as measured."""
-    axes_or_new(ax, 3.2)
     for way, colour, said in (
         ("general", MUTED, "general bound"),
         ("lange", WARM, "Gaussian bound"),
@@ -214,17 +175,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         ax.plot(epsilon, part.column("expected"), color=colour, linewidth=1.3, label=said)
         ax.plot(epsilon, part.column("measured"), ".", color=colour)
     ax.set_yscale("log")
-    ax.set_xlabel("BDP level (dots: measured)", fontsize=9)
-    ax.set_ylabel("mean squared error", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-18",
-    "Error of a sum of heights in a family",
-    f"{THESIS}, figure 18",
-    published,
-    computed,
-    draw,
-)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,21 +13,10 @@ import numpy as np
 from corrdp.calibration import calibrate
 from corrdp.errors import DataError, InfeasibleError
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM
 from corrdp.queries import Count
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS, mean_squared_error, spread
 from corrdp_reproduction.recordings import data_file
 
@@ -43,69 +31,44 @@ EPSILONS: dict[Size, tuple[float, ...]] = {
 }
 WAYS = ("general", "lange", "zhao", "transfer")
 RUNS = 1000  # on the complete data, as in the source
+PUBLISHED = {
+    "size": Published("days, records a day, records", "section 8.2",
+                      (61, 288, 17_568)),
+    "matrix": Published(
+        "transition probabilities, rows inactive and active",
+        "equations 297-300",
+        ((0.882, 0.118), (0.305, 0.695)),
+    ),
+    "constants": Published(
+        "4 ln gamma of the thesis and 6 ln omega of Zhao et al.", "section 8.4.3", (8.05, 10.64)
+    ),
+    "mean": Published("average number of active intervals a day", "section 8.4.3", 80),
+    "total": Published("active intervals in all", "section 8.4.3", 4250),
+    "from": Published("least whole levels that the two bounds allow", "section 8.4.3", (9, 11)),
+    "order": Published(
+        "the thesis's bound has a smaller error than Zhao's at every level, and than the "
+        "general bound from 9 on",
+        "section 8.4.3",
+    ),
+    "stable": Published(
+        "on the complete data the error by the general bound grows sharply, by the others it "
+        "stays",
+        "section 8.4.3",
+    ),
+}  # fmt: skip
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 19.
-
-    Examples
-    --------
-    >>> published()["constants"].value
-    (8.05, 10.64)
-    """
-    return {
-        "size": Published("days, records a day, records", "section 8.2",
-                          (61, 288, 17_568)),
-        "matrix": Published(
-            "transition probabilities, rows inactive and active",
-            "equations 297-300",
-            ((0.882, 0.118), (0.305, 0.695)),
-        ),
-        "constants": Published(
-            "4 ln gamma of the thesis and 6 ln omega of Zhao et al.", "section 8.4.3", (8.05, 10.64)
-        ),
-        "mean": Published("average number of active intervals a day", "section 8.4.3", 80),
-        "total": Published("active intervals in all", "section 8.4.3", 4250),
-        "from": Published("least whole levels that the two bounds allow", "section 8.4.3", (9, 11)),
-        "order": Published(
-            "the thesis's bound has a smaller error than Zhao's at every level, and than the "
-            "general bound from 9 on",
-            "section 8.4.3",
-        ),
-        "stable": Published(
-            "on the complete data the error by the general bound grows sharply, by the others it "
-            "stays",
-            "section 8.4.3",
-        ),
-    }  # fmt: skip
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-19", "Error of a count of active intervals", f"{THESIS}, figure 19", PUBLISHED
+)
+def figure_19(run: Run) -> Result:
     """Expected and measured error of the count, for single days and for the complete data.
 
     general, lange and zhao use the printed matrix, ``transfer`` the fitted one; a level that a
     bound cannot reach has no error. Days without data are left out.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        The noise.
-    size : "quick" or "full"
-        How many levels.
-    data : path, optional
-        Directory of ``activity.csv``.
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
-    given = values(published())
-    days = _days(data_file(ACTIVITY, data))
+    given = run.given
+    days = _days(data_file(ACTIVITY, run.data))
     recorded = days[~(days < 0).any(axis=1)]
     fitted = MarkovChain.fit([[None if x < 0 else x for x in days.ravel().tolist()]])
     _, day, everything = given["size"]
@@ -114,17 +77,15 @@ def computed(
         everything: np.full(RUNS, float(recorded.sum())),
     }
     rows = []
-    points = [(n, epsilon) for n in groups for epsilon in EPSILONS[size]]
-    for k, (n, epsilon) in enumerate(points):
-        told(k, len(points))
+    points = [(n, epsilon) for n in groups for epsilon in EPSILONS[run.size]]
+    for n, epsilon in run.over(points):
         for way in WAYS:
             kernel = fitted.transition if way == "transfer" else given["matrix"]
             scale = _scale(MarkovChain(kernel, n), epsilon, way)
             errors = (None, None) if scale is None else (
-                2 * scale**2, mean_squared_error(groups[n], scale, rng)
+                2 * scale**2, mean_squared_error(groups[n], scale, run.rng)
             )  # fmt: skip
             rows.append((n, epsilon, way, *errors))
-    told(len(points), len(points))
     table = Table(("n", "epsilon", "way", "expected", "measured"), tuple(rows))
     notes = (
         f"{int((days < 0).sum()):,} of {days.size:,} intervals have no value: "
@@ -136,7 +97,7 @@ def computed(
         "A record is one interval: a person's whole series is not protected as one.",
     )
     findings = _findings(table, given, days, fitted.transition)
-    return Result(EXPERIMENT.name, size, table, findings, given, notes)
+    return run.result(table, findings, given, notes)
 
 
 def _days(path: Path) -> np.ndarray:
@@ -278,9 +239,9 @@ def _stable(error: Error, few: int, many: int, level: float) -> tuple[bool, str,
     return holds, told, change["general"], change["transfer"]
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_19.panel("BDP level, single days (dots: measured)", "mean squared error")
+def draw(result: Result, ax: Axes) -> None:
     """Error on single days against the level, lines as expected and dots as measured."""
-    axes_or_new(ax, 3.4)
     days = result.table.where(n=min(result.table.column("n")))
     for way, colour, said in (
         ("general", MUTED, "general bound"),
@@ -294,17 +255,3 @@ def draw(result: Result, ax: Axes) -> Axes:
                 linestyle="--" if way == "zhao" else "-", label=said)  # fmt: skip
         ax.plot(epsilon, [row["measured"] for row in rows], ".", color=colour)
     ax.set_yscale("log")
-    ax.set_xlabel("BDP level, single days (dots: measured)", fontsize=9)
-    ax.set_ylabel("mean squared error", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-19",
-    "Error of a count of active intervals",
-    f"{THESIS}, figure 19",
-    published,
-    computed,
-    draw,
-)

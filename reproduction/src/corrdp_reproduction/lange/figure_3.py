@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,19 +10,9 @@ from corrdp.bounds.general import minimum_error
 from corrdp.calibration import calibrate
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import Groups
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import COUNT, THESIS
 
 if TYPE_CHECKING:
@@ -31,48 +20,30 @@ if TYPE_CHECKING:
 
 EPSILONS = tuple(k / 4 for k in range(1, 21))
 SIZES = (10, 1000)  # records, all of which may depend on each other
+PUBLISHED = {
+    "at 1": Published(
+        "probability of missing a count by half its range, BDP level 1",
+        "section 4.2",
+        0.6,
+    ),
+    "at 5": Published("the same at level 5: nearly this", "section 4.2", 0.1),
+    "any size": Published("the curve is the same for every number of records", "figure 3"),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 3.
-
-    Examples
-    --------
-    >>> published()["at 1"].value
-    0.6
-    """
-    return {
-        "at 1": Published(
-            "probability of missing a count by half its range, BDP level 1",
-            "section 4.2",
-            0.6,
-        ),
-        "at 5": Published("the same at level 5: nearly this", "section 4.2", 0.1),
-        "any size": Published("the curve is the same for every number of records", "figure 3"),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-3",
+    "Missing half the range, when all records may depend on each other",
+    f"{THESIS}, figure 3",
+    PUBLISHED,
+)
+def figure_3(run: Run) -> Result:
     """Laplace noise by the general bound, ``exp(-epsilon / 2)``, next to what no mechanism avoids.
 
     ``least`` is the probability with which every mechanism errs by that much on one of two data
     sets, ``1 / (e^epsilon + 1)``; answering one of two numbers by randomized response attains it.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given = values(published())
+    given = run.given
     rows = []
     for epsilon in EPSILONS:
         for n in SIZES:
@@ -80,7 +51,6 @@ def computed(
             scale = calibrate(model, epsilon, query=COUNT, method="general").scale
             least = minimum_error(model, epsilon, query=COUNT)
             rows.append((epsilon, n, Laplace(COUNT, scale).tail(least.alpha), least.beta))
-    (progress or silent)(1, 1)
     table = Table(("epsilon", "n", "laplace", "least"), tuple(rows))
     few, many = (np.array(table.where(n=n).column("laplace")) for n in SIZES)
     apart = float(np.abs(few - many).max())
@@ -104,12 +74,12 @@ def computed(
             apart,
         )
     )
-    return Result(EXPERIMENT.name, size, table, tuple(findings), {**given, "n": SIZES})
+    return run.result(table, findings, {**given, "n": SIZES})
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_3.panel("BDP level", "probability of an error of n/2")
+def draw(result: Result, ax: Axes) -> None:
     """Probability of the large error against the BDP level."""
-    axes_or_new(ax, 3.0)
     table = result.table.where(n=SIZES[0])
     epsilon = table.column("epsilon")
     for name, colour, said in (
@@ -118,17 +88,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     ):
         ax.plot(epsilon, table.column(name), color=colour, linewidth=1.5, label=said)
     ax.set_ylim(0.0, 1.0)
-    ax.set_xlabel("BDP level", fontsize=9)
-    ax.set_ylabel("probability of an error of n/2", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-3",
-    "Missing half the range, when all records may depend on each other",
-    f"{THESIS}, figure 3",
-    published,
-    computed,
-    draw,
-)

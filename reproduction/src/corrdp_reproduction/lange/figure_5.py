@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from corrdp.bounds.general import minimum_error
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.groups import Groups
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import COUNT, THESIS
 
 if TYPE_CHECKING:
@@ -30,44 +17,26 @@ if TYPE_CHECKING:
 
 EPSILONS = tuple(k / 4 for k in range(1, 21))
 RECORDS = 10
+_SAID = "the least probability of a large error exceeds this"
+PUBLISHED = {
+    "up to 2": Published(f"{_SAID} at levels in (0, 2)", "section 4.2", 0.1),
+    "up to 4": Published(f"{_SAID} at levels in (2, 4)", "section 4.2", 0.01),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 5.
-
-    Examples
-    --------
-    >>> published()["up to 2"].value
-    0.1
-    """
-    said = "the least probability of a large error exceeds this"
-    return {
-        "up to 2": Published(f"{said} at levels in (0, 2)", "section 4.2", 0.1),
-        "up to 4": Published(f"{said} at levels in (2, 4)", "section 4.2", 0.01),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-5",
+    "The error that no mechanism avoids under any dependence",
+    f"{THESIS}, figure 5",
+    PUBLISHED,
+)
+def figure_5(run: Run) -> Result:
     """The lower bound ``1 / (e^epsilon + 1)`` and the answer that attains it.
 
     ``response`` answers one of two data sets by randomized response and errs with exactly that
     probability: the bound cannot be raised.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given = values(published())
+    given = run.given
     table = Table(
         ("epsilon", "least", "response"),
         tuple(
@@ -79,7 +48,6 @@ def computed(
             for epsilon in EPSILONS
         ),
     )
-    (progress or silent)(1, 1)
     findings = []
     for claim, low, high in (("up to 2", 0.0, 2.0), ("up to 4", 2.0, 4.0)):
         inside = [row for row in table.records() if low < row["epsilon"] <= high]
@@ -94,29 +62,15 @@ def computed(
                 least["response"],
             )
         )
-    return Result(EXPERIMENT.name, size, table, tuple(findings), given)
+    return run.result(table, findings, given)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5.panel("BDP level", "probability of a large error")
+def draw(result: Result, ax: Axes) -> None:
     """Least probability of the large error against the BDP level."""
-    axes_or_new(ax, 3.0)
     epsilon = result.table.column("epsilon")
     ax.plot(epsilon, result.table.column("least"), color=WARM, linewidth=1.5,
             label="every mechanism, at least")  # fmt: skip
     ax.plot(epsilon, result.table.column("response"), "o", color=ACCENT, markersize=3,
             label="randomized response")  # fmt: skip
     ax.set_yscale("log")
-    ax.set_xlabel("BDP level", fontsize=9)
-    ax.set_ylabel("probability of a large error", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-5",
-    "The error that no mechanism avoids under any dependence",
-    f"{THESIS}, figure 5",
-    published,
-    computed,
-    draw,
-)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from corrdp.bounds.leakage import leakage
 from corrdp.bounds.pedigrees import least_error, lower_bound
@@ -14,21 +11,10 @@ from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import Groups
 from corrdp.models.pedigrees.mendel import FounderLaw, HardyWeinberg
 from corrdp.models.pedigrees.pedigree import Pedigree
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM
 from corrdp.queries import Count
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import COUNT, THESIS
 
 if TYPE_CHECKING:
@@ -60,65 +46,43 @@ def nuclear_family(m: int, founders: FounderLaw) -> Pedigree:
     return Pedigree({"father": None, "mother": None, **children}, founders=founders)
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 7 and of the corollary behind its dashed lines.
-
-    Examples
-    --------
-    >>> published()["half"].value
-    0.5
-    """
-    return {
-        "exceeds n": Published(
-            "probability with which the error exceeds n at level 2, all records one family",
-            "section 5.3",
-            0.1,
-        ),
-        "half": Published("share of n that the best possible error reaches", "section 5.3", 0.5),
-        "nearly tight": Published(
-            "a nuclear family of m leaks at least (m - 1) epsilon, nearly the bound m epsilon",
-            "corollary 5.2, and section 5.3",
-        ),
-    }
+PUBLISHED = {
+    "exceeds n": Published(
+        "probability with which the error exceeds n at level 2, all records one family",
+        "section 5.3",
+        0.1,
+    ),
+    "half": Published("share of n that the best possible error reaches", "section 5.3", 0.5),
+    "nearly tight": Published(
+        "a nuclear family of m leaks at least (m - 1) epsilon, nearly the bound m epsilon",
+        "corollary 5.2, and section 5.3",
+    ),
+}
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-7", "Accuracy of a genotype count in families", f"{THESIS}, figure 7", PUBLISHED
+)
+def figure_7(run: Run) -> Result:
     """Error alpha that is exceeded with probability beta, by three ways.
 
     ``laplace`` is Laplace noise by the general bound (solid in the figure), ``family`` the same
     noise calibrated to the exact leakage of a nuclear family with allele frequency 1/2, ``least``
     what no mechanism avoids, (m - 1)/2 for beta < 1/(e^epsilon + 1) (dashed).
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
     rows = []
-    for k, epsilon in enumerate(EPSILONS):
-        told(k, len(EPSILONS))
+    for epsilon in run.over(EPSILONS):
         for m in FAMILIES:
             general, exact = _noise(m, epsilon)
             least = least_error(m, epsilon)
             for beta in BETAS:
                 floor = least.alpha if beta < least.beta else None
                 rows.append((epsilon, m, beta, general.error(beta), exact.error(beta), floor))
-    told(len(EPSILONS), len(EPSILONS))
     table = Table(("epsilon", "m", "beta", "laplace", "family", "least"), tuple(rows))
-    given = values(published())
+    given = run.given
     inputs = {**given, "founders": tuple(FOUNDERS)}
     notes = ("The thesis leaves the law of the founders open; family uses p(B) = .5.",)
-    return Result(EXPERIMENT.name, size, table, _findings(given), inputs, notes)
+    return run.result(table, _findings(given), inputs, notes)
 
 
 def _noise(m: int, epsilon: float) -> tuple[Laplace, Laplace]:
@@ -169,9 +133,9 @@ def _findings(given: dict[str, float]) -> tuple[Finding, ...]:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_7.panel("beta (BDP level 2)", "error alpha", fontsize=7)
+def draw(result: Result, ax: Axes) -> None:
     """Error against its probability at level 2, one colour per way, one line per family size."""
-    axes_or_new(ax, 3.4)
     table = result.table.where(epsilon=2.0)
     styles = dict(zip(sorted(set(table.column("m"))), ("-", "--", ":"), strict=True))
     for name, colour, said in (
@@ -185,17 +149,3 @@ def draw(result: Result, ax: Axes) -> Axes:
                       if a is not None]  # fmt: skip
             ax.plot(*zip(*points, strict=True), color=colour, linestyle=style, linewidth=1.3,
                     label=f"{said}, m = {m}")  # fmt: skip
-    ax.set_xlabel("beta (BDP level 2)", fontsize=9)
-    ax.set_ylabel("error alpha", fontsize=9)
-    ax.legend(fontsize=7, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-7",
-    "Accuracy of a genotype count in families",
-    f"{THESIS}, figure 7",
-    published,
-    computed,
-    draw,
-)

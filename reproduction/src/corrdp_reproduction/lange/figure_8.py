@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from corrdp.bounds.gaussian.factors import (
     lange_factor,
@@ -14,18 +11,9 @@ from corrdp.bounds.gaussian.factors import (
     sharp_factor,
 )
 from corrdp.errors import NotApplicableError
-from corrdp.plots.style import ACCENT, MUTED, RULE, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT, RULE, WARM
+from corrdp_reproduction.base import Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS
 
 if TYPE_CHECKING:
@@ -33,54 +21,32 @@ if TYPE_CHECKING:
 
 RECORDS = (3, 5, 7, 10)
 SHARES = tuple(k / 50 for k in range(1, 50))  # of the range 0 < rho < 1/(n-2)
+PUBLISHED = {
+    "applies": Published("the Gaussian bound is for correlations below 1/(n-2)", "section 6.1"),
+    "threshold": Published(
+        "it is at most the general bound exactly for rho <= (n-1)/(5n^2/4 - 3n + 2)",
+        "equation 186",
+    ),
+    "falls": Published(
+        "the more records, the smaller the correlation up to which it improves",
+        "section 6.3",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 8.
-
-    Examples
-    --------
-    >>> sorted(published())
-    ['applies', 'falls', 'threshold']
-    """
-    return {
-        "applies": Published("the Gaussian bound is for correlations below 1/(n-2)", "section 6.1"),
-        "threshold": Published(
-            "it is at most the general bound exactly for rho <= (n-1)/(5n^2/4 - 3n + 2)",
-            "equation 186",
-        ),
-        "falls": Published(
-            "the more records, the smaller the correlation up to which it improves",
-            "section 6.3",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-8", "The Gaussian bound next to the general one", f"{THESIS}, figure 8", PUBLISHED
+)
+def figure_8(run: Run) -> Result:
     """Factors of the leakage for a 1-DP clipped sum: general n, lange F, sharp F*.
 
     All three are for equal variances and for values of the target within the clipping range.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
     rows = [
         (n, rho, float(n), lange_factor(n, rho), sharp_factor(n, rho))
         for n in RECORDS
         for rho in (share / (n - 2) for share in SHARES)
     ]
-    (progress or silent)(1, 1)
     table = Table(("n", "rho", "general", "lange", "sharp"), tuple(rows))
     limits = {n: lange_threshold(n) for n in RECORDS}
     sharp = {n: largest_rho(n, n) for n in RECORDS}
@@ -117,7 +83,7 @@ def computed(
             sharp[RECORDS[-1]],
         ),
     )
-    return Result(EXPERIMENT.name, size, table, findings, {"n": RECORDS, "epsilon": 1.0})
+    return run.result(table, findings, {"n": RECORDS, "epsilon": 1.0})
 
 
 def _refused(n: int, rho: float) -> bool:
@@ -128,9 +94,9 @@ def _refused(n: int, rho: float) -> bool:
     return False
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_8.panel("largest correlation", "leakage at epsilon 1", fontsize=7)
+def draw(result: Result, ax: Axes) -> None:
     """Leakage of a 1-DP sum against the largest correlation, for 3, 5 and 7 records."""
-    axes_or_new(ax, 3.4)
     for n, style in zip((3, 5, 7), ("-", "--", ":"), strict=True):
         part = result.table.where(n=n)
         rho = part.column("rho")
@@ -142,17 +108,3 @@ def draw(result: Result, ax: Axes) -> Axes:
             ax.plot(rho, part.column(name), color=colour, linestyle=style, linewidth=1.3,
                     label=f"{said}, n = {n}")  # fmt: skip
     ax.set_ylim(1.0, 10.0)
-    ax.set_xlabel("largest correlation", fontsize=9)
-    ax.set_ylabel("leakage at epsilon 1", fontsize=9)
-    ax.legend(fontsize=7, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-8",
-    "The Gaussian bound next to the general one",
-    f"{THESIS}, figure 8",
-    published,
-    computed,
-    draw,
-)

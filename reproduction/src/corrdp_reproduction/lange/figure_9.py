@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,21 +9,10 @@ import numpy as np
 from corrdp.bounds.gaussian.clipped import clipped_estimate
 from corrdp.bounds.gaussian.factors import lange_factor, lange_threshold, sharp_factor
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED, WARM
 from corrdp.queries import Sum
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS
 
 if TYPE_CHECKING:
@@ -60,62 +48,41 @@ def attained(n: int, rho: float, deviation: float) -> float:
     return clipped_estimate(model, QUERY, 1.0, target=0, values=(QUERY.lower, QUERY.upper))
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 9; the images of its crosses are lost.
-
-    Examples
-    --------
-    >>> published()["tight at first"].value
-    (3, 0.1)
-    """
-    where = "section 6.4.2"
-    return {
-        "tight at first": Published(
-            "at this n and rho the Gaussian bound appears to be tight", where, (3, 0.1)
-        ),
-        "not tight": Published("overall the bound is likely not tight", where),
-        "gap": Published(
-            "the distance between bound and measured leakage grows with n and with rho", where
-        ),
-    }
+_WHERE = "section 6.4.2"
+PUBLISHED = {
+    "tight at first": Published(
+        "at this n and rho the Gaussian bound appears to be tight", _WHERE, (3, 0.1)
+    ),
+    "not tight": Published("overall the bound is likely not tight", _WHERE),
+    "gap": Published(
+        "the distance between bound and measured leakage grows with n and with rho", _WHERE
+    ),
+}
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "000-figure-9",
+    "Leakage of clipped Gaussian sums next to the bound",
+    f"{THESIS}, figure 9",
+    PUBLISHED,
+)
+def figure_9(run: Run) -> Result:
     """The smaller of the two bounds, the smaller of general and sharp, and a leakage attained.
 
     The thesis searches random laws and adversaries by kernel density estimates; ``attained`` is
     one law that is bad enough, evaluated by integration.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        How many correlations.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
-    points = [(n, share) for n in RECORDS for share in SHARES[size]]
+    points = [(n, share) for n in RECORDS for share in SHARES[run.size]]
     rows = []
-    for k, (n, share) in enumerate(points):
-        told(k, len(points))
+    for n, share in run.over(points):
         rho = share / (n - 2)
         bound, sharp = min(float(n), lange_factor(n, rho)), min(float(n), sharp_factor(n, rho))
         rows.append((n, share, rho, bound, sharp, attained(n, rho, 1.0)))
-    told(len(points), len(points))
     table = Table(("n", "share", "rho", "bound", "sharp", "attained"), tuple(rows))
-    given = values(published())
+    given = run.given
     inputs = {**given, "epsilon": 1.0, "range": (QUERY.lower, QUERY.upper), "mean": 5.0,
               "deviation": 1.0}  # fmt: skip
-    return Result(EXPERIMENT.name, size, table, _findings(table, given), inputs)
+    return run.result(table, _findings(table, given), inputs)
 
 
 def _findings(table: Table, given: dict[str, Any]) -> tuple[Finding, ...]:
@@ -159,9 +126,9 @@ def _findings(table: Table, given: dict[str, Any]) -> tuple[Finding, ...]:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_9.panel("largest correlation", "leakage at epsilon 1, clipped", fontsize=7)
+def draw(result: Result, ax: Axes) -> None:
     """Bound, sharp bound and attained leakage against the largest correlation."""
-    axes_or_new(ax, 3.4)
     for n, style, mark in zip(RECORDS, ("-", "--", ":"), ("x", "o", "s"), strict=True):
         part = result.table.where(n=n)
         rho = part.column("rho")
@@ -171,17 +138,3 @@ def draw(result: Result, ax: Axes) -> Axes:
                 label=f"sharp, n = {n}")  # fmt: skip
         ax.plot(rho, part.column("attained"), mark, color=MUTED, markersize=4,
                 label=f"attained, n = {n}")  # fmt: skip
-    ax.set_xlabel("largest correlation", fontsize=9)
-    ax.set_ylabel("leakage at epsilon 1, clipped", fontsize=9)
-    ax.legend(fontsize=7, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-figure-9",
-    "Leakage of clipped Gaussian sums next to the bound",
-    f"{THESIS}, figure 9",
-    published,
-    computed,
-    draw,
-)

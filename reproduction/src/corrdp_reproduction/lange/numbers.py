@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from corrdp.bounds.gaussian.factors import lange_factor, largest_rho
 from corrdp.bounds.leakage import leakage
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import JointTable
 from corrdp.models.pedigrees.mendel import GENOTYPES, child_law
-from corrdp.plots.style import ACCENT, MUTED, axes_or_new
+from corrdp.plots.style import ACCENT, MUTED
 from corrdp.queries import Count
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import COUNT, THESIS
 
 if TYPE_CHECKING:
@@ -62,63 +48,40 @@ def correlation(pair: JointTable) -> float:
     return float((both - first * second) / math.sqrt(first * (1 - first) * second * (1 - second)))
 
 
-def published() -> dict[str, Published]:
-    """Numbers and formulas of the text.
-
-    Examples
-    --------
-    >>> published()["error at 2"].value
-    2.3
-    """
-    cells = (
-        (1, 0, 0), (0.5, 0.5, 0), (0, 1, 0),
-        (0.5, 0.5, 0), (0.25, 0.5, 0.25), (0, 0.5, 0.5),
-        (0, 1, 0), (0, 0.5, 0.5), (0, 0, 1),
-    )  # fmt: skip
-    return {
-        "error at 2": Published("error of a 2-DP count that 1 % exceed", "equation 8", 2.3),
-        "error at 4": Published("the same of a 4-DP count", "section 2.1", 1.2),
-        "yang": Published(
-            "a noisy sum of scale lambda leaks n / lambda in Yang's model", "section 2.5.1"
-        ),
-        "correlation": Published(
-            "table 2 has correlation sqrt((r-1)/(r^2-1)), which vanishes", "equation 44"
-        ),
-        "limit": Published("and its leakage tends to 2 epsilon all the same", "equation 51", 2),
-        "mendel": Published("laws of a child by the genotypes of its parents", "table 3", cells),
-        "planner": Published(
-            "up to rho = 1/(n^2/(4(h-1)) + n - 2) the error grows h-fold at most",
-            "equation 187",
-        ),
-        "disclosure": Published(
-            "an analysis found a 97 % risk of disclosure at epsilon 5", "section 2.1"
-        ),
-    }
+_CELLS = (
+    (1, 0, 0), (0.5, 0.5, 0), (0, 1, 0),
+    (0.5, 0.5, 0), (0.25, 0.5, 0.25), (0, 0.5, 0.5),
+    (0, 1, 0), (0, 0.5, 0.5), (0, 0, 1),
+)  # fmt: skip
+PUBLISHED = {
+    "error at 2": Published("error of a 2-DP count that 1 % exceed", "equation 8", 2.3),
+    "error at 4": Published("the same of a 4-DP count", "section 2.1", 1.2),
+    "yang": Published(
+        "a noisy sum of scale lambda leaks n / lambda in Yang's model", "section 2.5.1"
+    ),
+    "correlation": Published(
+        "table 2 has correlation sqrt((r-1)/(r^2-1)), which vanishes", "equation 44"
+    ),
+    "limit": Published("and its leakage tends to 2 epsilon all the same", "equation 51", 2),
+    "mendel": Published("laws of a child by the genotypes of its parents", "table 3", _CELLS),
+    "planner": Published(
+        "up to rho = 1/(n^2/(4(h-1)) + n - 2) the error grows h-fold at most",
+        "equation 187",
+    ),
+    "disclosure": Published(
+        "an analysis found a 97 % risk of disclosure at epsilon 5", "section 2.1"
+    ),
+}
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Each number by the thesis's formula and, where there is one, by the tight method.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
+@experiment("000-numbers", "Numbers of the text outside the figures", THESIS, PUBLISHED)
+def numbers(run: Run) -> Result:
+    """Each number by the thesis's formula and, where there is one, by the tight method."""
+    given = run.given
     findings = (*_accuracy(given), _yang(), *_witness(given), _mendel(given), _planner(), _quoted())
-    (progress or silent)(1, 1)
     rows = tuple((f.claim, f.outcome, f.by_source, f.tight) for f in findings)
     table = Table(("number", "verdict", "by_source", "tight"), rows)
-    return Result(EXPERIMENT.name, size, table, findings, {"r": WITNESSES, "plans": PLANS})
+    return run.result(table, findings, {"r": WITNESSES, "plans": PLANS})
 
 
 def _accuracy(given: dict[str, Any]) -> tuple[Finding, ...]:
@@ -197,25 +160,12 @@ def _quoted() -> Finding:
     return Finding("disclosure", "not run", "Quoted from another work: nothing here decides it.")
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@numbers.panel("relative to the thesis's formula")
+def draw(result: Result, ax: Axes) -> None:
     """The numbers by the tight method, relative to the thesis's formula."""
-    axes_or_new(ax, 2.8)
     rows = [r for r in result.table.records() if r["by_source"] and r["tight"]]
     places = range(len(rows))
     ax.axvline(1.0, color=MUTED, linewidth=0.8, label="thesis's formula")
     ax.plot([r["tight"] / r["by_source"] for r in rows], places, "o", color=ACCENT,
             label="tight method")  # fmt: skip
     ax.set_yticks(places, [r["number"] for r in rows])
-    ax.set_xlabel("relative to the thesis's formula", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "000-numbers",
-    "Numbers of the text outside the figures",
-    THESIS,
-    published,
-    computed,
-    draw,
-)

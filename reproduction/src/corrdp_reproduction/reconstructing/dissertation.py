@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corrdp.metric.curves import GaussianCurve
-from corrdp.plots.style import MUTED, axes_or_new
 from corrdp.reconstruction.threat import Threat
-from corrdp_reproduction.base import Table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 CHAPTER = "Guerra-Balboa, dissertation (2026), chapter 5"
 PRECISE = 1e-9  # two ways to the same number agree to this
@@ -85,31 +82,3 @@ def simplex_rad(distance: float, m: int) -> float:
         return float(np.exp(-((t - shift) ** 2) / 2) / np.sqrt(2 * np.pi) * ndtr(t) ** (m - 1))
 
     return float(quad(right, shift - 12, shift + 12, epsabs=1e-12, limit=200)[0]) - 1 / m
-
-
-def lines(
-    ax: Axes,
-    table: Table,
-    x: str,
-    drawn: Iterable[tuple[str, str, str, str]],
-    labels: tuple[str, str],
-) -> Axes:
-    """Columns of a table against another: name, colour, style and what the legend says of each.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> table = Table(("epsilon", "rad"), ((1.0, .1), (2.0, None)))
-    >>> ax = Figure().add_subplot()
-    >>> lines(ax, table, "epsilon", [("rad", "k", "-", "exact")], ("epsilon", "risk")).get_xlabel()
-    'epsilon'
-    """
-    axes_or_new(ax, 3.2)
-    at = table.column(x)
-    for name, colour, style, said in drawn:
-        values = [np.nan if value is None else value for value in table.column(name)]
-        ax.plot(at, values, style, color=colour, linewidth=1.5, markersize=4, label=said)
-    ax.set_xlabel(labels[0], fontsize=9)
-    ax.set_ylabel(labels[1], fontsize=9)
-    ax.legend(fontsize=7.5, frameon=False, labelcolor=MUTED)
-    return ax

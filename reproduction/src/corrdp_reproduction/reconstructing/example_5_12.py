@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,22 +10,11 @@ from corrdp.guarantees import GDP
 from corrdp.metric.curves import GaussianCurve
 from corrdp.plots.style import ACCENT, INK, WARM
 from corrdp.reconstruction.bounds import rad_bound
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.reconstructing.dissertation import (
     CHAPTER,
     PRECISE,
-    lines,
     simplex_rad,
     uniform,
 )
@@ -40,60 +28,37 @@ MUS: dict[Size, tuple[float, ...]] = {
     "full": tuple(k / 10 for k in range(1, 61)),
 }
 _LEVELS = 2001  # of the grid on which the maximum is looked for
+PUBLISHED = {
+    "maximizer": Published("the gap is largest at min(1/(m - 1), 1 - Phi(mu/2))", "example 5.12"),
+    "bound": Published("advantage at most (m - 1)/m times the gap there", "example 5.12"),
+    "display": Published("advantage at most the largest gap up to 1/(m - 1)", "example 5.12"),
+    "not tight": Published("the bound is not perfectly tight", "example 5.12"),
+}
 
 
-def published() -> dict[str, Published]:
-    """Formulas and claims of example 5.12.
-
-    Examples
-    --------
-    >>> sorted(published())
-    ['bound', 'display', 'maximizer', 'not tight']
-    """
-    return {
-        "maximizer": Published(
-            "the gap is largest at min(1/(m - 1), 1 - Phi(mu/2))", "example 5.12"
-        ),
-        "bound": Published("advantage at most (m - 1)/m times the gap there", "example 5.12"),
-        "display": Published("advantage at most the largest gap up to 1/(m - 1)", "example 5.12"),
-        "not tight": Published("the bound is not perfectly tight", "example 5.12"),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "004-example-5.12",
+    "Risk under Gaussian DP, equally likely records",
+    f"{CHAPTER}, example 5.12",
+    PUBLISHED,
+)
+def example_5_12(run: Run) -> Result:
     """The printed formula, its maximum on a grid, ours, and records that are equally far apart.
 
     ``corners`` is the exact advantage when any two records' outputs are Gaussians mu apart: a
     mechanism with this guarantee.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        How many mu.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
     rows = []
     for m in RECORDS:
-        for mu in MUS[size]:
+        for mu in MUS[run.size]:
             level, value = printed(mu, m)
             grid = np.linspace(0, 1 / (m - 1), _LEVELS)
             best = float(GaussianCurve(mu).gap(grid).max())
             rows.append((m, mu, level, value, (m - 1) / m * best, best,
                          rad_bound(GDP(mu), uniform(m)).value, simplex_rad(mu, m)))  # fmt: skip
-    (progress or silent)(1, 1)
     columns = ("m", "mu", "level", "printed", "on_grid", "without", "bound", "corners")
     table = Table(columns, tuple(rows))
-    return Result(EXPERIMENT.name, size, table, _findings(table), {"m": RECORDS})
+    return run.result(table, _findings(table), {"m": RECORDS})
 
 
 def printed(mu: float, m: int) -> tuple[float, float]:
@@ -150,7 +115,8 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@example_5_12.panel("mu", "reconstruction advantage, 10 records", fontsize=7.5)
+def draw(result: Result, ax: Axes) -> None:
     """Bound and exact value for ten records against mu."""
     drawn = [
         ("without", WARM, ":", "without (m - 1)/m"),
@@ -158,14 +124,4 @@ def draw(result: Result, ax: Axes) -> Axes:
         ("corners", INK, "--", "outputs mu apart, exact"),
     ]
     part = result.table.where(m=10)
-    return lines(ax, part, "mu", drawn, ("mu", "reconstruction advantage, 10 records"))
-
-
-EXPERIMENT = Experiment(
-    "004-example-5.12",
-    "Risk under Gaussian DP, equally likely records",
-    f"{CHAPTER}, example 5.12",
-    published,
-    computed,
-    draw,
-)
+    curves(ax, part, "mu", drawn)

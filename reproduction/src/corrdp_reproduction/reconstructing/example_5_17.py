@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,23 +10,11 @@ import numpy as np
 from corrdp.plots.style import ACCENT, INK, MUTED, WARM
 from corrdp.reconstruction.calibrate import sigma_for_risk
 from corrdp.reconstruction.threat import Threat
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.reconstructing.dissertation import (
     CHAPTER,
     centred_rad,
-    lines,
     simplex_rad,
     uniform,
 )
@@ -37,49 +24,26 @@ if TYPE_CHECKING:
 
 TARGETS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
 RECORDS = (2, 10)
+_WHERE = "example 5.17"
+PUBLISHED = {
+    "m": Published("records, equally likely", _WHERE, 10),
+    "target": Published("largest advantage allowed", _WHERE, 0.1),
+    "steps": Published("full-batch steps", _WHERE, 100),
+    "sigma": Published("noise multiplier that is enough, nothing known", _WHERE, 22),
+    "nothing known": Published("the rule for who knows nothing keeps the risk", "example 5.17"),
+    "anything known": Published("the rule for any knowledge keeps the risk", "example 5.17"),
+}
 
 
-def published() -> dict[str, Published]:
-    """Numbers and claims of example 5.17.
-
-    Examples
-    --------
-    >>> published()["sigma"].value
-    22
-    """
-    where = "example 5.17"
-    return {
-        "m": Published("records, equally likely", where, 10),
-        "target": Published("largest advantage allowed", where, 0.1),
-        "steps": Published("full-batch steps", where, 100),
-        "sigma": Published("noise multiplier that is enough, nothing known", where, 22),
-        "nothing known": Published("the rule for who knows nothing keeps the risk", "example 5.17"),
-        "anything known": Published("the rule for any knowledge keeps the risk", "example 5.17"),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment("004-example-5.17", "Noise of DP-SGD for a risk", f"{CHAPTER}, example 5.17", PUBLISHED)
+def example_5_17(run: Run) -> Result:
     """Noise by the source's rules and by ours, and the risk that records far apart then have.
 
     ``source`` takes one clipping norm for what replacing a record moves, ``replaced`` two, and
     ``centred`` uses that every record is one norm from the sum without it. ``simplex`` is the
     exact advantage at ``source`` if the records' gradients are the corners of a simplex.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given = values(published())
+    given = run.given
     steps = given["steps"]
     rows = []
     for m in RECORDS:
@@ -90,11 +54,10 @@ def computed(
             )
             rows.append((m, target, source, replaced, centred_sigma(target, m, steps), known,
                          corners(m, source, steps), member_risk(m, known, steps)))  # fmt: skip
-    (progress or silent)(1, 1)
     columns = ("m", "target", "source", "replaced", "centred", "source_known", "simplex",
                "opposite_known")  # fmt: skip
     table = Table(columns, tuple(rows))
-    return Result(EXPERIMENT.name, size, table, _findings(table, given), given)
+    return run.result(table, _findings(table, given), given)
 
 
 def _member(m: int) -> Threat:
@@ -182,7 +145,8 @@ def _findings(table: Table, given: dict[str, float]) -> tuple[Finding, ...]:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@example_5_17.panel("largest advantage allowed", "noise multiplier, 100 steps", fontsize=7.5)
+def draw(result: Result, ax: Axes) -> None:
     """Noise multiplier against the risk allowed, ten records."""
     drawn = [
         ("source", WARM, "-", "source"),
@@ -191,16 +155,5 @@ def draw(result: Result, ax: Axes) -> Axes:
         ("source_known", MUTED, ":", "source, record known"),
     ]
     part = result.table.where(m=10)
-    lines(ax, part, "target", drawn, ("largest advantage allowed", "noise multiplier, 100 steps"))
+    curves(ax, part, "target", drawn)
     ax.set_yscale("log")
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-example-5.17",
-    "Noise of DP-SGD for a risk",
-    f"{CHAPTER}, example 5.17",
-    published,
-    computed,
-    draw,
-)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,20 +14,9 @@ from corrdp.metric.tradeoff import mu_for
 from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.exact import rad
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
-from corrdp_reproduction.reconstructing.dissertation import CHAPTER, lines, uniform
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, curves, experiment
+from corrdp_reproduction.reconstructing.dissertation import CHAPTER, uniform
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,64 +27,40 @@ EPSILONS: dict[Size, tuple[float, ...]] = {
 }
 DELTA = 1e-5  # of the Gaussian curve; the source does not say
 MECHANISMS = ("grr", "oue", "ss", "laplace", "gaussian")
+PUBLISHED = {
+    "m": Published("how many records, equally likely", "figure 5.1", 11),
+    "different": Published(
+        "at the same epsilon mechanisms differ in the risk they leave", "figure 5.1"
+    ),
+    "improves": Published("theorem 5.3 improves on theorem 5.2 for every mechanism", "figure 5.1"),
+    "laplace": Published(
+        "Laplace noise has less risk than OUE for every epsilon up to this",
+        "example 5.7",
+        14,
+    ),
+    "gaussian": Published(
+        "Gaussian noise has far less risk than OUE and Laplace noise", "example 5.8"
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 5.1; no plotted value can be read.
-
-    Examples
-    --------
-    >>> published()["m"].value
-    11
-    """
-    return {
-        "m": Published("how many records, equally likely", "figure 5.1", 11),
-        "different": Published(
-            "at the same epsilon mechanisms differ in the risk they leave", "figure 5.1"
-        ),
-        "improves": Published(
-            "theorem 5.3 improves on theorem 5.2 for every mechanism", "figure 5.1"
-        ),
-        "laplace": Published(
-            "Laplace noise has less risk than OUE for every epsilon up to this",
-            "example 5.7",
-            14,
-        ),
-        "gaussian": Published(
-            "Gaussian noise has far less risk than OUE and Laplace noise", "example 5.8"
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "004-figure-5.1",
+    "Risk of five mechanisms at the same epsilon",
+    f"{CHAPTER}, figure 5.1",
+    PUBLISHED,
+)
+def figure_5_1(run: Run) -> Result:
     """Closed forms of theorem 5.3, and theorem 5.2 from epsilon and from the total variation.
 
     The closed forms of the finite mechanisms and of Laplace noise are checked against the best
     attack on their law (``exact``: largest difference).
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        How many epsilons.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told, epsilons = progress or silent, EPSILONS[size]
-    m, limit = values(published())["m"], values(published())["laplace"]
+    epsilons = EPSILONS[run.size]
+    m, limit = run.given["m"], run.given["laplace"]
     rows = []
-    for k, epsilon in enumerate(epsilons):
-        told(k, len(epsilons))
+    for epsilon in run.over(epsilons):
         rows.append(_row(m, epsilon))
-    told(len(epsilons), len(epsilons))
     columns = (
         "epsilon", *MECHANISMS, "exact", "by_epsilon", *(f"tv_{name}" for name in MECHANISMS)
     )  # fmt: skip
@@ -106,7 +70,7 @@ def computed(
         "neither. Subset selection was added.",
     )
     inputs = {"m": m, "delta": DELTA}
-    return Result(EXPERIMENT.name, size, table, _findings(table, m, limit), inputs, notes)
+    return run.result(table, _findings(table, m, limit), inputs, notes)
 
 
 def _row(m: int, epsilon: float) -> tuple[float, ...]:
@@ -180,7 +144,8 @@ def _crossings(m: int) -> tuple[float, float]:
     return float(brentq(gap, 1e-4, 0.1)), float(brentq(gap, 10.0, 20.0))
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5_1.panel("epsilon", "reconstruction advantage", fontsize=7.5)
+def draw(result: Result, ax: Axes) -> None:
     """Risk against epsilon, one line per mechanism, and theorem 5.2."""
     drawn = [
         ("by_epsilon", MUTED, ":", "any mechanism (theorem 5.2)"),
@@ -190,14 +155,4 @@ def draw(result: Result, ax: Axes) -> Axes:
         ("laplace", ACCENT, "-", "Laplace"),
         ("gaussian", SOFT, "-", "Gaussian"),
     ]
-    return lines(ax, result.table, "epsilon", drawn, ("epsilon", "reconstruction advantage"))
-
-
-EXPERIMENT = Experiment(
-    "004-figure-5.1",
-    "Risk of five mechanisms at the same epsilon",
-    f"{CHAPTER}, figure 5.1",
-    published,
-    computed,
-    draw,
-)
+    curves(ax, result.table, "epsilon", drawn)

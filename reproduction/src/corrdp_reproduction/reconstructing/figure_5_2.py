@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from corrdp.errors import InfeasibleError
 from corrdp.guarantees import Pure, Tradeoff
 from corrdp.metric.curves import LaplaceCurve
 from corrdp.plots.style import ACCENT, INK, WARM
 from corrdp.reconstruction.calibrate import calibrate_risk, laplace_epsilon
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
-from corrdp_reproduction.reconstructing.dissertation import CHAPTER, lines, uniform
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, curves, experiment
+from corrdp_reproduction.reconstructing.dissertation import CHAPTER, uniform
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,53 +22,32 @@ TARGETS: dict[Size, tuple[float, ...]] = {
     "full": tuple(k / 40 for k in range(1, 36)),
 }
 BETWEEN = (1e-3, 60.0)
+_WHERE = "section 5.2.2"
+PUBLISHED = {
+    "m": Published("how many records, equally likely", _WHERE, 10),
+    "confidence": Published("of the error bound", "figure 5.2", 0.95),
+    "improves": Published("noise calibrated by advantage is smaller at the same risk", _WHERE),
+    "substantial": Published("substantially so", _WHERE),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 5.2; no plotted value can be read.
-
-    Examples
-    --------
-    >>> published()["m"].value
-    10
-    """
-    where = "section 5.2.2"
-    return {
-        "m": Published("how many records, equally likely", where, 10),
-        "confidence": Published("of the error bound", "figure 5.2", 0.95),
-        "improves": Published("noise calibrated by advantage is smaller at the same risk", where),
-        "substantial": Published("substantially so", where),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "004-figure-5.2",
+    "Error of Laplace noise calibrated to a risk",
+    f"{CHAPTER}, figure 5.2",
+    PUBLISHED,
+)
+def figure_5_2(run: Run) -> Result:
     """Error of Laplace noise, ``ln(1/beta)/epsilon``, with epsilon from each risk.
 
     ``success`` uses the bound on the success from epsilon, ``success_curve`` the one from the
     trade-off curve of Laplace noise, and ``success_exact`` the best attack's own success,
     advantage plus 1/m: what a tight bound on the success would give.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        How many risk targets.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given, told = values(published()), progress or silent
+    given = run.given
     m, wide = given["m"], math.log(1 / (1 - given["confidence"]))
     rows = []
-    for k, target in enumerate(TARGETS[size]):
-        told(k, len(TARGETS[size]))
+    for target in run.over(TARGETS[run.size]):
         levels = (
             laplace_epsilon(target, m),
             _by_success(Pure, target, m),
@@ -90,7 +55,6 @@ def computed(
             laplace_epsilon(target - 1 / m, m) if target > 1 / m + 1e-12 else None,
         )
         rows.append((target, *levels, *(None if e is None else wide / e for e in levels)))
-    told(1, 1)
     names = ("advantage", "success", "success_curve", "success_exact")
     columns = ("target", *(f"epsilon_{name}" for name in names), *(f"error_{n}" for n in names))
     table = Table(columns, tuple(rows))
@@ -99,7 +63,7 @@ def computed(
         "Errors of success_exact are those of a tight bound on the success: what is gained beyond "
         "them comes from the other measure, what lies between from the bound.",
     )
-    return Result(EXPERIMENT.name, size, table, _findings(table), given, notes)
+    return run.result(table, _findings(table), given, notes)
 
 
 def _by_success(family: Any, target: float, m: int) -> float | None:
@@ -139,7 +103,8 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5_2.panel("largest risk allowed", "error, 95 %", fontsize=7.5)
+def draw(result: Result, ax: Axes) -> None:
     """Error against the risk allowed."""
     drawn = [
         ("error_success", WARM, "-", "success, from epsilon"),
@@ -147,16 +112,5 @@ def draw(result: Result, ax: Axes) -> Axes:
         ("error_success_exact", INK, ":", "success, exact"),
         ("error_advantage", ACCENT, "-", "advantage, exact"),
     ]
-    lines(ax, result.table, "target", drawn, ("largest risk allowed", "error, 95 %"))
+    curves(ax, result.table, "target", drawn)
     ax.set_yscale("log")
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-figure-5.2",
-    "Error of Laplace noise calibrated to a risk",
-    f"{CHAPTER}, figure 5.2",
-    published,
-    computed,
-    draw,
-)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,20 +12,9 @@ from corrdp.mechanisms.local.unary import OUE
 from corrdp.plots.style import ACCENT, INK, MUTED, WARM
 from corrdp.reconstruction.bounds import knapsack, rad_bound
 from corrdp.reconstruction.linear import largest_rad
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
-from corrdp_reproduction.reconstructing.dissertation import CHAPTER, PRECISE, lines, uniform
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, curves, experiment
+from corrdp_reproduction.reconstructing.dissertation import CHAPTER, PRECISE, uniform
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,60 +25,38 @@ EPSILONS: dict[Size, tuple[float, ...]] = {
 }
 _BOUNDS = {"proposition_5_13": "epsilon, delta", "theorem_5_15": "categorical",
            "corollary_5_16": "uniform", "theorem_5_2": "total variation"}  # fmt: skip
+_FIGURE = "figure 5.3"
+PUBLISHED = {
+    "m": Published("how many records, equally likely", _FIGURE, 10),
+    "delta": Published("of the guarantee", _FIGURE, 1e-5),
+    "tighter": Published("theorem 5.15 is below proposition 5.13", _FIGURE),
+    "known": Published("a known mechanism, OUE, has less risk than either allows", _FIGURE),
+    "two records": Published(
+        "for two equally likely records among many, theorem 5.15 is theorem 5.2",
+        "section 5.3",
+    ),
+    "attained": Published("randomized response attains the black-box bound", "section 5.5.3"),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 5.3; no plotted value can be read.
-
-    Examples
-    --------
-    >>> published()["delta"].value
-    1e-05
-    """
-    figure = "figure 5.3"
-    return {
-        "m": Published("how many records, equally likely", figure, 10),
-        "delta": Published("of the guarantee", figure, 1e-5),
-        "tighter": Published("theorem 5.15 is below proposition 5.13", figure),
-        "known": Published("a known mechanism, OUE, has less risk than either allows", figure),
-        "two records": Published(
-            "for two equally likely records among many, theorem 5.15 is theorem 5.2",
-            "section 5.3",
-        ),
-        "attained": Published("randomized response attains the black-box bound", "section 5.5.3"),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Every bound by itself, and the risk of OUE.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size : "quick" or "full"
-        How many epsilons.
-    data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given = values(published())
+@experiment(
+    "004-figure-5.3",
+    "Bounds on the risk from epsilon and delta alone",
+    f"{CHAPTER}, figure 5.3",
+    PUBLISHED,
+)
+def figure_5_3(run: Run) -> Result:
+    """Every bound by itself, and the risk of OUE."""
+    given = run.given
     m, delta = given["m"], given["delta"]
     rows = []
-    for epsilon in EPSILONS[size]:
+    for epsilon in EPSILONS[run.size]:
         tried = rad_bound(Approximate(epsilon, delta), uniform(m)).candidates
         found = {candidate.method: candidate.value for candidate in tried}
         rows.append((epsilon, *(found[name] for name in _BOUNDS.values()),
                      OUE(m, epsilon).rad_uniform(), GRR(m, epsilon).rad_uniform()))  # fmt: skip
-    (progress or silent)(1, 1)
     table = Table(("epsilon", *_BOUNDS, "oue", "grr"), tuple(rows))
-    return Result(EXPERIMENT.name, size, table, _findings(table, m), given)
+    return run.result(table, _findings(table, m), given)
 
 
 def _findings(table: Table, m: int) -> tuple[Finding, ...]:
@@ -139,7 +105,8 @@ def _findings(table: Table, m: int) -> tuple[Finding, ...]:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5_3.panel("epsilon", "reconstruction advantage", fontsize=7.5)
+def draw(result: Result, ax: Axes) -> None:
     """Bounds and the risk of OUE against epsilon."""
     drawn = [
         ("theorem_5_2", MUTED, ":", "theorem 5.2"),
@@ -147,14 +114,4 @@ def draw(result: Result, ax: Axes) -> Axes:
         ("theorem_5_15", ACCENT, "-", "theorem 5.15"),
         ("oue", INK, "--", "OUE"),
     ]
-    return lines(ax, result.table, "epsilon", drawn, ("epsilon", "reconstruction advantage"))
-
-
-EXPERIMENT = Experiment(
-    "004-figure-5.3",
-    "Bounds on the risk from epsilon and delta alone",
-    f"{CHAPTER}, figure 5.3",
-    published,
-    computed,
-    draw,
-)
+    curves(ax, result.table, "epsilon", drawn)

@@ -17,20 +17,9 @@ from corrdp.plots.style import ACCENT, INK, MUTED, WARM
 from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat
 from corrdp.reconstruction.truncated import laplace_risk
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
-from corrdp_reproduction.reconstructing.dissertation import CHAPTER, lines
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, curves, experiment
+from corrdp_reproduction.reconstructing.dissertation import CHAPTER
 from corrdp_reproduction.recordings import data_file
 
 if TYPE_CHECKING:
@@ -48,33 +37,23 @@ FINER: dict[Size, int] = {"quick": 10, "full": 2}  # steps of eta where the peak
 CERTAIN = 4.5  # standard errors
 _COLUMNS = ("prior", "epsilon", "eta", "rad", "success", "best_success", "success_bound",
             "success_curve", "simulated", "error")  # fmt: skip
-
-
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 5.6; no plotted value can be read.
-
-    Examples
-    --------
-    >>> published()["records"].value
-    32561
-    """
-    figure, found = "figure 5.6", "section 5.5.3"
-    return {
-        "records": Published("people in the table", "section 5.5.1", 32_561),
-        "match": Published("the advantage of the attack is the bound", figure),
-        "overestimate": Published("bounds on the success exceed the risk everywhere", figure),
-        "tolerance": Published(
-            "the success exceeds the advantage by more at larger tolerances", figure
-        ),
-        "peak": Published("tolerance with the largest advantage, of those tried", found, 40),
-        "everything counts": Published(
-            "at a tolerance of 100 the success is 1 and the advantage 0", found
-        ),
-        "priors": Published(
-            "the two-point prior is the worst case, the empirical one the best",
-            "section 5.5.3",
-        ),
-    }
+_FIGURE, _FOUND = "figure 5.6", "section 5.5.3"
+PUBLISHED = {
+    "records": Published("people in the table", "section 5.5.1", 32_561),
+    "match": Published("the advantage of the attack is the bound", _FIGURE),
+    "overestimate": Published("bounds on the success exceed the risk everywhere", _FIGURE),
+    "tolerance": Published(
+        "the success exceeds the advantage by more at larger tolerances", _FIGURE
+    ),
+    "peak": Published("tolerance with the largest advantage, of those tried", _FOUND, 40),
+    "everything counts": Published(
+        "at a tolerance of 100 the success is 1 and the advantage 0", _FOUND
+    ),
+    "priors": Published(
+        "the two-point prior is the worst case, the empirical one the best",
+        "section 5.5.3",
+    ),
+}
 
 
 def empirical(data: str | os.PathLike[str] | None = None) -> tuple[np.ndarray, int]:
@@ -96,56 +75,44 @@ def empirical(data: str | os.PathLike[str] | None = None) -> tuple[np.ndarray, i
     return np.bincount(hours, counts, minlength=len(HOURS)) / total, total
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "004-figure-5.6",
+    "A sum of working hours: how near counts as a success",
+    f"{CHAPTER}, figure 5.6",
+    PUBLISHED,
+)
+def figure_5_6(run: Run) -> Result:
     """Exact risk for each prior, tolerance and epsilon, and the optimal attack simulated.
 
     ``rad`` and ``success`` are of the attack of largest advantage, ``best_success`` of the one
     that succeeds most often. ``success_bound`` is the bound from epsilon, ``success_curve`` that
     from the trade-off curve of Laplace noise; the source does not say which it plots. Cutting the
     answer to its range loses nothing.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : path, optional
-        Directory of ``adult_hours_counts.csv``; that of ``CORRDP_DATA`` when left out.
-    progress : callable, optional
-
-    Raises
-    ------
-    NoDataError
-        The table is not there.
     """
-    check_run(rng, size)
-    told, given = progress or silent, values(published())
-    own, people = empirical(data)
+    given = run.given
+    own, people = empirical(run.data)
     ends = np.zeros(len(HOURS))
     ends[[0, -1]] = 0.5
     priors = {"uniform": np.full(len(HOURS), 1 / len(HOURS)), "empirical": own, "ends": ends}
-    todo = [(name, e, eta) for name in priors for e in EPSILONS[size] for eta in ETAS]
+    todo = [(name, e, eta) for name in priors for e in EPSILONS[run.size] for eta in ETAS]
     rows = []
-    for k, (name, epsilon, eta) in enumerate(todo):
-        told(k, len(todo))
-        rows.append((name, epsilon, eta, *_risks(priors[name], epsilon, eta, RUNS[size], rng)))
-    told(len(todo), len(todo))
+    for name, epsilon, eta in run.over(todo):
+        rows.append(
+            (name, epsilon, eta, *_risks(priors[name], epsilon, eta, RUNS[run.size], run.rng))
+        )
     table = Table(_COLUMNS, tuple(rows))
-    finer = range(0, 101, FINER[size])
-    peaks = {e: max(finer, key=lambda eta: _rad(priors["uniform"], e, eta)) for e in EPSILONS[size]}
+    finer = range(0, 101, FINER[run.size])
+    peaks = {
+        e: max(finer, key=lambda eta: _rad(priors["uniform"], e, eta)) for e in EPSILONS[run.size]
+    }
     notes = (
         "With tolerances in steps of "
-        f"{FINER[size]} the uniform prior has its largest advantage at "
+        f"{FINER[run.size]} the uniform prior has its largest advantage at "
         + ", ".join(f"{eta} (epsilon {e:g})" for e, eta in peaks.items())
         + ".",
     )
-    inputs = {"tolerances": ETAS, "runs": RUNS[size], "kappa, empirical": float(own @ own)}
-    return Result(EXPERIMENT.name, size, table, _findings(table, people, given), inputs, notes)
+    inputs = {"tolerances": ETAS, "runs": RUNS[run.size], "kappa, empirical": float(own @ own)}
+    return run.result(table, _findings(table, people, given), inputs, notes)
 
 
 @cache
@@ -260,7 +227,8 @@ def _priors(table: Table) -> Finding:
     return judge("priors", not broken, said, float(len(broken)))
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5_6.panel("", "risk", fontsize=7.5)
+def draw(result: Result, ax: Axes) -> None:
     """Risk under the empirical prior against the tolerance, at the largest epsilon up to 5."""
     epsilon = max(e for e in result.table.column("epsilon") if e <= 5)
     drawn = [
@@ -271,15 +239,5 @@ def draw(result: Result, ax: Axes) -> Axes:
         ("simulated", INK, "x", "simulated"),
     ]
     part = result.table.where(prior="empirical", epsilon=epsilon)
-    labels = (f"tolerance in hours (empirical prior, epsilon {epsilon:g})", "risk")
-    return lines(ax, part, "eta", drawn, labels)
-
-
-EXPERIMENT = Experiment(
-    "004-figure-5.6",
-    "A sum of working hours: how near counts as a success",
-    f"{CHAPTER}, figure 5.6",
-    published,
-    computed,
-    draw,
-)
+    ax.set_xlabel(f"tolerance in hours (empirical prior, epsilon {epsilon:g})", fontsize=9)
+    curves(ax, part, "eta", drawn)

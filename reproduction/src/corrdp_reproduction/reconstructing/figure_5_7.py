@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, WARM
 from corrdp.reconstruction.bounds import rad_bound
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
-from corrdp_reproduction.reconstructing.dissertation import CHAPTER, lines, uniform
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, curves, experiment
+from corrdp_reproduction.reconstructing.dissertation import CHAPTER, uniform
 from corrdp_reproduction.reconstructing.protocols import EPSILONS, PLACES, PROTOCOLS
 
 if TYPE_CHECKING:
@@ -31,66 +19,46 @@ if TYPE_CHECKING:
 
 CERTAIN = 4.5  # standard errors
 VISIBLE = 0.005  # on an axis from 0 to 1
+_FIGURE, _DATA = "figure 5.7", "section 5.5.1"
+PUBLISHED = {
+    "porto": Published("nodes of the road network of Porto", _DATA, PLACES["porto"]),
+    "geolife": Published("nodes of the road network of Beijing", _DATA, PLACES["geolife"]),
+    "sizes": Published("both counted on OpenStreetMap around the city centres", _DATA),
+    "runs": Published("attacks for each point", "section 5.5.2", 10**6),
+    "tight": Published("the bounds are perfectly tight", _FIGURE),
+    "order": Published("OUE leaves the least risk and GRR the most, SS between", "example 5.6"),
+    "black box": Published("the risk of GRR is the bound for any mechanism", "section 5.5.3"),
+    "coincide": Published(
+        "success and advantage coincide, chance being negligible", "section 5.5.3"
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 5.7; no plotted value can be read.
-
-    Examples
-    --------
-    >>> published()["porto"].value
-    3052
-    """
-    figure, data = "figure 5.7", "section 5.5.1"
-    return {
-        "porto": Published("nodes of the road network of Porto", data, PLACES["porto"]),
-        "geolife": Published("nodes of the road network of Beijing", data, PLACES["geolife"]),
-        "sizes": Published("both counted on OpenStreetMap around the city centres", data),
-        "runs": Published("attacks for each point", "section 5.5.2", 10**6),
-        "tight": Published("the bounds are perfectly tight", figure),
-        "order": Published("OUE leaves the least risk and GRR the most, SS between", "example 5.6"),
-        "black box": Published("the risk of GRR is the bound for any mechanism", "section 5.5.3"),
-        "coincide": Published(
-            "success and advantage coincide, chance being negligible", "section 5.5.3"
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "004-figure-5.7",
+    "Risk of local protocols over two road networks",
+    f"{CHAPTER}, figure 5.7",
+    PUBLISHED,
+)
+def figure_5_7(run: Run) -> Result:
     """Exact risk of each protocol, and a million attacks drawn from the law of their success.
 
     Only the number of nodes matters: priors are uniform and the protocols treat all values alike.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-        How many epsilons.
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    given = values(published())
+    given = run.given
     rows = []
     for place, m in PLACES.items():
-        for epsilon in EPSILONS[size]:
+        for epsilon in EPSILONS[run.size]:
             box = rad_bound(epsilon, uniform(m)).value
             for name, kind in PROTOCOLS.items():
                 protocol = kind(m, epsilon)
                 s = protocol.success_uniform()
-                found = rng.binomial(given["runs"], s) / given["runs"] - 1 / m
+                found = run.rng.binomial(given["runs"], s) / given["runs"] - 1 / m
                 error = math.sqrt(s * (1 - s) / given["runs"])
                 rows.append((place, name, epsilon, protocol.rad_uniform(), found, error, s, box))
-    (progress or silent)(1, 1)
     columns = ("place", "protocol", "epsilon", "rad", "simulated", "error", "success", "black_box")
     table = Table(columns, tuple(rows))
-    return Result(EXPERIMENT.name, size, table, _findings(table), given)
+    return run.result(table, _findings(table), given)
 
 
 def _findings(table: Table) -> tuple[Finding, ...]:
@@ -143,26 +111,14 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5_7.panel("epsilon", "reconstruction advantage")
+def draw(result: Result, ax: Axes) -> None:
     """Risk over Porto against epsilon; simulations as crosses."""
     colours = {"grr": WARM, "oue": INK, "ss": ACCENT}
-    axes_or_new(ax, 3.2)
     for name, colour in colours.items():
         part = result.table.where(place="porto", protocol=name)
         drawn = [
             ("rad", colour, "-" if name != "ss" else "--", name.upper()),
             ("simulated", colour, "x", "_simulated"),
         ]
-        lines(ax, part, "epsilon", drawn, ("epsilon", "reconstruction advantage"))
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-figure-5.7",
-    "Risk of local protocols over two road networks",
-    f"{CHAPTER}, figure 5.7",
-    published,
-    computed,
-    draw,
-)
+        curves(ax, part, "epsilon", drawn)

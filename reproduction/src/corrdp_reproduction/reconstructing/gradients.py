@@ -1,10 +1,10 @@
-"""Figures 5.4 and 5.5 in one: attacks on DP-SGD with nothing, the class, or the record known."""
+"""Figures 5.4 and 5.5 of source 004: attacks on DP-SGD that know nothing, a class, the record."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,20 +15,10 @@ from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
-from corrdp_reproduction.reconstructing.dissertation import CHAPTER, centred_rad, lines, uniform
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Experiment, Run, curves, experiment
+from corrdp_reproduction.reconstructing.dissertation import CHAPTER, centred_rad, uniform
+from corrdp_reproduction.reconstructing.pictures import digits, patches
 from corrdp_reproduction.reconstructing.training import RATE, RULES, Lesson, attacked, mean_of
 
 if TYPE_CHECKING:
@@ -48,55 +38,6 @@ _COLUMNS = (
     "epsilon", "sigma", "known", "rad", "error", "success", "published_rad", "published_error",
     "published_success", "rad_bound", "success_bound", "corrected_bound", "distance", "correct",
 )  # fmt: skip
-
-
-def attacks_on(
-    number: str,
-    line: int,
-    pictures: str,
-    title: str,
-    load: Callable[[], tuple[np.ndarray, np.ndarray]],
-    instead: str,
-) -> Experiment:
-    """Figure 5.4 or 5.5: the same trainings and attacks on one set of pictures or the other.
-
-    Parameters
-    ----------
-    number : str
-        Of the figure.
-    line : int
-        Of the figure, in the stored text.
-    pictures : str
-        Those of the source.
-    title : str
-    load : callable
-        Gives the pictures used instead, and their labels.
-    instead : str
-        What they are, in words.
-    """
-    name, figure = f"004-figure-{number}", f"figure {number}"
-
-    def published() -> dict[str, Published]:
-        return constants(pictures, f"{figure}, line {line}")
-
-    def computed(
-        *,
-        rng: np.random.Generator,
-        size: Size = "quick",
-        data: str | os.PathLike[str] | None = None,
-        progress: Progress | None = None,
-    ) -> Result:
-        """Train on small pictures in place of the source's; attack with what each attacker knows.
-
-        ``rad`` and ``success`` are of the attack of largest advantage, ``published_..`` of the
-        source's rule; ``rad_bound`` and ``success_bound`` as the source has them. The pictures
-        come with scikit-learn; without it there is a NoDataError.
-        """
-        check_run(rng, size)
-        given, told = values(published()), progress or silent
-        return played(name, given, load, instead, rng=rng, size=size, told=told)
-
-    return Experiment(name, title, f"{CHAPTER}, {figure}", published, computed, drawn)
 
 
 def constants(name: str, figure: str) -> dict[str, Published]:
@@ -129,28 +70,22 @@ def constants(name: str, figure: str) -> dict[str, Published]:
     }
 
 
-def played(
-    experiment: str,
-    given: dict[str, Any],
-    load: Callable[[], tuple[np.ndarray, np.ndarray]],
-    instead: str,
-    *,
-    rng: np.random.Generator,
-    size: Size,
-    told: Progress,
-) -> Result:
-    """Train, watch and attack at every epsilon; the same trainings serve every attacker."""
-    pictures, labels = load()
-    draws = [rng.permutation(len(pictures)) for _ in range(DRAWS)]
+def played(run: Run, load: Callable[[], tuple[np.ndarray, np.ndarray]], instead: str) -> Result:
+    """Train on small pictures in place of the source's; attack with what each attacker knows.
+
+    The same trainings serve every attacker. ``rad`` and ``success`` are of the attack of largest
+    advantage, ``published_..`` of the source's rule; ``rad_bound`` and ``success_bound`` as the
+    source has them. The pictures come with scikit-learn; without it there is a NoDataError.
+    """
+    (pictures, labels), given, size = load(), run.given, run.size
+    draws = [run.rng.permutation(len(pictures)) for _ in range(DRAWS)]
     m, used = given["m"], OTHERS[size]
     lessons = [
         Lesson(pictures, labels, order[m : m + used], order[:m], given["clip"]) for order in draws
     ]
     rows = []
-    for k, epsilon in enumerate(EPSILONS[size]):
-        told(k, len(EPSILONS[size]))
-        rows += _rows(lessons, epsilon, given, TRAININGS[size], rng)
-    told(len(EPSILONS[size]), len(EPSILONS[size]))
+    for epsilon in run.over(EPSILONS[size]):
+        rows += _rows(lessons, epsilon, given, TRAININGS[size], run.rng)
     table = Table(_COLUMNS, tuple(rows))
     chosen = {
         "draws of candidates": DRAWS,
@@ -158,18 +93,18 @@ def played(
         "others used": used,
         "learning rate": RATE,
     }
-    run = (
+    done = (
         f"Run instead: {instead}, {used} known records; at each of {len(EPSILONS[size])} epsilons "
         f"{TRAININGS[size]} trainings for each of {DRAWS} draws of the candidates."
     )
     notes = (
-        run,
+        done,
         "Bounds as the source has them take one clipping norm for what a replaced record moves; "
         "corrected_bound takes two, or the bound for records near one law if it is smaller.",
     )
-    missing = Finding("data", "not run", f"The pictures are not here. {run}")
+    missing = Finding("data", "not run", f"The pictures are not here. {done}")
     findings = (missing, *_findings(table, given))
-    return Result(experiment, size, table, findings, {**given, **chosen}, notes)
+    return run.result(table, findings, {**given, **chosen}, notes)
 
 
 def _rows(
@@ -280,7 +215,7 @@ def _findings(table: Table, given: dict[str, Any]) -> list[Finding]:
     ]  # fmt: skip
 
 
-def drawn(result: Result, ax: Axes) -> Axes:
+def draw(result: Result, ax: Axes) -> None:
     """Risk of who knows the record, against epsilon, with the bounds."""
     shown = [
         ("success_bound", WARM, "--", "bound on the success"),
@@ -291,4 +226,51 @@ def drawn(result: Result, ax: Axes) -> Axes:
         ("published_rad", SOFT, "x", "advantage, published rule"),
     ]
     part = result.table.where(known="record")
-    return lines(ax, part, "epsilon", shown, ("epsilon", "risk, record known"))
+    curves(ax, part, "epsilon", shown)
+
+
+def attacks_on(
+    number: str,
+    pictures: str,
+    title: str,
+    load: Callable[[], tuple[np.ndarray, np.ndarray]],
+    instead: str,
+) -> Experiment:
+    """Figure 5.4 or 5.5: the same trainings and attacks on one set of pictures or the other.
+
+    Parameters
+    ----------
+    number : str
+        Of the figure.
+    pictures : str
+        Those of the source.
+    title : str
+    load : callable
+        Gives the pictures used instead, and their labels.
+    instead : str
+        What they are, in words.
+    """
+    figure = f"figure {number}"
+    claims = constants(pictures, figure)
+    made = experiment(f"004-figure-{number}", title, f"{CHAPTER}, {figure}", claims)(
+        partial(played, load=load, instead=instead)
+    )
+    made.panel("epsilon", "risk, record known", fontsize=7.5)(draw)
+    return made
+
+
+figure_5_4 = attacks_on(
+    "5.4",
+    "MNIST",
+    "Attacks on DP-SGD that learns digits",
+    digits,
+    "scikit-learn's 8 x 8 digits, logistic regression",
+)
+figure_5_5 = attacks_on(
+    "5.5",
+    "Fashion-MNIST",
+    "Attacks on DP-SGD that learns other pictures",
+    patches,
+    "8 x 8 patches of two photographs that come with scikit-learn, ten classes, "
+    "logistic regression",
+)

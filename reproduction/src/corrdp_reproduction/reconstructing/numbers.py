@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,24 +13,13 @@ from corrdp.mechanisms.local.catalogue import PROTOCOLS
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
 from corrdp.mechanisms.local.unary import OUE
-from corrdp.plots.style import ACCENT, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, WARM
 from corrdp.reconstruction.bounds import advantage
 from corrdp.reconstruction.calibrate import calibrate_risk
 from corrdp.reconstruction.exact import rad, rad_of_attack
 from corrdp.reconstruction.threat import Threat
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.reconstructing.dissertation import CHAPTER, uniform
 
 if TYPE_CHECKING:
@@ -42,81 +30,54 @@ GAMES: dict[Size, int] = {"quick": 40, "full": 400}  # random threats attacked i
 CERTAIN = 4.5  # standard errors
 LARGE = 40.0  # an epsilon beyond which nothing changes
 BRACKET = 60.0  # where the source's bisection starts
+_EXAMPLE = "example 5.4"
+PUBLISHED = {
+    "target": Published("largest advantage allowed", _EXAMPLE, 0.1),
+    "two": Published("epsilon of randomized response for it, two records", _EXAMPLE, 0.405),
+    "hundred": Published("the same for 100 records", _EXAMPLE, 2.503),
+    "odds": Published("e^epsilon for 100 records", _EXAMPLE, 12.2087),
+    "limit": Published("the advantage under OUE tends to (m - 1)/(2m)", "example 5.5"),
+    "half": Published(
+        "who knows the record never gains more than this under OUE",
+        "example 5.5",
+        0.5,
+    ),
+    "optimal": Published("algorithm 1 has the largest advantage of all attacks", "corollary 5.9"),
+    "tolerance": Published("of the bisection that inverts OUE", "section 5.5.2", 1e-6),
+    "bisection": Published("it takes O(log 1/tolerance) steps", "section 5.5.2"),
+    "membership": Published("normalised advantage at epsilon 1", "equation 2.2", 0.46),
+    "closed forms": Published(
+        "the closed forms of theorem 5.3 are what the attack attains",
+        "section 5.5.3",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Numbers and claims of the text.
-
-    Examples
-    --------
-    >>> published()["hundred"].value
-    2.503
-    """
-    example = "example 5.4"
-    return {
-        "target": Published("largest advantage allowed", example, 0.1),
-        "two": Published("epsilon of randomized response for it, two records", example, 0.405),
-        "hundred": Published("the same for 100 records", example, 2.503),
-        "odds": Published("e^epsilon for 100 records", example, 12.2087),
-        "limit": Published("the advantage under OUE tends to (m - 1)/(2m)", "example 5.5"),
-        "half": Published(
-            "who knows the record never gains more than this under OUE",
-            "example 5.5",
-            0.5,
-        ),
-        "optimal": Published(
-            "algorithm 1 has the largest advantage of all attacks", "corollary 5.9"
-        ),
-        "tolerance": Published("of the bisection that inverts OUE", "section 5.5.2", 1e-6),
-        "bisection": Published("it takes O(log 1/tolerance) steps", "section 5.5.2"),
-        "membership": Published("normalised advantage at epsilon 1", "equation 2.2", 0.46),
-        "closed forms": Published(
-            "the closed forms of theorem 5.3 are what the attack attains",
-            "section 5.5.3",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Every mechanism's closed form next to real outputs attacked, and the numbers by themselves.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-        How many outputs, and how many random threats are attacked in every way there is.
-    data : ignored
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    given, told = values(published()), progress or silent
+@experiment(
+    "004-numbers-5", "Numbers of the text on risk", f"{CHAPTER}, numbers of the text", PUBLISHED
+)
+def numbers(run: Run) -> Result:
+    """Every mechanism's closed form next to real outputs attacked, and the numbers."""
+    given = run.given
     rows = []
     todo = list(_mechanisms())
-    for k, (name, mechanism, m) in enumerate(todo):
-        told(k, len(todo))
-        truth = rng.integers(0, m, RUNS[size])
-        guesses = mechanism.attack(mechanism.sample(truth, rng), rng)
+    for name, mechanism, m in run.over(todo):
+        truth = run.rng.integers(0, m, RUNS[run.size])
+        guesses = mechanism.attack(mechanism.sample(truth, run.rng), run.rng)
         exact = mechanism.rad_uniform()
         s = exact + 1 / m
         rows.append((name, m, exact, float((guesses == truth).mean()) - 1 / m,
-                     math.sqrt(s * (1 - s) / RUNS[size])))  # fmt: skip
-    told(len(todo), len(todo))
+                     math.sqrt(s * (1 - s) / RUNS[run.size])))  # fmt: skip
     table = Table(("mechanism", "m", "rad", "simulated", "error"), tuple(rows))
     findings = (
         *_calibrated(given),
         *_unary(),
-        _optimal(GAMES[size], rng),
+        _optimal(GAMES[run.size], run.rng),
         _bisection(given["tolerance"]),
         _membership(given["membership"]),
         _closed_forms(table),
     )
-    return Result(EXPERIMENT.name, size, table, findings, {**given, "runs": RUNS[size]})
+    return run.result(table, findings, {**given, "runs": RUNS[run.size]})
 
 
 def _mechanisms() -> Any:
@@ -239,24 +200,10 @@ def _closed_forms(table: Table) -> Finding:
     return judge("closed forms", off[worst] <= CERTAIN, said, off[worst])
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@numbers.panel("mechanism", "reconstruction advantage", labelcolor=None)
+def draw(result: Result, ax: Axes) -> None:
     """Closed form and simulation, one pair of bars per mechanism."""
-    axes_or_new(ax, 3.0)
     at = np.arange(len(result.table.rows))
     for k, (column, colour) in enumerate((("rad", ACCENT), ("simulated", WARM))):
         ax.bar(at - 0.2 + 0.4 * k, result.table.column(column), 0.38, color=colour, label=column)
     ax.set_xticks(at, result.table.column("mechanism"), fontsize=8, rotation=45)
-    ax.set_xlabel("mechanism", fontsize=9)
-    ax.set_ylabel("reconstruction advantage", fontsize=9)
-    ax.legend(fontsize=8, frameon=False)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-numbers-5",
-    "Numbers of the text on risk",
-    f"{CHAPTER}, numbers of the text",
-    published,
-    computed,
-    draw,
-)

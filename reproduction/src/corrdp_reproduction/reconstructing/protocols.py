@@ -1,9 +1,8 @@
-"""What figures 5.7 to 5.9 share: the protocols, the road networks, and audits by counting."""
+"""Figures 5.8 and 5.9 of source 004 in one, and what 5.7 shares: protocols, cities, audits."""
 
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +13,9 @@ from corrdp.mechanisms.local.base import LocalProtocol
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Experiment, Run, experiment
 from corrdp_reproduction.reconstructing.dissertation import CHAPTER
 
 if TYPE_CHECKING:
@@ -104,46 +92,6 @@ def ceiling(runs: int = RUNS) -> float:
     return two_inputs_epsilon(runs, 0, runs)
 
 
-def audits(number: str, place: str, line: int) -> Experiment:
-    """Figure 5.8 or 5.9: the same audits over the places of one city or the other.
-
-    Parameters
-    ----------
-    number : str
-        Of the figure.
-    place : str
-        A key of ``PLACES``.
-    line : int
-        Of the figure, in the stored text.
-    """
-    name, figure = f"004-figure-{number}", f"figure {number}"
-
-    def published() -> dict[str, Published]:
-        return constants(place, f"{figure}, line {line}")
-
-    def computed(
-        *,
-        rng: np.random.Generator,
-        size: Size = "quick",
-        data: str | os.PathLike[str] | None = None,
-        progress: Progress | None = None,
-    ) -> Result:
-        """Epsilon by the mechanism's own law and by the two-input auditor, five audits each.
-
-        ``estimate`` inverts the advantage of the protocol audited, ``two_inputs`` is the published
-        auditor, ``sound`` a lower limit (99 %) that holds for any mechanism; ``expected`` is the
-        standard deviation of one estimate, worked out. Only the number of places matters.
-        """
-        check_run(rng, size)
-        given = values(published())
-        table = table_of(given["m"], size, rng)
-        (progress or silent)(1, 1)
-        return Result(name, size, table, findings(table, given), given)
-
-    title = f"Audits of local protocols over the places of {place.capitalize()}"
-    return Experiment(name, title, f"{CHAPTER}, {figure}", published, computed, draw_audits)
-
-
 def constants(place: str, figure: str) -> dict[str, Published]:
     """Constants and claims of either figure; no plotted value can be read."""
     where = "section 5.5.3"
@@ -160,19 +108,25 @@ def constants(place: str, figure: str) -> dict[str, Published]:
     }
 
 
-def table_of(m: int, size: Size, rng: np.random.Generator) -> Table:
-    """Both auditors side by side, for every protocol and epsilon."""
-    rows = []
+def compared(run: Run) -> Result:
+    """Epsilon by the mechanism's own law and by the two-input auditor, five audits each.
+
+    ``estimate`` inverts the advantage of the protocol audited, ``two_inputs`` is the published
+    auditor, ``sound`` a lower limit (99 %) that holds for any mechanism; ``expected`` is the
+    standard deviation of one estimate, worked out. Only the number of places matters.
+    """
+    given, rows = run.given, []
     for name, kind in PROTOCOLS.items():
-        for epsilon in EPSILONS[size]:
-            audit = audited(kind(m, epsilon), rng)
+        for epsilon in EPSILONS[run.size]:
+            audit = audited(kind(given["m"], epsilon), run.rng)
             good = audit.estimates[np.isfinite(audit.estimates)]
             mean = float(good.mean()) if len(good) else None
             spread = float(good.std(ddof=1)) if len(good) > 1 else None
             rows.append((name, epsilon, mean, spread, REPEATS - len(good), audit.expected,
                          float(audit.two_inputs.mean()), float(audit.two_inputs.std(ddof=1)),
                          float(audit.sound.mean())))  # fmt: skip
-    return Table(_COLUMNS, tuple(rows))
+    table = Table(_COLUMNS, tuple(rows))
+    return run.result(table, findings(table, given), given)
 
 
 def findings(table: Table, given: dict[str, Any]) -> tuple[Finding, ...]:
@@ -228,9 +182,8 @@ def findings(table: Table, given: dict[str, Any]) -> tuple[Finding, ...]:
     )  # fmt: skip
 
 
-def draw_audits(result: Result, ax: Axes) -> Axes:
-    """Epsilon found against epsilon, from the table of :func:`table_of`; the diagonal is exact."""
-    axes_or_new(ax, 3.4)
+def draw(result: Result, ax: Axes) -> None:
+    """Epsilon found against epsilon; the diagonal is exact."""
     top = max(result.table.column("epsilon"))
     ax.plot([0, top], [0, top], color=MUTED, linestyle=":", linewidth=1)
     for name, colour in (("grr", WARM), ("oue", INK), ("ss", ACCENT)):
@@ -246,7 +199,25 @@ def draw_audits(result: Result, ax: Axes) -> Axes:
             said = f"{name.upper()}, {'advantage' if style == 'o' else 'two inputs'}"
             ax.errorbar(at, found, wide, color=colour, fmt=style, markersize=4, linewidth=0.9,
                         fillstyle="none", label=said)  # fmt: skip
-    ax.set_xlabel("epsilon", fontsize=9)
-    ax.set_ylabel("epsilon found", fontsize=9)
-    ax.legend(fontsize=7.5, frameon=False, labelcolor=MUTED)
-    return ax
+
+
+def audits(number: str, place: str) -> Experiment:
+    """Figure 5.8 or 5.9: the same audits over the places of one city or the other.
+
+    Parameters
+    ----------
+    number : str
+        Of the figure.
+    place : str
+        A key of ``PLACES``.
+    """
+    figure = f"figure {number}"
+    title = f"Audits of local protocols over the places of {place.capitalize()}"
+    claims = constants(place, figure)
+    made = experiment(f"004-figure-{number}", title, f"{CHAPTER}, {figure}", claims)(compared)
+    made.panel("epsilon", "epsilon found", fontsize=7.5)(draw)
+    return made
+
+
+figure_5_8 = audits("5.8", "porto")
+figure_5_9 = audits("5.9", "geolife")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,23 +10,13 @@ from corrdp.errors import NotApplicableError
 from corrdp.guarantees import GDP, Approximate, Pure
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.metric.tradeoff import composed_total_variation
-from corrdp.plots.style import ACCENT, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, WARM
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.linear import rero, rero_bound
 from corrdp.reconstruction.threat import Threat
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.reconstructing.dissertation import CHAPTER, PRECISE, uniform
 
 if TYPE_CHECKING:
@@ -43,45 +32,24 @@ ROWS: tuple[tuple[str, Any, bool, str], ...] = (
     ("epsilon, delta; nothing known", Approximate(EPSILON, 0.01), False, "epsilon, delta"),
     ("epsilon, delta; exact guess", Approximate(EPSILON, 0.01), False, "categorical"),
 )
+_TABLE = "table 5.1"
+PUBLISHED = {
+    "named": Published("each row names a bound that holds with what is known there", _TABLE),
+    "composes": Published("bounds on composed guarantees bound the composition", _TABLE),
+    "exact does not": Published("the exact advantage of theorem 5.3 does not compose", _TABLE),
+    "no success": Published("no bound on the success is there if something is known", _TABLE),
+}
 
 
-def published() -> dict[str, Published]:
-    """The table as claims.
-
-    Examples
-    --------
-    >>> "composes" in published()
-    True
-    """
-    table = "table 5.1"
-    return {
-        "named": Published("each row names a bound that holds with what is known there", table),
-        "composes": Published("bounds on composed guarantees bound the composition", table),
-        "exact does not": Published("the exact advantage of theorem 5.3 does not compose", table),
-        "no success": Published("no bound on the success is there if something is known", table),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "004-table-5.1", "Which bound serves which knowledge", f"{CHAPTER}, table 5.1", PUBLISHED
+)
+def table_5_1(run: Run) -> Result:
     """Each row's bound next to the best one, for five equally likely records.
 
     ``named`` is the bound that the table names, ``best`` the smallest that applies; ``success``
     the bound on the success, where there is one.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Nothing is drawn.
-    size, data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
     rows = []
     for told, guarantee, known, name in ROWS:
         threat = Threat.membership(np.full(M, 1 / M)) if known else uniform(M)
@@ -89,11 +57,10 @@ def computed(
         value = {c.method: c.value for c in bound.candidates}[name]
         rows.append((told, name, value, bound.value, bound.certificate.name,
                      _success(guarantee, threat)))  # fmt: skip
-    (progress or silent)(1, 1)
     table = Table(("knowledge", "bound", "named", "best", "best_is", "success"), tuple(rows))
     findings = (_named(table), _composes(), _exact(), _no_success(table))
     inputs = {"m": M, "epsilon": EPSILON}
-    return Result(EXPERIMENT.name, size, table, findings, inputs)
+    return run.result(table, findings, inputs)
 
 
 def _success(guarantee: Any, threat: Threat) -> float | None:
@@ -178,24 +145,11 @@ def _no_success(table: Table) -> Finding:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@table_5_1.panel("bound on the advantage", labelcolor=None)
+def draw(result: Result, ax: Axes) -> None:
     """The bound that each row names, and the best one."""
-    axes_or_new(ax, 3.0)
     at = np.arange(len(result.table.rows))
     for k, (name, colour) in enumerate((("named", WARM), ("best", ACCENT))):
         ax.barh(at + 0.2 - 0.4 * k, result.table.column(name), 0.38, color=colour, label=name)
     ax.set_yticks(at, result.table.column("knowledge"), fontsize=8)
     ax.invert_yaxis()
-    ax.set_xlabel("bound on the advantage", fontsize=9)
-    ax.legend(fontsize=8, frameon=False)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-table-5.1",
-    "Which bound serves which knowledge",
-    f"{CHAPTER}, table 5.1",
-    published,
-    computed,
-    draw,
-)

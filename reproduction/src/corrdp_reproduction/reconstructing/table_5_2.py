@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,22 +10,11 @@ import numpy as np
 
 from corrdp.attacks.records import RecordAttack
 from corrdp.mechanisms.local.direct import GRR
-from corrdp.plots.style import ACCENT, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, WARM
 from corrdp.reconstruction.exact import rad, rad_of_attack
 from corrdp.reconstruction.threat import Threat
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-    values,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.reconstructing.dissertation import CHAPTER
 from corrdp_reproduction.reconstructing.pictures import INSTALL
 from corrdp_reproduction.recordings import NoDataError
@@ -36,23 +25,13 @@ if TYPE_CHECKING:
 SEEDS = 5
 UNIVERSE = 100  # candidates; the others are public
 EPSILON = 1.0  # of the mechanism that is not looked at
-
-
-def published() -> dict[str, Published]:
-    """Table 5.2.
-
-    Examples
-    --------
-    >>> published()["census"].value
-    0.81
-    """
-    where = "table 5.2"
-    return {
-        "census": Published("success of imputing race, Census", where, 0.81),
-        "texas": Published("success of imputing ethnicity, Texas-100X", where, 0.73),
-        "advantage": Published("advantage of either attack", where, 0.0),
-        "overestimate": Published("the success is large where nothing leaks", "section 5.5.3"),
-    }
+_WHERE = "table 5.2"
+PUBLISHED = {
+    "census": Published("success of imputing race, Census", _WHERE, 0.81),
+    "texas": Published("success of imputing ethnicity, Texas-100X", _WHERE, 0.73),
+    "advantage": Published("advantage of either attack", _WHERE, 0.0),
+    "overestimate": Published("the success is large where nothing leaks", "section 5.5.3"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,43 +54,24 @@ class Predicted(RecordAttack):
         return np.repeat(self.guesses[:, None], len(outputs), axis=1)
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "004-table-5.2", "An attack that never looks at the output", f"{CHAPTER}, table 5.2", PUBLISHED
+)
+def table_5_2(run: Run) -> Result:
     """Impute an attribute in tables that ship with scikit-learn, five times each.
 
     Sex of diabetes patients from nine measurements, diagnosis of a tumour from thirty. The public
     records train the classifier; the target is one of 100 others, all of whose other attributes
     are known. ``advantage`` is exact, against randomized response over the 100 records;
     ``leak`` is what the best attack on it gains.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Splits the tables.
-    size, data : ignored
-    progress : callable, optional
-
-    Raises
-    ------
-    NoDataError
-        scikit-learn is not installed.
     """
-    check_run(rng, size)
-    told, given = progress or silent, values(published())
+    given = run.given
     rows = []
-    for k, (name, features, secret) in enumerate(_tables()):
-        for seed in range(SEEDS):
-            told(SEEDS * k + seed, 2 * SEEDS)
-            rows.append((name, seed, *_imputed(features, secret, rng)))
-    told(2 * SEEDS, 2 * SEEDS)
+    for (name, features, secret), seed in run.over([*itertools.product(_tables(), range(SEEDS))]):
+        rows.append((name, seed, *_imputed(features, secret, run.rng)))
     table = Table(("table", "seed", "success", "commonest", "advantage", "leak"), tuple(rows))
     inputs = {**given, "universe": UNIVERSE, "epsilon": EPSILON}
-    return Result(EXPERIMENT.name, size, table, _findings(table, given), inputs)
+    return run.result(table, _findings(table, given), inputs)
 
 
 def _tables() -> list[tuple[str, np.ndarray, np.ndarray]]:
@@ -180,25 +140,11 @@ def _findings(table: Table, given: dict[str, Any]) -> tuple[Finding, ...]:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@table_5_2.panel("table", "risk", labelcolor=None)
+def draw(result: Result, ax: Axes) -> None:
     """Success and advantage of imputation, one pair of bars per table."""
-    axes_or_new(ax, 2.6)
     names = list(dict.fromkeys(result.table.column("table")))
     for k, (column, colour) in enumerate((("success", WARM), ("advantage", ACCENT))):
         means = [float(np.mean(result.table.where(table=n).column(column))) for n in names]
         ax.bar(np.arange(len(names)) - 0.2 + 0.4 * k, means, 0.38, color=colour, label=column)
     ax.set_xticks(range(len(names)), names)
-    ax.set_xlabel("table", fontsize=9)
-    ax.set_ylabel("risk", fontsize=9)
-    ax.legend(fontsize=8, frameon=False)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-table-5.2",
-    "An attack that never looks at the output",
-    f"{CHAPTER}, table 5.2",
-    published,
-    computed,
-    draw,
-)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corrdp_reproduction.base import Finding, Progress, Size, Table, judge
+from corrdp_reproduction.base import Finding, Size, Table, judge
+from corrdp_reproduction.harness import Run
 from corrdp_reproduction.utility.datasets import Families, Records, tight_factor_at
 
 BETA = 0.05
@@ -68,9 +69,7 @@ def markov_task(records: Records) -> Task:
     return Task(records.name, records.counts, 1.0, ways)
 
 
-def error_table(
-    tasks: Sequence[Task], epsilons: Sequence[float], rng: np.random.Generator, told: Progress
-) -> Table:
+def error_table(tasks: Sequence[Task], epsilons: Sequence[float], run: Run) -> Table:
     r"""Theory and 1000 runs for every data set, target and bound.
 
     .. math:: \alpha = h \ln(1/\beta) \Delta / \varepsilon, \qquad
@@ -87,19 +86,17 @@ def error_table(
     """
     todo = [(task, epsilon) for task in tasks for epsilon in epsilons]
     rows = []
-    for k, (task, epsilon) in enumerate(todo):
-        told(k, len(todo))
+    for task, epsilon in run.over(todo):
         for bound, way in task.ways.items():
             factor = way(epsilon)
             if math.isinf(factor):
                 continue
             scale = factor * task.width / epsilon
-            off = np.abs(rng.laplace(0.0, scale, (RUNS, len(task.truths))))
+            off = np.abs(run.rng.laplace(0.0, scale, (RUNS, len(task.truths))))
             quantile = float(np.quantile(off, 1.0 - BETA, axis=0).mean())
             mape, mape_run = scale * (1.0 / task.truths).mean(), (off / task.truths).mean()
             rows.append((task.name, epsilon, bound, factor, scale * math.log(1.0 / BETA), quantile,
                          float(mape), float(mape_run)))  # fmt: skip
-    told(len(todo), len(todo))
     return Table(COLUMNS, tuple(rows))
 
 

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corrdp.bounds.gaussian.factors import lange_factor, largest_rho, sharp_factor
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.sources import PAPER
 
 if TYPE_CHECKING:
@@ -29,23 +19,13 @@ if TYPE_CHECKING:
 SIZES = (2, 3, 5, 10, 20)  # the source prints no list
 POINTS: dict[Size, int] = {"quick": 20, "full": 100}
 _SIMILAR = 2.0  # noise relative to DP that counts as similar
-
-
-def published() -> dict[str, Published]:
-    """Claims of figure 1.
-
-    Examples
-    --------
-    >>> sorted(published())
-    ['less with more records', 'small']
-    """
-    where = "section 5.3"
-    return {
-        "small": Published("similar utility to DP takes a small correlation", where),
-        "less with more records": Published(
-            "the more records depend on each other, the smaller the correlation has to be", where
-        ),
-    }
+_WHERE = "section 5.3"
+PUBLISHED = {
+    "small": Published("similar utility to DP takes a small correlation", _WHERE),
+    "less with more records": Published(
+        "the more records depend on each other, the smaller the correlation has to be", _WHERE
+    ),
+}
 
 
 def factor_table(sizes: Sequence[int], points: int) -> Table:
@@ -58,28 +38,18 @@ def factor_table(sizes: Sequence[int], points: int) -> Table:
     return Table(("m", "rho", "general", "lange", "sharp"), tuple(rows))
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "002-figure-1",
+    "Normal records: noise relative to DP against the correlation",
+    f"{PAPER}, figure 1",
+    PUBLISHED,
+)
+def figure_1(run: Run) -> Result:
     """Noise relative to DP by the source's factor and by the sharp one, for groups of m.
 
     Both need equal variances and rho (m - 2) < 1. Nothing is drawn, no data are read.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    (progress or silent)(0, 1)
-    table = factor_table(SIZES, POINTS[size])
-    (progress or silent)(1, 1)
+    table = factor_table(SIZES, POINTS[run.size])
     many = [m for m in SIZES if m > 2]
     theirs = [largest_rho(m, _SIMILAR, "lange") for m in many]
     ours = [largest_rho(m, _SIMILAR) for m in many]
@@ -107,12 +77,12 @@ def computed(
     )
     inputs = {"m": SIZES, "similar": _SIMILAR}
     notes = ("The source prints neither its list of m nor what counts as similar.",)
-    return Result(EXPERIMENT.name, size, table, findings, inputs, notes)
+    return run.result(table, findings, inputs, notes)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_1.panel("largest correlation", "noise, times that of DP", loc=(0.36, 0.72))
+def draw(result: Result, ax: Axes) -> None:
     """Noise relative to DP against the correlation; dashed by the source, solid the sharp one."""
-    axes_or_new(ax, 3.2)
     for k, m in enumerate(SIZES):
         part = result.table.where(m=m)
         shade = 0.35 + 0.65 * k / (len(SIZES) - 1)
@@ -125,17 +95,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     ax.plot([], [], "--", color=WARM, label="the source's factor")
     ax.plot([], [], "-", color=ACCENT, label="sharp factor")
     ax.set_ylim(1.0, 10.0)
-    ax.set_xlabel("largest correlation", fontsize=9)
-    ax.set_ylabel("noise, times that of DP", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED, loc=(0.36, 0.72))
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "002-figure-1",
-    "Normal records: noise relative to DP against the correlation",
-    f"{PAPER}, figure 1",
-    published,
-    computed,
-    draw,
-)

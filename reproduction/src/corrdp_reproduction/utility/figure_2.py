@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.counting import Setting, laplace_error, response_error
 from corrdp_reproduction.utility.sources import PAPER
 
@@ -37,67 +24,45 @@ EPSILONS: dict[Size, tuple[float, ...]] = {
 }
 _COLUMNS = ("stay", "epsilon", "laplace", "response", "laplace_tight", "response_tight",
             "laplace_leaks", "response_leaks")  # fmt: skip
+PUBLISHED = {
+    "n": Published("length of the series", "figure 2", 700),
+    "lower": Published(
+        "the Laplace mechanism calibrated by the Markov bound has a lower error than the "
+        "randomized response of source 001, wherever both apply",
+        "section 6.2",
+    ),
+    "keeps": Published("that randomized response keeps epsilon-BDP", "section 6.2, on source 001"),
+    "least": Published(
+        "the Laplace mechanism applies only for epsilon >= 4 ln gamma", "section 6.2"
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 2.
-
-    Examples
-    --------
-    >>> published()["n"].value
-    700
-    """
-    return {
-        "n": Published("length of the series", "figure 2", 700),
-        "lower": Published(
-            "the Laplace mechanism calibrated by the Markov bound has a lower error than the "
-            "randomized response of source 001, wherever both apply",
-            "section 6.2",
-        ),
-        "keeps": Published(
-            "that randomized response keeps epsilon-BDP", "section 6.2, on source 001"
-        ),
-        "least": Published(
-            "the Laplace mechanism applies only for epsilon >= 4 ln gamma", "section 6.2"
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "002-figure-2",
+    "A noisy count against randomized response, 700 records",
+    f"{PAPER}, figure 2",
+    PUBLISHED,
+)
+def figure_2(run: Run) -> Result:
     """Error at beta = .05 of both, by the sources' calibrations and by the tight ones.
 
     The response's error is exact, for the worst true count. The two serve different ends: the
     response needs no curator and publishes the series, of which the count is one use. Nothing is
     drawn, no data are read.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told, n = progress or silent, published()["n"].value
+    n = PUBLISHED["n"].value
     settings = [
         Setting(stay, epsilon)
         for stay in STAYS
-        for epsilon in sorted({*EPSILONS[size], round(Setting(stay, 1.0).lost + ABOVE, 6)})
+        for epsilon in sorted({*EPSILONS[run.size], round(Setting(stay, 1.0).lost + ABOVE, 6)})
     ]
     rows = []
-    for k, setting in enumerate(settings):
-        told(k, len(settings))
+    for setting in run.over(settings):
         rows.append(_row(setting, n))
-    told(len(settings), len(settings))
     table = Table(_COLUMNS, tuple(rows))
     findings = (_lower(table), _keeps(table), _least(table))
-    return Result(EXPERIMENT.name, size, table, findings, {"n": n, "beta": BETA, "stay": STAYS})
+    return run.result(table, findings, {"n": n, "beta": BETA, "stay": STAYS})
 
 
 def _row(setting: Setting, n: int) -> tuple[float, ...]:
@@ -174,9 +139,9 @@ def _least(table: Table) -> Finding:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_2.panel("epsilon promised (darker: larger P_ss)", "error of the count, 95 %")
+def draw(result: Result, ax: Axes) -> None:
     """Error against epsilon, dashed by the sources' calibrations and solid by the tight ones."""
-    axes_or_new(ax, 3.4)
     for k, stay in enumerate(STAYS):
         part = result.table.where(stay=stay)
         shade = 0.4 + 0.6 * k / (len(STAYS) - 1)
@@ -194,17 +159,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         ax.plot([], [], style, color=colour, label=said)
     ax.set_yscale("log")
     ax.set_ylim(1e-3, 1e3)
-    ax.set_xlabel("epsilon promised (darker: larger P_ss)", fontsize=9)
-    ax.set_ylabel("error of the count, 95 %", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "002-figure-2",
-    "A noisy count against randomized response, 700 records",
-    f"{PAPER}, figure 2",
-    published,
-    computed,
-    draw,
-)

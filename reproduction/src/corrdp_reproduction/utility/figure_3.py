@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.datasets import tight_epsilon
 from corrdp_reproduction.utility.sources import PAPER
 
@@ -32,26 +20,16 @@ GAMMAS: dict[Size, tuple[float, ...]] = {
     "full": (*(1.0 + k / 8 for k in range(25)), *(4.5 + k / 2 for k in range(12))),
 }
 _COLUMNS = ("epsilon", "gamma", "markov", "tight")
-
-
-def published() -> dict[str, Published]:
-    """Claims of figure 3.
-
-    Examples
-    --------
-    >>> published()["either"].where
-    'section 6.2'
-    """
-    return {
-        "either": Published(
-            "similar utility to DP takes an epsilon above 5 or a gamma below 3",
-            "section 6.2",
-        ),
-        "constrained": Published(
-            "the least epsilon that can be promised is 4 ln gamma: a limit set by the chain",
-            "section 6.1",
-        ),
-    }
+PUBLISHED = {
+    "either": Published(
+        "similar utility to DP takes an epsilon above 5 or a gamma below 3",
+        "section 6.2",
+    ),
+    "constrained": Published(
+        "the least epsilon that can be promised is 4 ln gamma: a limit set by the chain",
+        "section 6.1",
+    ),
+}
 
 
 def symmetric(gamma: float) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -60,37 +38,26 @@ def symmetric(gamma: float) -> tuple[tuple[float, float], tuple[float, float]]:
     return (1.0 - switch, switch), (switch, 1.0 - switch)
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "002-figure-3",
+    "Markov chains: noise relative to DP against gamma",
+    f"{PAPER}, figure 3",
+    PUBLISHED,
+)
+def figure_3(run: Run) -> Result:
     r"""Noise relative to DP by the source's bound, and what a chain of that gamma needs.
 
     .. math:: h = \frac{\varepsilon}{\varepsilon - 4 \ln \gamma}
 
     The tight value is that of the symmetric two-state chain (any length, every adversary): gamma
     alone does not determine it. Nothing is drawn, no data are read.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
-    todo = [(epsilon, gamma) for epsilon in EPSILONS for gamma in GAMMAS[size]]
+    todo = [(epsilon, gamma) for epsilon in EPSILONS for gamma in GAMMAS[run.size]]
     rows = []
-    for k, (epsilon, gamma) in enumerate(todo):
-        told(k, len(todo))
+    for epsilon, gamma in run.over(todo):
         left = epsilon - 4.0 * math.log(gamma)
         printed = epsilon / left if left > 0 else math.inf
         rows.append((epsilon, gamma, printed, epsilon / tight_epsilon(symmetric(gamma), epsilon)))
-    told(len(todo), len(todo))
     table = Table(_COLUMNS, tuple(rows))
     corner = [row for row in table.records() if row["epsilon"] <= 5 and row["gamma"] >= 3]
     least, ours = (min(corner, key=lambda row: row[name]) for name in ("markov", "tight"))
@@ -117,12 +84,12 @@ def computed(
             dearest["tight"],
         ),
     )
-    return Result(EXPERIMENT.name, size, table, findings, {"epsilons": EPSILONS})
+    return run.result(table, findings, {"epsilons": EPSILONS})
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_3.panel("gamma (numbers at the lines: epsilon)", "noise, times that of DP")
+def draw(result: Result, ax: Axes) -> None:
     """Noise relative to DP against gamma; dashed by the source, solid the tight one."""
-    axes_or_new(ax, 3.2)
     for k, epsilon in enumerate(EPSILONS):
         part = result.table.where(epsilon=epsilon)
         shade = 0.35 + 0.65 * k / (len(EPSILONS) - 1)
@@ -135,17 +102,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     ax.plot([], [], "--", color=WARM, label="the source's bound")
     ax.plot([], [], "-", color=ACCENT, label="tight, symmetric chain")
     ax.set_ylim(1.0, 12.0)
-    ax.set_xlabel("gamma (numbers at the lines: epsilon)", fontsize=9)
-    ax.set_ylabel("noise, times that of DP", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "002-figure-3",
-    "Markov chains: noise relative to DP against gamma",
-    f"{PAPER}, figure 3",
-    published,
-    computed,
-    draw,
-)

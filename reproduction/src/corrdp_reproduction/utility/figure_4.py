@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from corrdp.bounds.gaussian.clipped import clipped_estimate
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
 from corrdp.queries import Sum
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.datasets import Families, gaussian_sets
 from corrdp_reproduction.utility.errors import (
     BETA,
@@ -44,65 +31,44 @@ SAID = {
     "gaussian": "Gaussian bound",
     "tight": "tight (regression)",
 }
+_RESULTS, _DESIGN = "section 7.4", "section 7.3.1"
+PUBLISHED = {
+    "Galton factor": Published("leakage over DP level, Galton", _DESIGN, 1.853),
+    "IQ factor": Published("leakage over DP level, both IQ data sets", _DESIGN, 1.45),
+    "outperforms": Published(
+        "the Gaussian bound gives a lower error than the general one at every epsilon, on "
+        "every data set",
+        _RESULTS,
+    ),
+    "IQ less": Published(
+        "at epsilon 1 the error falls by more than this on both IQ data sets", _RESULTS, 400
+    ),
+    "Galton less": Published(
+        "at epsilon 1 the error falls by more than so many inches on Galton", _RESULTS, 200
+    ),
+    "aligned": Published(
+        "empirical errors of 1000 runs are close to the theoretical ones",
+        "section 7.4",
+    ),
+    "kept": Published("the calibrated mechanisms keep epsilon-BDP on these data", "section 7.3.1"),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 4.
-
-    Examples
-    --------
-    >>> published()["Galton less"].value
-    200
-    """
-    results, design = "section 7.4", "section 7.3.1"
-    return {
-        "Galton factor": Published("leakage over DP level, Galton", design, 1.853),
-        "IQ factor": Published("leakage over DP level, both IQ data sets", design, 1.45),
-        "outperforms": Published(
-            "the Gaussian bound gives a lower error than the general one at every epsilon, on "
-            "every data set",
-            results,
-        ),
-        "IQ less": Published(
-            "at epsilon 1 the error falls by more than this on both IQ data sets", results, 400
-        ),
-        "Galton less": Published(
-            "at epsilon 1 the error falls by more than so many inches on Galton", results, 200
-        ),
-        "aligned": Published(
-            "empirical errors of 1000 runs are close to the theoretical ones",
-            "section 7.4",
-        ),
-        "kept": Published(
-            "the calibrated mechanisms keep epsilon-BDP on these data", "section 7.3.1"
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "002-figure-4",
+    "Noisy sums over normal records: error against epsilon",
+    f"{PAPER}, figure 4",
+    PUBLISHED,
+)
+def figure_4(run: Run) -> Result:
     """Theoretical and empirical 95 % error of clipped sums, by each bound.
 
     ``tight`` is what the fitted covariance needs against every adversary, for values within the
     clipping range (the source's bound holds for no others either).
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : path, optional
-        Without it only SyntheticIQ is run.
-    progress : callable, optional
     """
-    check_run(rng, size)
-    sets, notes = gaussian_sets(rng, data)
+    sets, notes = gaussian_sets(run.rng, run.data)
     tasks = [gaussian_task(family) for family in sets]
-    table = error_table(tasks, EPSILONS[size], rng, progress or silent)
+    table = error_table(tasks, EPSILONS[run.size], run)
     lost = beats(table, "gaussian", "general")
     findings = (
         *_factors(sets),
@@ -119,8 +85,8 @@ def computed(
         aligned("aligned", table, tasks),
         _kept(sets),
     )
-    inputs = {"beta": BETA, "runs": RUNS, "epsilons": EPSILONS[size]}
-    return Result(EXPERIMENT.name, size, table, findings, inputs, tuple(notes))
+    inputs = {"beta": BETA, "runs": RUNS, "epsilons": EPSILONS[run.size]}
+    return run.result(table, findings, inputs, notes)
 
 
 def _factors(sets: list[Families]) -> list[Finding]:
@@ -133,7 +99,7 @@ def _factors(sets: list[Families]) -> list[Finding]:
         if not own:
             found.append(Finding(claim, "not run", "The table is not at hand."))
             continue
-        printed = published()[claim].value
+        printed = PUBLISHED[claim].value
         digits = len(str(printed).split(".")[1])
         found.append(
             judge(
@@ -155,7 +121,7 @@ def _reductions(table: Table) -> list[Finding]:
     """How far the error at epsilon 1 falls from the general bound to the Gaussian one."""
     found = []
     for claim, names in (("IQ less", ("FamilyIQ", "SyntheticIQ")), ("Galton less", ("Galton",))):
-        least = published()[claim].value
+        least = PUBLISHED[claim].value
         falls = {}
         for name in names:
             at = {r["bound"]: r["alpha"] for r in table.where(data=name, epsilon=1.0).records()}
@@ -191,9 +157,11 @@ def _kept(sets: list[Families]) -> Finding:
     return judge("kept", not broken, said, max(found.values()), 1.0)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_4.panel(
+    "epsilon promised (Galton -, FamilyIQ --, SyntheticIQ ..)", "error of the sum, 95 %"
+)
+def draw(result: Result, ax: Axes) -> None:
     """Error against epsilon, one panel's lines per data set; crosses are the runs."""
-    axes_or_new(ax, 3.6)
     styles = {"Galton": "-", "FamilyIQ": "--", "SyntheticIQ": ":"}
     for name, style in styles.items():
         for bound, colour in COLOURS.items():
@@ -206,17 +174,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     for bound, said in SAID.items():
         ax.plot([], [], "-", color=COLOURS[bound], label=said)
     ax.set_yscale("log")
-    ax.set_xlabel("epsilon promised (Galton -, FamilyIQ --, SyntheticIQ ..)", fontsize=9)
-    ax.set_ylabel("error of the sum, 95 %", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "002-figure-4",
-    "Noisy sums over normal records: error against epsilon",
-    f"{PAPER}, figure 4",
-    published,
-    computed,
-    draw,
-)

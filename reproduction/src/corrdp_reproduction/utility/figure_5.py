@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.datasets import (
     ELECTRICITY,
     GAMMAS,
@@ -49,69 +36,46 @@ SAID = {
     "markov": "Markov bound",
     "tight": "tight (transfer)",
 }
+_RESULTS = "section 7.4"
+PUBLISHED = {
+    "least": Published(
+        "least target by the Markov bound: Activity, electricity 70, 80 and 90 kWh",
+        "equation (6)",
+        tuple(lost for _, lost in GAMMAS.values()),
+    ),
+    "70 kWh": Published(
+        "the series split at 70 kWh has the least minimum, this one", _RESULTS, 4.9
+    ),
+    "outperforms": Published(
+        "wherever the Markov bound applies, its error is far below the general bound's", _RESULTS
+    ),
+    "times": Published(
+        "on Activity the general bound's error is so many times that of the Markov bound",
+        _RESULTS,
+        1e5,
+    ),
+    "aligned": Published(
+        "empirical errors of 1000 runs are close to the theoretical ones",
+        "section 7.4",
+    ),
+    "not applicable": Published(
+        "no matrix is symmetric, so the randomized response of source 001 does not apply",
+        "section 7.3.2",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 5.
-
-    Examples
-    --------
-    >>> published()["times"].value
-    100000.0
-    """
-    results = "section 7.4"
-    return {
-        "least": Published(
-            "least target by the Markov bound: Activity, electricity 70, 80 and 90 kWh",
-            "equation (6)",
-            tuple(lost for _, lost in GAMMAS.values()),
-        ),
-        "70 kWh": Published(
-            "the series split at 70 kWh has the least minimum, this one", results, 4.9
-        ),
-        "outperforms": Published(
-            "wherever the Markov bound applies, its error is far below the general bound's", results
-        ),
-        "times": Published(
-            "on Activity the general bound's error is so many times that of the Markov bound",
-            results,
-            1e5,
-        ),
-        "aligned": Published(
-            "empirical errors of 1000 runs are close to the theoretical ones",
-            "section 7.4",
-        ),
-        "not applicable": Published(
-            "no matrix is symmetric, so the randomized response of source 001 does not apply",
-            "section 7.3.2",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-    single_days: bool = False,
-) -> Result:
-    """Theoretical and empirical 95 % error of counts, by each bound.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : path, optional
-        Without it only the printed electricity matrices are run.
-    progress : callable, optional
-    single_days : bool
-        Whether the days of the activity series are run one by one, too.
-    """
-    check_run(rng, size)
-    sets, notes = markov_sets(data, single_days=single_days)
+@experiment(
+    "002-figure-5",
+    "Noisy counts over Markov chains: error against epsilon",
+    f"{PAPER}, figure 5",
+    PUBLISHED,
+)
+def figure_5(run: Run, *, single_days: bool = False) -> Result:
+    """Theoretical and empirical 95 % error of counts, by each bound."""
+    sets, notes = markov_sets(run.data, single_days=single_days)
     tasks = [markov_task(records) for records in sets]
-    table = error_table(tasks, EPSILONS[size], rng, progress or silent)
+    table = error_table(tasks, EPSILONS[run.size], run)
     findings = (
         _least(sets),
         _most_favourable(sets),
@@ -120,8 +84,8 @@ def computed(
         aligned("aligned", table, tasks),
         _not_applicable(),
     )
-    inputs = {"beta": BETA, "runs": RUNS, "epsilons": EPSILONS[size]}
-    return Result(EXPERIMENT.name, size, table, findings, inputs, tuple(notes))
+    inputs = {"beta": BETA, "runs": RUNS, "epsilons": EPSILONS[run.size]}
+    return run.result(table, findings, inputs, notes)
 
 
 def _lost(records: Records) -> float:
@@ -146,7 +110,7 @@ def _least(sets: list[Records]) -> Finding:
 def _most_favourable(sets: list[Records]) -> Finding:
     found = {records.name: _lost(records) for records in sets if records.name in ELECTRICITY}
     best = min(found, key=lambda name: found[name])
-    at, printed = found["electricity 70"], published()["70 kWh"].value
+    at, printed = found["electricity 70"], PUBLISHED["70 kWh"].value
     return judge(
         "70 kWh",
         best == "electricity 70" and abs(at - printed) < 0.05,
@@ -188,7 +152,7 @@ def _times(sets: list[Records], table: Table) -> Finding:
     tight = [n / row["factor"] for row in table.where(data="Activity", bound="tight").records()]
     return judge(
         "times",
-        ratio >= published()["times"].value / math.sqrt(10.0),
+        ratio >= PUBLISHED["times"].value / math.sqrt(10.0),
         f"At most {ratio:,.0f} times, at the largest epsilon, and never more than n = {n:,.0f}: "
         f"the general bound asks for n times the noise of DP, and nothing for less than DP's. The "
         f"tight calibration gains {min(tight):,.0f} to {max(tight):,.0f} times.",
@@ -209,9 +173,9 @@ def _not_applicable() -> Finding:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_5.panel("", "error of the count, 95 %")
+def draw(result: Result, ax: Axes) -> None:
     """Error against epsilon on two of the data sets; crosses are the runs."""
-    axes_or_new(ax, 3.6)
     first, second = _shown(result)
     for name, style in ((first, "-"), (second, "--")):
         for bound, colour in COLOURS.items():
@@ -223,21 +187,8 @@ def draw(result: Result, ax: Axes) -> Axes:
         ax.plot([], [], "-", color=COLOURS[bound], label=said)
     ax.set_yscale("log")
     ax.set_xlabel(f"epsilon promised ({first} -, {second} --)", fontsize=9)
-    ax.set_ylabel("error of the count, 95 %", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
 
 
 def _shown(result: Result) -> tuple[str, str]:
     names = list(dict.fromkeys(result.table.column("data")))
     return names[0], "electricity 80"
-
-
-EXPERIMENT = Experiment(
-    "002-figure-5",
-    "Noisy counts over Markov chains: error against epsilon",
-    f"{PAPER}, figure 5",
-    published,
-    computed,
-    draw,
-)

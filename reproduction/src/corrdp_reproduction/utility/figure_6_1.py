@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corrdp.bounds.gaussian.factors import lange_factor, lange_threshold, sharp_factor
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp_reproduction.base import Published, Result, Size, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.figure_1 import factor_table
 from corrdp_reproduction.utility.sources import DISSERTATION
 
@@ -28,55 +19,35 @@ if TYPE_CHECKING:
 SIZES = (3, 5, 10, 20)  # the source prints no list
 POINTS: dict[Size, int] = {"quick": 40, "full": 200}
 _SMALL = 0.01  # a small correlation
+PUBLISHED = {
+    "threshold": Published(
+        "the Gaussian bound is at most the general one exactly for correlations up to "
+        "(m - 1)/(5 m^2/4 - 3 m + 2)",
+        "equation (6.43)",
+    ),
+    "order": Published(
+        "it improves on the general bound for correlations of the order of 1/m",
+        "section 6.3.2",
+    ),
+    "larger groups": Published(
+        "the larger m, the better the relative improvement for small correlations",
+        "section 6.3.2",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 6.1.
-
-    Examples
-    --------
-    >>> published()["threshold"].where
-    'equation (6.43)'
-    """
-    return {
-        "threshold": Published(
-            "the Gaussian bound is at most the general one exactly for correlations up to "
-            "(m - 1)/(5 m^2/4 - 3 m + 2)",
-            "equation (6.43)",
-        ),
-        "order": Published(
-            "it improves on the general bound for correlations of the order of 1/m",
-            "section 6.3.2",
-        ),
-        "larger groups": Published(
-            "the larger m, the better the relative improvement for small correlations",
-            "section 6.3.2",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "004-figure-6.1",
+    "Normal records: the Gaussian bound against the general one",
+    f"{DISSERTATION}, figure 6.1",
+    PUBLISHED,
+)
+def figure_6_1(run: Run) -> Result:
     """Leakage at DP level 1 by the general, the source's Gaussian and the sharp bound.
 
     Nothing is drawn, no data are read.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    (progress or silent)(0, 1)
-    table = factor_table(SIZES, POINTS[size])
-    (progress or silent)(1, 1)
+    table = factor_table(SIZES, POINTS[run.size])
     limits = {m: lange_threshold(m) for m in SIZES}
     sides = [
         (row["lange"] <= row["general"]) == (row["rho"] <= limits[row["m"]] * (1 + 1e-12))
@@ -120,12 +91,12 @@ def computed(
             sharp_gains[-1],
         ),
     )
-    return Result(EXPERIMENT.name, size, table, findings, {"m": SIZES, "small": _SMALL})
+    return run.result(table, findings, {"m": SIZES, "small": _SMALL})
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_6_1.panel("largest correlation", "leakage over m times epsilon", loc="lower right")
+def draw(result: Result, ax: Axes) -> None:
     """Leakage of a 1-DP sum against the correlation, as a share of the general bound."""
-    axes_or_new(ax, 3.2)
     for k, m in enumerate(SIZES):
         part = result.table.where(m=m)
         shade = 0.35 + 0.65 * k / (len(SIZES) - 1)
@@ -138,17 +109,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     ax.plot([], [], "-", color=ACCENT, label="sharp bound")
     ax.axhline(1.0, color=MUTED, linewidth=0.8, linestyle=":", label="general bound")
     ax.set_ylim(0.0, 1.2)
-    ax.set_xlabel("largest correlation", fontsize=9)
-    ax.set_ylabel("leakage over m times epsilon", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED, loc="lower right")
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-figure-6.1",
-    "Normal records: the Gaussian bound against the general one",
-    f"{DISSERTATION}, figure 6.1",
-    published,
-    computed,
-    draw,
-)

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from corrdp.bounds.leakage import leakage
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, MUTED, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.figure_3 import symmetric
 from corrdp_reproduction.utility.sources import DISSERTATION
 
@@ -34,57 +22,37 @@ LENGTHS: dict[Size, tuple[int, ...]] = {
     "full": tuple(range(2, 101)),
 }
 _COLUMNS = ("epsilon", "n", "gamma")
+PUBLISHED = {
+    "region": Published(
+        "the Markov bound is below the general one exactly for gamma < exp((n-1) epsilon/4)",
+        "equation (6.70)",
+    ),
+    "long": Published(
+        "at this epsilon and length, the Markov bound is tighter even at this gamma",
+        "section 6.4.1",
+        (0.5, 80, 10000),
+    ),
+    "short": Published(
+        "at this epsilon and length, it is looser at this gamma",
+        "section 6.4.1",
+        (0.5, 20, 100),
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 6.3.
-
-    Examples
-    --------
-    >>> published()["long"].value
-    (0.5, 80, 10000)
-    """
-    return {
-        "region": Published(
-            "the Markov bound is below the general one exactly for gamma < exp((n-1) epsilon/4)",
-            "equation (6.70)",
-        ),
-        "long": Published(
-            "at this epsilon and length, the Markov bound is tighter even at this gamma",
-            "section 6.4.1",
-            (0.5, 80, 10000),
-        ),
-        "short": Published(
-            "at this epsilon and length, it is looser at this gamma",
-            "section 6.4.1",
-            (0.5, 20, 100),
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "004-figure-6.3",
+    "Where the Markov bound is below the general one",
+    f"{DISSERTATION}, figure 6.3",
+    PUBLISHED,
+)
+def figure_6_3(run: Run) -> Result:
     """The largest gamma for each length, and what chains of the named gamma leak.
 
     The tight value is that of the symmetric chain with that gamma, every adversary; it is never
     above either bound. Nothing is drawn, no data are read.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told = progress or silent
-    told(0, 1)
-    rows = [(e, n, math.exp((n - 1) * e / 4.0)) for e in EPSILONS for n in LENGTHS[size]]
+    rows = [(e, n, math.exp((n - 1) * e / 4.0)) for e in EPSILONS for n in LENGTHS[run.size]]
     wrong = [
         row
         for row in rows
@@ -99,7 +67,7 @@ def computed(
         )
     ]
     for claim, tighter in (("long", True), ("short", False)):
-        epsilon, n, gamma = published()[claim].value
+        epsilon, n, gamma = PUBLISHED[claim].value
         markov, general = epsilon + 4.0 * math.log(gamma), n * epsilon
         exact = leakage(MarkovChain(symmetric(gamma), n), epsilon, method="transfer").value
         findings.append(
@@ -113,17 +81,16 @@ def computed(
                 exact,
             )
         )
-    told(1, 1)
     notes = (
         "Figure 3 of source 002 is another one (noise against gamma): 002-figure-3.",
     )  # fmt: skip
     table = Table(_COLUMNS, tuple(rows))
-    return Result(EXPERIMENT.name, size, table, tuple(findings), {"epsilons": EPSILONS}, notes)
+    return run.result(table, findings, {"epsilons": EPSILONS}, notes)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_6_3.panel("records n", "gamma", loc="upper left")
+def draw(result: Result, ax: Axes) -> None:
     """The region below each edge is where the Markov bound is the smaller one."""
-    axes_or_new(ax, 3.0)
     for k, epsilon in enumerate(EPSILONS):
         part = result.table.where(epsilon=epsilon)
         n, gamma = part.column("n"), part.column("gamma")
@@ -132,17 +99,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         ax.fill_between(n, 1.0, gamma, color=ACCENT, alpha=0.08)
     ax.set_yscale("log")
     ax.set_ylim(1.0, 1e6)
-    ax.set_xlabel("records n", fontsize=9)
-    ax.set_ylabel("gamma", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED, loc="upper left")
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-figure-6.3",
-    "Where the Markov bound is below the general one",
-    f"{DISSERTATION}, figure 6.3",
-    published,
-    computed,
-    draw,
-)

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Published, Result, Size, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.counting import Setting, laplace_failure, response_failure
 from corrdp_reproduction.utility.sources import DISSERTATION
 
@@ -33,58 +21,38 @@ ALPHAS: dict[Size, tuple[float, ...]] = {
 }
 _EQUAL = 1e-12  # failure probabilities are right to 1e-13
 _COLUMNS = ("epsilon", "alpha", "laplace", "response", "laplace_tight", "response_tight")
+PUBLISHED = {
+    "n": Published("length of the series", "figure 6.4", 500),
+    "lower": Published(
+        "the Laplace mechanism by the Markov bound fails less often than randomized response, "
+        "for the same error and privacy, always",
+        "figure 6.4 and section 6.4.2.1",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 6.4.
-
-    Examples
-    --------
-    >>> published()["n"].value
-    500
-    """
-    return {
-        "n": Published("length of the series", "figure 6.4", 500),
-        "lower": Published(
-            "the Laplace mechanism by the Markov bound fails less often than randomized response, "
-            "for the same error and privacy, always",
-            "figure 6.4 and section 6.4.2.1",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
+@experiment(
+    "004-figure-6.4",
+    "How often a noisy count and randomized response fail, 500 records",
+    f"{DISSERTATION}, figure 6.4",
+    PUBLISHED,
+)
+def figure_6_4(run: Run) -> Result:
     """Probability of an error of alpha or more, by the sources' calibrations and the tight ones.
 
     The response's is exact (a convolution of two binomials), for the worst true count. Nothing is
     drawn, no data are read.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : ignored
-    progress : callable, optional
     """
-    check_run(rng, size)
-    told, n = progress or silent, published()["n"].value
+    n = PUBLISHED["n"].value
     rows = []
-    for k, epsilon in enumerate(EPSILONS):
-        told(k, len(EPSILONS))
+    for epsilon in run.over(EPSILONS):
         setting = Setting(STAY, epsilon)
         levels = setting.laplace, setting.laplace_tight
         responses = setting.response, setting.response_tight
-        for alpha in ALPHAS[size]:
+        for alpha in ALPHAS[run.size]:
             ours = [laplace_failure(level, alpha) for level in levels]
             theirs = [response_failure(response, n, alpha) for response in responses]
             rows.append((epsilon, alpha, ours[0], theirs[0], ours[1], theirs[1]))
-    told(len(EPSILONS), len(EPSILONS))
     table = Table(_COLUMNS, tuple(rows))
     lost, tight = (
         [row for row in table.records() if row["laplace" + way] > row["response" + way] + _EQUAL]
@@ -106,12 +74,12 @@ def computed(
     notes = (
         "The double sums (6.71) and (6.72) have wrong exponents (errata): the convolution is used.",
     )
-    return Result(EXPERIMENT.name, size, table, (finding,), inputs, notes)
+    return run.result(table, (finding,), inputs, notes)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_6_4.panel("error alpha (darker: larger epsilon)", "probability of that error or more")
+def draw(result: Result, ax: Axes) -> None:
     """Failure probability against the error; the tight calibrations are solid."""
-    axes_or_new(ax, 3.2)
     for k, epsilon in enumerate(EPSILONS):
         part = result.table.where(epsilon=epsilon)
         shade = 0.4 + 0.6 * k / (len(EPSILONS) - 1)
@@ -126,17 +94,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         (WARM, "-", "response, tight"),
     ):
         ax.plot([], [], style, color=colour, label=said)
-    ax.set_xlabel("error alpha (darker: larger epsilon)", fontsize=9)
-    ax.set_ylabel("probability of that error or more", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-figure-6.4",
-    "How often a noisy count and randomized response fail, 500 records",
-    f"{DISSERTATION}, figure 6.4",
-    published,
-    computed,
-    draw,
-)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from corrdp_reproduction.utility import figure_2
+from corrdp_reproduction.utility.figure_2 import figure_2
 from corrdp_reproduction.utility.sources import twin
 
-EXPERIMENT = twin(
-    figure_2.EXPERIMENT,
-    "004-figure-6.5",
+figure_6_5 = twin(
+    figure_2,
     "figure 6.5",
     {
         "n": "figure 6.5",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from corrdp_reproduction.utility import figure_4
+from corrdp_reproduction.utility.figure_4 import figure_4
 from corrdp_reproduction.utility.sources import twin
 
 _DESIGN, _RESULTS = "section 6.5.3.1", "section 6.5.4"
-EXPERIMENT = twin(
-    figure_4.EXPERIMENT,
-    "004-figure-6.6",
+figure_6_6 = twin(
+    figure_4,
     "figure 6.6",
     {
         "Galton factor": _DESIGN,

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from corrdp.plots.style import MUTED, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.datasets import Families, gaussian_sets
 from corrdp_reproduction.utility.errors import EPSILONS, RUNS, beats, error_table, gaussian_task
 from corrdp_reproduction.utility.figure_4 import COLOURS, SAID
@@ -29,50 +15,30 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ABOUT = 0.1  # shares that differ by less are about the same
+PUBLISHED = {
+    "closer": Published(
+        "the Gaussian bound is about this share closer to plain DP than the general bound",
+        "figure 6.8",
+        0.5,
+    ),
+    "order": Published(
+        "DP has the lowest relative error, the Gaussian bound a lower one than the general",
+        "section 6.5.4",
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Constants and claims of figure 6.8.
-
-    Examples
-    --------
-    >>> published()["closer"].value
-    0.5
-    """
-    return {
-        "closer": Published(
-            "the Gaussian bound is about this share closer to plain DP than the general bound",
-            "figure 6.8",
-            0.5,
-        ),
-        "order": Published(
-            "DP has the lowest relative error, the Gaussian bound a lower one than the general",
-            "section 6.5.4",
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Mean absolute percentage error of clipped sums, in theory and of 1000 runs.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : path, optional
-        Without it only SyntheticIQ is run.
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    sets, notes = gaussian_sets(rng, data)
+@experiment(
+    "004-figure-6.8",
+    "Noisy sums over normal records: relative error",
+    f"{DISSERTATION}, figure 6.8",
+    PUBLISHED,
+)
+def figure_6_8(run: Run) -> Result:
+    """Mean absolute percentage error of clipped sums, in theory and of 1000 runs."""
+    sets, notes = gaussian_sets(run.rng, run.data)
     tasks = [gaussian_task(family) for family in sets]
-    table = error_table(tasks, EPSILONS[size], rng, progress or silent)
+    table = error_table(tasks, EPSILONS[run.size], run)
     lost = beats(table, "dp", "gaussian", "mape") + beats(table, "gaussian", "general", "mape")
     at_one = ", ".join(
         f"{row['data']} {row['mape']:.3%} ({_mape(table, row['data'], 'tight'):.3%} tight)"
@@ -86,8 +52,8 @@ def computed(
         "What the sums run over is not printed; here over the children of Galton's table and "
         "over all people of the IQ data. It sets the unit of the relative error alone."
     )
-    inputs = {"runs": RUNS, "epsilons": EPSILONS[size]}
-    return Result(EXPERIMENT.name, size, table, findings, inputs, tuple(notes))
+    inputs = {"runs": RUNS, "epsilons": EPSILONS[run.size]}
+    return run.result(table, findings, inputs, notes)
 
 
 def _mape(table: Table, name: str, bound: str) -> float:
@@ -104,7 +70,7 @@ def _closer(sets: list[Families]) -> Finding:
         for family in sets
     }
     theirs = [share[0] for share in shares.values()]
-    printed = published()["closer"].value
+    printed = PUBLISHED["closer"].value
     return judge(
         "closer",
         all(abs(share - printed) <= _ABOUT for share in theirs),
@@ -116,9 +82,11 @@ def _closer(sets: list[Families]) -> Finding:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_6_8.panel(
+    "epsilon promised (Galton -, FamilyIQ --, SyntheticIQ ..)", "mean relative error, %"
+)
+def draw(result: Result, ax: Axes) -> None:
     """Relative error against epsilon, one style of line per data set."""
-    axes_or_new(ax, 3.4)
     styles = {"Galton": "-", "FamilyIQ": "--", "SyntheticIQ": ":"}
     for name, style in styles.items():
         for bound, colour in COLOURS.items():
@@ -130,17 +98,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     for bound, said in SAID.items():
         ax.plot([], [], "-", color=COLOURS[bound], label=said)
     ax.set_yscale("log")
-    ax.set_xlabel("epsilon promised (Galton -, FamilyIQ --, SyntheticIQ ..)", fontsize=9)
-    ax.set_ylabel("mean relative error, %", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-figure-6.8",
-    "Noisy sums over normal records: relative error",
-    f"{DISSERTATION}, figure 6.8",
-    published,
-    computed,
-    draw,
-)

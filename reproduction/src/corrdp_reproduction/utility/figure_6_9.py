@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from corrdp.plots.style import MUTED, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.datasets import ELECTRICITY, markov_sets
 from corrdp_reproduction.utility.errors import EPSILONS, RUNS, error_table, markov_task
 from corrdp_reproduction.utility.figure_5 import COLOURS, SAID
@@ -27,52 +13,32 @@ from corrdp_reproduction.utility.sources import DISSERTATION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+_WHERE = "section 6.5.4"
+PUBLISHED = {
+    "general": Published("the general bound's relative error goes above this", _WHERE, 1.0),
+    "single day": Published(
+        "the Markov bound's relative error on single days stays below this", _WHERE, 0.1
+    ),
+    "whole series": Published(
+        "the Markov bound's relative error on Activity stays below this", _WHERE, 0.001
+    ),
+    "electricity": Published(
+        "the Markov bound's relative error on electricity stays below this", _WHERE, 0.001
+    ),
+}
 
 
-def published() -> dict[str, Published]:
-    """Claims of figure 6.9.
-
-    Examples
-    --------
-    >>> published()["single day"].value
-    0.1
-    """
-    where = "section 6.5.4"
-    return {
-        "general": Published("the general bound's relative error goes above this", where, 1.0),
-        "single day": Published(
-            "the Markov bound's relative error on single days stays below this", where, 0.1
-        ),
-        "whole series": Published(
-            "the Markov bound's relative error on Activity stays below this", where, 0.001
-        ),
-        "electricity": Published(
-            "the Markov bound's relative error on electricity stays below this", where, 0.001
-        ),
-    }
-
-
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Mean absolute percentage error of counts, in theory and of 1000 runs.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    size : "quick" or "full"
-    data : path, optional
-        Without it only the printed electricity matrices are run.
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    sets, notes = markov_sets(data, single_days=True)
+@experiment(
+    "004-figure-6.9",
+    "Noisy counts over Markov chains: relative error",
+    f"{DISSERTATION}, figure 6.9",
+    PUBLISHED,
+)
+def figure_6_9(run: Run) -> Result:
+    """Mean absolute percentage error of counts, in theory and of 1000 runs."""
+    sets, notes = markov_sets(run.data, single_days=True)
     tasks = [markov_task(records) for records in sets]
-    table = error_table(tasks, EPSILONS[size], rng, progress or silent)
+    table = error_table(tasks, EPSILONS[run.size], run)
     findings = (
         _general(table),
         _below("single day", table, ["Activity, single day"]),
@@ -83,8 +49,8 @@ def computed(
         "Just above its least target the Markov bound's error grows without limit: the claims are "
         "judged on whole epsilons, where the source's prose has its points."
     )
-    inputs = {"runs": RUNS, "epsilons": EPSILONS[size]}
-    return Result(EXPERIMENT.name, size, table, findings, inputs, tuple(notes))
+    inputs = {"runs": RUNS, "epsilons": EPSILONS[run.size]}
+    return run.result(table, findings, inputs, notes)
 
 
 def _general(table: Table) -> Finding:
@@ -92,7 +58,7 @@ def _general(table: Table) -> Finding:
     tight = max(table.where(bound="tight").records(), key=lambda row: row["mape"])
     return judge(
         "general",
-        worst["mape"] > published()["general"].value,
+        worst["mape"] > PUBLISHED["general"].value,
         f"Up to {worst['mape']:.3g} times the answer ({worst['data']}, epsilon "
         f"{worst['epsilon']:g}); the tight calibration asks for at most {tight['mape']:.2%}.",
         worst["mape"],
@@ -101,7 +67,7 @@ def _general(table: Table) -> Finding:
 
 
 def _below(claim: str, table: Table, names: list[str]) -> Finding:
-    limit = published()[claim].value
+    limit = PUBLISHED[claim].value
     whole = [row for row in table.records() if row["data"] in names and row["epsilon"] % 1 == 0]
     rows = [row for row in whole if row["bound"] == "markov"]
     if not rows:
@@ -121,9 +87,11 @@ def _below(claim: str, table: Table, names: list[str]) -> Finding:
     return judge(claim, not over, said, worst["mape"], most)
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@figure_6_9.panel(
+    "epsilon promised (Activity -, single day .., electricity 80 --)", "mean relative error, %"
+)
+def draw(result: Result, ax: Axes) -> None:
     """Relative error against epsilon on three of the data sets."""
-    axes_or_new(ax, 3.4)
     styles = {"Activity": "-", "Activity, single day": ":", "electricity 80": "--"}
     for name, style in styles.items():
         for bound, colour in COLOURS.items():
@@ -135,17 +103,3 @@ def draw(result: Result, ax: Axes) -> Axes:
     for bound, said in SAID.items():
         ax.plot([], [], "-", color=COLOURS[bound], label=said)
     ax.set_yscale("log")
-    ax.set_xlabel("epsilon promised (Activity -, single day .., electricity 80 --)", fontsize=9)
-    ax.set_ylabel("mean relative error, %", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "004-figure-6.9",
-    "Noisy counts over Markov chains: relative error",
-    f"{DISSERTATION}, figure 6.9",
-    published,
-    computed,
-    draw,
-)

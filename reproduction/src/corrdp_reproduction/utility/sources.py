@@ -1,14 +1,13 @@
-"""How the two sources are cited, and figures that both print."""
+"""What the utility experiments share: their two sources, and figures that both print."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
-import numpy as np
-
-from corrdp_reproduction.base import Experiment, Progress, Published, Result, Size
+from corrdp_reproduction.harness import Experiment
 
 PAPER = (
     "Lange, Guerra-Balboa, Parra-Arnau, Strufe, Balancing privacy and utility in correlated data, "
@@ -17,32 +16,29 @@ PAPER = (
 DISSERTATION = "Guerra-Balboa, dissertation, chapter 6"
 
 
-def twin(of: Experiment, name: str, item: str, places: Mapping[str, str]) -> Experiment:
+def twin(
+    of: Experiment, item: str, places: Mapping[str, str], title: str = "", **chosen: Any
+) -> Experiment:
     """The same figure where the dissertation prints it: the same code, and its own places.
 
     Parameters
     ----------
     of : Experiment
         As the paper has it.
-    name : str
-        Key in the catalogue, such as ``"004-figure-6.2"``.
     item : str
         In words, such as ``"figure 6.2"``.
     places : mapping
         Where the dissertation prints each constant and claim, by its key.
+    title : str, optional
+        Where it differs.
+    **chosen
+        What the experiment takes beside its run.
     """
-
-    def published() -> dict[str, Published]:
-        return {key: replace(said, where=places[key]) for key, said in of.published().items()}
-
-    def computed(
-        *,
-        rng: np.random.Generator,
-        size: Size = "quick",
-        data: str | os.PathLike[str] | None = None,
-        progress: Progress | None = None,
-    ) -> Result:
-        result = of.computed(rng=rng, size=size, data=data, progress=progress)
-        return replace(result, experiment=name)
-
-    return Experiment(name, of.title, f"{DISSERTATION}, {item}", published, computed, of.draw)
+    return replace(
+        of,
+        name="004-" + item.replace(" ", "-"),
+        title=title or of.title,
+        source=f"{DISSERTATION}, {item}",
+        published={key: replace(said, where=places[key]) for key, said in of.published.items()},
+        compute=partial(of.compute, **chosen),
+    )

@@ -9,19 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, MUTED, WARM, axes_or_new
-from corrdp_reproduction.base import (
-    Experiment,
-    Finding,
-    Progress,
-    Published,
-    Result,
-    Size,
-    Table,
-    check_run,
-    judge,
-    silent,
-)
+from corrdp.plots.style import ACCENT, WARM
+from corrdp_reproduction.base import Finding, Published, Result, Table, judge
+from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.recordings import NoDataError
 from corrdp_reproduction.utility.datasets import (
     GAMMAS,
@@ -49,68 +39,41 @@ _WHY = {
 _COLUMNS = ("data", "n", "m", "parameter", "printed", "sensitivity", "source", "tight")
 
 
-def published() -> dict[str, Published]:
-    """The table itself, and what is said of its data sets.
-
-    Examples
-    --------
-    >>> published()["electricity 70"].value
-    (731, 3.29)
-    """
-    table = "table 3"
-    printed = {name: rho for name, (_, rho) in GROUPS.items()}
-    printed |= {name: gamma for name, (gamma, _) in GAMMAS.items()}
-    rows = {
-        name: Published(
-            f"{name}: number of records, and " + ("correlation" if name in GROUPS else "gamma"),
-            table,
-            (LENGTHS[name], value),
-        )
-        for name, value in printed.items()
-    }
-    return {
-        **rows,
-        "groups": Published("on Galton at most so many records depend on each other", table, 3),
-        "days": Published(
-            "the activity series has so many days of 288 records", "section 7.1.2", 61
-        ),
-        "conditions": Published(
-            "all data sets fulfil the conditions of the Gaussian bound", "section 7.1.1"
-        ),
-    }
+_TABLE = "table 3"
+_PRINTED = {name: rho for name, (_, rho) in GROUPS.items()}
+_PRINTED |= {name: gamma for name, (gamma, _) in GAMMAS.items()}
+_ROWS = {
+    name: Published(
+        f"{name}: number of records, and " + ("correlation" if name in GROUPS else "gamma"),
+        _TABLE,
+        (LENGTHS[name], value),
+    )
+    for name, value in _PRINTED.items()
+}
+PUBLISHED = {
+    **_ROWS,
+    "groups": Published("on Galton at most so many records depend on each other", _TABLE, 3),
+    "days": Published("the activity series has so many days of 288 records", "section 7.1.2", 61),
+    "conditions": Published(
+        "all data sets fulfil the conditions of the Gaussian bound", "section 7.1.1"
+    ),
+}
 
 
-def computed(
-    *,
-    rng: np.random.Generator,
-    size: Size = "quick",
-    data: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Each data set as found, and the noise that a target of 10 costs by the source and tightly.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        SyntheticIQ is drawn.
-    size : ignored
-    data : path, optional
-        Without it the printed matrices and SyntheticIQ remain.
-    progress : callable, optional
-    """
-    check_run(rng, size)
-    told = progress or silent
-    told(0, 1)
-    families, missing = gaussian_sets(rng, data)
-    series, notes = markov_sets(data, single_days=True)
+@experiment(
+    "002-table-3", "The data sets, and what their dependence costs", f"{PAPER}, table 3", PUBLISHED
+)
+def table_3(run: Run) -> Result:
+    """Each data set as found, and the noise that a target of 10 costs by the source and tightly."""
+    families, missing = gaussian_sets(run.rng, run.data)
+    series, notes = markov_sets(run.data, single_days=True)
     table = Table(_COLUMNS, (*map(_family_row, families), *map(_series_row, series)))
     findings = (
         *(_row_finding(name, table) for name in LENGTHS),
-        _groups(data),
+        _groups(run.data),
         _days(series),
         _conditions(families),
     )
-    told(1, 1)
     notes = [
         *missing,
         *notes,
@@ -118,7 +81,7 @@ def computed(
         "two years are days.",
         "Noise is relative to plain DP, at a target of 10.",
     ]
-    return Result(EXPERIMENT.name, size, table, findings, {"target": TARGET}, tuple(notes))
+    return run.result(table, findings, {"target": TARGET}, notes)
 
 
 def _family_row(family: Families) -> tuple[Any, ...]:
@@ -142,7 +105,7 @@ def _row_finding(name: str, table: Table) -> Finding:
     rows = list(table.where(data=name).records())
     if not rows:
         return Finding(name, "not run", "The table is not at hand.")
-    row, (n, printed) = rows[0], published()[name].value
+    row, (n, printed) = rows[0], PUBLISHED[name].value
     # a generated correlation is off by chance: five standard errors
     off = 5.0 / math.sqrt(n / 2) if name == "SyntheticIQ" else 0.5 * _last_digit(printed)
     found = row["parameter"]
@@ -167,7 +130,7 @@ def _groups(data: str | os.PathLike[str] | None) -> Finding:
     children = max(Counter(families).values())
     return judge(
         "groups",
-        children + 2 <= published()["groups"].value,
+        children + 2 <= PUBLISHED["groups"].value,
         f"{len(families)} children of {len(set(families))} couples; the largest family has "
         f"{children} children, {children + 2} people who all depend on each other. 3 holds for one "
         "child and its parents, as if each child were a database of its own.",
@@ -183,7 +146,7 @@ def _days(series: list[Records]) -> Finding:
     counts = days[0].counts
     return judge(
         "days",
-        len(counts) == published()["days"].value,
+        len(counts) == PUBLISHED["days"].value,
         f"{len(counts)} days are complete, with {counts.mean():.2f} active records on average; on "
         "the others nothing was recorded (elsewhere the dissertation says 56).",
         float(len(counts)),
@@ -212,9 +175,9 @@ def _conditions(families: list[Families]) -> Finding:
     )
 
 
-def draw(result: Result, ax: Axes) -> Axes:
+@table_3.panel("noise, times that of DP, at a target of 10 (no bar: impossible)")
+def draw(result: Result, ax: Axes) -> None:
     """Noise relative to DP at a target of 10, by the source and tightly."""
-    axes_or_new(ax, 3.4)
     names = result.table.column("data")
     places = np.arange(len(names))
     for shift, name, colour, said in (
@@ -225,16 +188,3 @@ def draw(result: Result, ax: Axes) -> Axes:
         ax.barh(places + shift, widths, 0.38, color=colour, label=said)
     ax.set_yticks(places, names, fontsize=8)
     ax.invert_yaxis()
-    ax.set_xlabel("noise, times that of DP, at a target of 10 (no bar: impossible)", fontsize=9)
-    ax.legend(fontsize=8, frameon=False, labelcolor=MUTED)
-    return ax
-
-
-EXPERIMENT = Experiment(
-    "002-table-3",
-    "The data sets, and what their dependence costs",
-    f"{PAPER}, table 3",
-    published,
-    computed,
-    draw,
-)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from corrdp_reproduction.utility import table_3
 from corrdp_reproduction.utility.sources import twin
+from corrdp_reproduction.utility.table_3 import LENGTHS, table_3
 
 _TABLE = "table 6.2"
-EXPERIMENT = twin(
-    table_3.EXPERIMENT,
-    "004-table-6.2",
+table_6_2 = twin(
+    table_3,
     "table 6.2",
     {
-        **dict.fromkeys((*table_3.LENGTHS, "groups"), _TABLE),
+        **dict.fromkeys((*LENGTHS, "groups"), _TABLE),
         "days": "section 6.5.1.2",
         "conditions": "section 6.5.1.1",
     },
