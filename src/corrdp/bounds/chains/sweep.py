@@ -6,6 +6,15 @@ changing the row costs ``R_j(x, x')`` and ``A_j = eps_j + R_j`` bounds the oscil
 mechanism average as a function of that record. A known boundary is a point mass, a free end is
 all ones (to the right) or the initial law (to the left).
 
+    record      t           t+1    ..    t+m          ..          boundary
+    distance    j           j-1    ..    j-m          ..             0
+              x or x'        skipped     law p_x or p_x'        known, free or uncertain
+                |--------------------------->|
+                          jump of m
+
+    R_j(x, x') = min over m of  (largest eps of each record skipped) + Lambda(A_{j-m}; p_x, p_x')
+    A_j        = eps_j + R_j,   A_0 = eps at the boundary
+
 Loops are written out, and every caller passes arrays and flags of one type: what the compiler has
 to make of a sort, of ``@``, of an assignment of whole arrays, or of one more signature costs
 seconds on first use.
@@ -42,6 +51,24 @@ class Kernels(NamedTuple):
     jumps: np.ndarray  # (rows, m, s, s): jump k+1 from record t, rows towards the boundary
     orders: np.ndarray  # (rows, m, s, s, s): states by ratio of two rows, descending
     spreads: np.ndarray  # (rows, m, s, s): Hilbert distance of two rows
+
+
+class Road(NamedTuple):
+    """What a sweep goes along: kernels, and what each record may tell by itself."""
+
+    jumps: np.ndarray  # these three are those of Kernels
+    orders: np.ndarray
+    spreads: np.ndarray
+    eps: np.ndarray  # (n or 1, s, s): replacing x by x' in record t lowers ln Pr[output] by this
+    peaks: np.ndarray  # (n or 1,): largest entry of each eps[t], what skipping record t costs
+
+
+class Boundary(NamedTuple):
+    """Where a sweep begins."""
+
+    record: int  # at distance 0; distance j is record - j
+    weights: np.ndarray  # (s,): of its states; ignored when uncertain
+    far: float  # when uncertain: its own oscillation and all beyond it; nan when certain
 
 
 def prepare(one_step: np.ndarray, longest: int) -> Kernels:
@@ -159,38 +186,15 @@ def _jump_costs(
 
 
 @njit(cache=True)
-def sweep(
-    jumps: np.ndarray,
-    orders: np.ndarray,
-    spreads: np.ndarray,
-    eps: np.ndarray,
-    peaks: np.ndarray,
-    boundary: int,
-    reach: int,
-    start: np.ndarray,
-    start_cost: float,
-    pairwise: bool,
-    costs: np.ndarray,
-) -> int:
+def sweep(road: Road, boundary: Boundary, reach: int, pairwise: bool, costs: np.ndarray) -> int:
     """Fill ``costs[j]`` with R_j for j = 1..reach; nan where a pair of values cannot occur.
 
     Parameters
     ----------
-    jumps, orders, spreads
-        From :func:`prepare`.
-    eps : (n or 1, s, s) array
-        ``eps[t](x, x')``: by how much replacing x by x' in record t can lower ln Pr[output].
-    peaks : (n or 1,) array
-        Largest entry of each ``eps[t]``: what skipping record t costs.
-    boundary : int
-        Index of the record at distance 0; distance j is record ``boundary - j``.
+    road : Road
+    boundary : Boundary
     reach : int
         How many distances to fill.
-    start : (s,) array
-        Weights at the boundary; ignored when uncertain.
-    start_cost : float
-        Oscillation at an uncertain boundary (its own epsilon and all beyond it); nan where the
-        boundary is certain.
     pairwise : bool
         Keep a bound per pair of values (exact mixtures), or only the largest.
 
@@ -199,10 +203,11 @@ def sweep(
     int
         The largest distance filled; less than ``reach`` when weights vanished in floating point.
     """
+    start, eps = boundary.weights, road.eps
     s = len(start)
-    longest = jumps.shape[1]
-    row_step, eps_step = min(len(jumps) - 1, 1), min(len(eps) - 1, 1)
-    uncertain = not math.isnan(start_cost)
+    longest = road.jumps.shape[1]
+    row_step, eps_step = min(len(road.jumps) - 1, 1), min(len(eps) - 1, 1)
+    uncertain = not math.isnan(boundary.far)
     bounds = np.zeros((reach + 1, s, s))
     largest = np.zeros(reach + 1)
     weights = np.zeros((reach + 1, s))
@@ -212,25 +217,25 @@ def sweep(
     laws, found = np.empty((s, s)), np.empty((s, s))
     if uncertain:
         delta[0] = np.inf
-        largest[0] = start_cost
+        largest[0] = boundary.far
         for x in range(s):
             weights[0, x] = 1.0
             spreading[x, x] = 1.0
             for z in range(s):
-                bounds[0, x, z] = start_cost
+                bounds[0, x, z] = boundary.far
     else:
         for x in range(s):
             weights[0, x] = start[x]
             alive[x] = start[x] > 0.0
             for z in range(s):
                 if x != z and start[x] > 0.0 and start[z] > 0.0:
-                    bounds[0, x, z] = eps[boundary * eps_step, x, z]
+                    bounds[0, x, z] = eps[boundary.record * eps_step, x, z]
                     largest[0] = max(largest[0], bounds[0, x, z])
         _scale(weights[0])
     for j in range(1, reach + 1):
-        t = boundary - j
+        t = boundary.record - j
         row = t * row_step
-        kernel = jumps[row, 0]
+        kernel = road.jumps[row, 0]
         for x in range(s):
             reached[x] = False
             for y in range(s):
@@ -258,17 +263,17 @@ def sweep(
         skipped = 0.0
         for m in range(1, min(longest, j) + 1):
             if m > 1:
-                skipped += peaks[(t + m - 1) * eps_step]
+                skipped += road.peaks[(t + m - 1) * eps_step]
             known_to = delta[j - m]
-            if not _laws(jumps[row, m - 1], weights[j - m], alive, laws):
+            if not _laws(road.jumps[row, m - 1], weights[j - m], alive, laws):
                 if not uncertain and m == 1:
                     return j - 1
                 if not uncertain:
                     break
                 known_to = np.inf
             _jump_costs(
-                bounds[j - m], largest[j - m], known_to, laws, orders[row, m - 1],
-                spreads[row, m - 1], alive, pairwise, found,
+                bounds[j - m], largest[j - m], known_to, laws, road.orders[row, m - 1],
+                road.spreads[row, m - 1], alive, pairwise, found,
             )  # fmt: skip
             worst = 0.0
             for x in range(s):
@@ -360,19 +365,15 @@ class Side:
     end: np.ndarray  # weights of the last record on this side: ones, or the initial law
     far: np.ndarray  # (records or 1,): bound on the oscillation of a record and all beyond it
 
+    @property
+    def road(self) -> Road:
+        """What a sweep inwards goes along."""
+        return Road(*self.kernels, self.eps, self.eps.max(axis=(1, 2)))
+
     def profile(self, start: np.ndarray, reach: int, uncertain: bool, pairwise: bool) -> np.ndarray:
         """Costs at distances 0..reach of one boundary, for a homogeneous chain and equal eps."""
         s = len(start)
         costs = np.full((reach + 1, s, s), np.nan)
-        filled = sweep(
-            *self.kernels,
-            self.eps,
-            self.eps.max(axis=(1, 2)),
-            reach,
-            reach,
-            start,
-            float(self.far[0]) if uncertain else math.nan,
-            pairwise,
-            costs,
-        )
+        boundary = Boundary(reach, start, float(self.far[0]) if uncertain else math.nan)
+        filled = sweep(self.road, boundary, reach, pairwise, costs)
         return costs[: filled + 1]

@@ -14,11 +14,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, first_weights, prepare, sweep
+from corrdp.bounds.chains.sweep import (
+    CLOSED,
+    WORK,
+    Boundary,
+    Road,
+    Side,
+    first_weights,
+    prepare,
+    sweep,
+)
 from corrdp.bounds.contraction import limit_with_skipping, mirrored, side_costs, skip_diameters
 from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
@@ -275,23 +285,26 @@ def _certificate(chain: MarkovChain) -> Certificate:
     return Certificate("transfer", f"{REFERENCE}, {form}")
 
 
+class _Right(NamedTuple):
+    """Best cost to the right of every record by pair of values, shape (n, s, s) each."""
+
+    found: np.ndarray
+    certified: np.ndarray
+    origin: np.ndarray  # distance * s + state of the known record; -1 when none is known
+
+
 @njit(cache=True)
 def _follow(
-    jumps: np.ndarray,
-    orders: np.ndarray,
-    spreads: np.ndarray,
-    eps: np.ndarray,
-    peaks: np.ndarray,
+    road: Road,
     end: np.ndarray,
     far: np.ndarray,
     possible: np.ndarray,
     reach: int,
     pairwise: bool,
-    found: np.ndarray,
-    certified: np.ndarray,
-    origin: np.ndarray,
+    right: _Right,
 ) -> int:
-    """Best cost to the right of every record; returns the distance up to which all is filled."""
+    """Fill ``right``; returns the distance up to which all is filled."""
+    found, certified, origin = right.found, right.certified, right.origin
     n, s = len(found), len(end)
     for i in range(n):
         for a in range(s):
@@ -299,7 +312,7 @@ def _follow(
                 found[i, a, b] = 0.0 if i == n - 1 else np.nan
                 origin[i, a, b] = -1
     costs = np.empty((n, s, s))
-    filled = sweep(jumps, orders, spreads, eps, peaks, n - 1, n - 1, end, np.nan, pairwise, costs)
+    filled = sweep(road, Boundary(n - 1, end, np.nan), n - 1, pairwise, costs)
     least = min(reach, filled)
     for j in range(1, filled + 1):
         for a in range(s):
@@ -313,9 +326,7 @@ def _follow(
             for x in range(s):
                 start[x] = 1.0 if x == c else 0.0
             far_in = min(reach, boundary)
-            filled = sweep(
-                jumps, orders, spreads, eps, peaks, boundary, far_in, start, np.nan, pairwise, costs
-            )
+            filled = sweep(road, Boundary(boundary, start, np.nan), far_in, pairwise, costs)
             if filled < far_in:
                 least = min(least, filled)
             for j in range(1, filled + 1):
@@ -330,10 +341,8 @@ def _follow(
                 certified[i, a, b] = found[i, a, b]
     if least >= 1:
         for i in range(n - 1 - least):
-            sweep(
-                jumps, orders, spreads, eps, peaks, i + least, least, end, far[i + least],
-                pairwise, costs,
-            )  # fmt: skip
+            uncertain = Boundary(i + least, end, far[i + least])
+            sweep(road, uncertain, least, pairwise, costs)
             for a in range(s):
                 for b in range(s):
                     beyond = costs[least, a, b]  # nan: the pair cannot occur
@@ -375,11 +384,12 @@ def by_record(
     most = min(max(int(WORK / (n * s**4 * longest)), 8), max(n - 1, 1))
     reach = min(32, most)
     while True:
-        runs = [_run(side, seen, reach, pairwise) for side, seen in sides]
-        least = min(run[3] for run in runs)
-        (r_found, r_sure, r_from, _), (l_found, l_sure, l_from, _) = runs
-        found = _at_records(steps, r_found, l_found[::-1], possible)
-        certified = _at_records(steps, r_sure, l_sure[::-1], possible)
+        (right, r_least), (left, l_least) = (
+            _run(side, seen, reach, pairwise) for side, seen in sides
+        )
+        least = min(r_least, l_least)
+        found = _at_records(steps, right.found, left.found[::-1], possible)
+        certified = _at_records(steps, right.certified, left.certified[::-1], possible)
         whole = least >= n - 1
         closed = whole or certified.max() <= found.max() * (1.0 + CLOSED)
         if closed or least < reach or reach == most:
@@ -391,7 +401,7 @@ def by_record(
     a, b = np.unravel_index(certified[target].argmax(), (s, s))
     labels = [chain.states[x] for x in alive]
     known = []
-    for sign, origin, at in ((-1, l_from, n - 1 - target), (1, r_from, target)):
+    for sign, origin, at in ((-1, left.origin, n - 1 - target), (1, right.origin, target)):
         code = int(origin[at, a, b])
         if code >= 0:
             known.append((sign * (code // s), labels[code % s]))
@@ -400,19 +410,14 @@ def by_record(
     return Bound(float(per_record[target]), kind, certificate, per_record, witness)
 
 
-def _run(
-    side: Side, seen: np.ndarray, reach: int, pairwise: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def _run(side: Side, seen: np.ndarray, reach: int, pairwise: bool) -> tuple[_Right, int]:
     n, s = seen.shape
-    found, certified = np.empty((n, s, s)), np.empty((n, s, s))
-    origin = np.empty((n, s, s), dtype=np.int64)
-    least = _follow(
-        *side.kernels, side.eps, side.eps.max(axis=(1, 2)), side.end, side.far, seen, reach,
-        pairwise, found, certified, origin,
-    )  # fmt: skip
+    shape = (n, s, s)
+    right = _Right(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.int64))
+    least = _follow(side.road, side.end, side.far, seen, reach, pairwise, right)
     if least < 1 < n:
         raise NotApplicableError("weights of this chain vanish within one step; use general")
-    return found, certified, origin, least
+    return right, least
 
 
 def _at_records(
