@@ -7,11 +7,11 @@ import math
 from collections.abc import Mapping
 
 from corrdp.attacks.base import success_bound
-from corrdp.bounds.chains.correlated import correlated_leakage
 from corrdp.bounds.chains.transfer import transfer
 from corrdp.calibration.response import least_flips, published_flip, zhao_flip
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
+from corrdp_reproduction.correlated import correlated_leakage
 from corrdp_reproduction.errata.base import Counterexample, Erratum
 
 

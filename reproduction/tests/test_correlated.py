@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from corrdp_reproduction.correlated import correlated_leakage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corrdp.bounds.chains.correlated import correlated_leakage
 from corrdp.bounds.chains.transfer import transfer
 from corrdp.bounds.chains.uninformed import uninformed_limit
 from corrdp.calibration.response import least_flips
