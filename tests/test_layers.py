@@ -19,7 +19,7 @@ ROOT = Path(corrdp.__file__).parent
 # releases lie below those who read them: account, risk and audit take a release
 RANKS = (
     ("errors", "_moved"),
-    ("_lazy", "_compiled", "_checks", "_files"),
+    ("_lazy", "_compiled", "_checks", "_files", "_invert"),
     ("_json", "_binomial"),
     ("guarantees", "queries", "results", "plots"),
     ("tables", "metric"),

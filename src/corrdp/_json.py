@@ -15,6 +15,7 @@ from corrdp._checks import LONGEST, check_choice, check_whole, shown
 from corrdp.errors import CorrdpError, InputError
 
 SCHEMA = 1
+_AS_THEY_ARE = (str, int, bool, NoneType)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -29,6 +30,8 @@ def encode(value: Any) -> Any:
     >>> encode((1, float("inf"), np.float64(.5)))
     [1, 'inf', 0.5]
     """
+    if type(value) in _AS_THEY_ARE:  # first, as a million entries are common
+        return value
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value):

@@ -159,6 +159,8 @@ def test_results_read_well_and_round_trip():
     changed["totals"][0]["value"] = 0.1
     with pytest.raises(InputError, match="not those of its plan"):
         Composition.from_dict(changed)
+    with pytest.raises(InputError, match="lacks the key 'plan'"):
+        Composition.from_dict({"corrdp": 1, "result": "composition"})
     assert "through" in found.metric
     soft = account(gaussian(found.plan), "bounded")
     assert "(eps, delta)" in repr(soft)

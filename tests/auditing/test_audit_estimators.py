@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import binomtest
 
+from corrdp._invert import inverse
 from corrdp.auditing.evidence import nominal_scores, partners
 from corrdp.auditing.limits import (
     event_delta,
     event_epsilon,
-    inverse,
     lower_limit,
     sampled_rad,
     scale_limits,

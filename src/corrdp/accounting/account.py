@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp._checks import check_kind
-from corrdp._json import SCHEMA, check_header
+from corrdp._json import SCHEMA, check_header, strict
 from corrdp.accounting.atoms import atom_losses
 from corrdp.accounting.choices import Losses, worst_choice
 from corrdp.accounting.listed import composite, graph_losses, listed_losses, stream_losses
@@ -296,6 +296,7 @@ class Composition:
         }
 
     @classmethod
+    @strict
     def from_dict(cls, data: dict[str, Any]) -> Composition:
         """Inverse of :meth:`to_dict`: the plan is accounted for again and must give the same."""
         check_header(data, "composition")

@@ -6,7 +6,6 @@ Exact confidence limits for counts and for sums of exponential variables.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,29 +91,6 @@ def scale_limits(total: float, count: int, alpha: float) -> tuple[float, float]:
     from scipy.special import gammainccinv, gammaincinv
 
     return total / float(gammainccinv(count, alpha)), total / float(gammaincinv(count, alpha))
-
-
-def inverse(function: Callable[[float], float], value: float, ceiling: float) -> float:
-    """Where a rising function reaches ``value``: 0 if from the start, inf if not by ``ceiling``.
-
-    Limits of a rate become limits of the parameter that moves it.
-
-    Examples
-    --------
-    >>> round(inverse(lambda x: x * x, 2.0, 700.0), 9)
-    1.414213562
-    """
-    if function(0.0) >= value:
-        return 0.0
-    low, high = 0.0, 1.0
-    while function(high) < value:
-        if high == ceiling:
-            return math.inf
-        low, high = high, min(2 * high, ceiling)
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if function(middle) < value else (low, middle)
-    return high
 
 
 def success_epsilon(success: float, prior: Any, delta: float = 0.0) -> float:

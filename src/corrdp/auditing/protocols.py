@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._invert import inverse
 from corrdp.auditing.events import Learner, design
 from corrdp.auditing.evidence import (
     Guesses,
@@ -25,7 +26,7 @@ from corrdp.auditing.evidence import (
     pair_evidence,
     partners,
 )
-from corrdp.auditing.limits import inverse, lower_limit, scale_limits, upper_limit
+from corrdp.auditing.limits import lower_limit, scale_limits, upper_limit
 from corrdp.auditing.results import Audit, Test
 from corrdp.auditing.run.running import check_runs
 from corrdp.auditing.run.workers import bar, stop_asked

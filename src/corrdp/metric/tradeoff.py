@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from corrdp._invert import last_kept
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Pure, Tradeoff, as_guarantee
 from corrdp.metric.curves import (
@@ -284,9 +285,4 @@ def _boundary(holds: Callable[[float], bool]) -> float:
         low /= 2.0
     while holds(high):
         high *= 2.0
-    while high - low > 2e-15 * low:
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return last_kept(holds, low, high, relative=2e-15)

@@ -29,6 +29,7 @@ from typing import Literal
 
 import numpy as np
 
+from corrdp._invert import last_kept
 from corrdp.errors import InputError
 from corrdp.partial.knowledge import check_delta, check_whole
 
@@ -170,7 +171,7 @@ def chernoff_radius(
     if divergence(end, bias) < goal:
         return None
     sign = -1 if side == "below" else 1
-    return _first(lambda t: divergence(min(max(bias + sign * t, 0.0), 1.0), bias) >= goal, 0.0, far)
+    return _first(lambda t: divergence(min(max(bias + sign * t, 0.0), 1.0), bias) >= goal, far)
 
 
 def bias_interval(low: float, high: float, trials: int, miss: float) -> tuple[float, float]:
@@ -204,19 +205,17 @@ def bias_interval(low: float, high: float, trials: int, miss: float) -> tuple[fl
     below = (
         0.0
         if low == 0.0
-        else low - _first(lambda t: divergence(low, max(low - t, 0.0)) >= room, 0.0, low)
+        else low - _first(lambda t: divergence(low, max(low - t, 0.0)) >= room, low)
     )
     above = (
         1.0
         if high == 1.0
-        else high + _first(lambda t: divergence(high, min(high + t, 1.0)) >= room, 0.0, 1.0 - high)
+        else high + _first(lambda t: divergence(high, min(high + t, 1.0)) >= room, 1.0 - high)
     )
     # the divergence is a difference that rounds; its square root moves the ends by less than this
     return max(0.0, below - 1e-12), min(1.0, above + 1e-12)
 
 
-def _first(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Where a condition that holds at ``high`` begins to hold; it holds at what is returned."""
-    while (middle := (low + high) / 2) not in (low, high) and high - low > 1e-15:
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+def _first(holds: Callable[[float], bool], far: float) -> float:
+    """Where a condition that holds ``far`` out begins to hold; it holds at what is returned."""
+    return last_kept(holds, far, 0.0, absolute=1e-15)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from corrdp._checks import check_choice, check_items, shown
+from corrdp._invert import settle
 from corrdp.errors import InfeasibleError, InputError
 from corrdp.guarantees import GDP, Approximate, Guarantee
 from corrdp.mechanisms.base import check_positive
@@ -275,7 +276,7 @@ def _largest(
     def risk(value: float) -> float:
         return bound(value).value
 
-    keeps = _settle(start(goal / threat.ceiling), lambda value: risk(value) <= goal, -1)
+    keeps = settle(start(goal / threat.ceiling), lambda value: risk(value) <= goal, -1)
     breaks = 2.0 * keeps
     while risk(breaks) <= goal:
         keeps, breaks = breaks, 2.0 * breaks
@@ -293,18 +294,9 @@ def _boundary(risk: Callable[[float], float], goal: float, keeps: float, breaks:
     ends = math.log(keeps), math.log(breaks)
     root = math.exp(brentq(lambda t: risk(math.exp(t)) - goal, *ends, xtol=_PRECISION))
     inwards = 1 if keeps > breaks else -1
-    value = _settle(root, lambda value: risk(value) <= goal, inwards)
+    value = settle(root, lambda value: risk(value) <= goal, inwards)
     # rounding of the logarithms may lead past the end
     return max(value, keeps) if inwards < 0 else min(value, keeps)
-
-
-def _settle(value: float, holds: Callable[[float], bool], direction: int) -> float:
-    """The value, moved by as little as makes rounding safe."""
-    step = 2.0**-52
-    while not holds(value):
-        value *= 1.0 + direction * min(step, 0.5)
-        step *= 2.0
-    return value
 
 
 def laplace_epsilon(target: float, m: int) -> float:
@@ -336,7 +328,7 @@ def laplace_epsilon(target: float, m: int) -> float:
     def risk(level: float) -> float:
         return -ceiling * math.expm1(-level / (2 * (m - 1)))
 
-    return _settle(epsilon, lambda level: raised(risk(level)) <= target, -1)
+    return settle(epsilon, lambda level: raised(risk(level)) <= target, -1)
 
 
 def gaussian_sigma(target: float, m: int) -> float:
@@ -369,7 +361,7 @@ def gaussian_sigma(target: float, m: int) -> float:
     def risk(noise: float) -> float:
         return ceiling * math.erf(1.0 / (math.sqrt(8) * noise * (m - 1)))
 
-    return _settle(sigma, lambda noise: raised(risk(noise)) <= target, +1)
+    return settle(sigma, lambda noise: raised(risk(noise)) <= target, +1)
 
 
 def _ceiling(target: float, m: int) -> float:

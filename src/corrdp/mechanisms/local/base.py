@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_number
+from corrdp._invert import inverse
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
@@ -156,17 +157,11 @@ class LocalProtocol(ABC):
         Guerra-Balboa, dissertation, section 5.4 (mechanism-specific audit).
         """
         rad = check_number("rad", min(rad, 2.0) if isinstance(rad, int | float) else rad)
-        if rad <= 0:
-            return 0.0
-        low, high = 0.0, 1.0
-        while self._rad_at(high) < rad:
-            if high == LARGEST_EPSILON:
-                return math.inf
-            low, high = high, min(2 * high, LARGEST_EPSILON)
-        while high - low > 1e-13 * high:
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._rad_at(middle) < rad else (low, middle)
-        return high
+
+        def rad_at(epsilon: float) -> float:
+            return self._rad_at(epsilon) if epsilon else 0.0
+
+        return inverse(rad_at, rad, LARGEST_EPSILON, relative=1e-13)
 
 
 @dataclass(frozen=True)
