@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -172,6 +173,17 @@ def test_a_release_read_back_gives_the_same_report(release, chain, calibration):
         render_report(saved, other)
     with pytest.raises(InputError, match="another model"):
         render_report(release, other, calibration=calibration)
+
+
+def test_a_report_works_no_bound_out_again(release, chain, calibration, handed_out, monkeypatch):
+    def fail(*_, **__):
+        raise AssertionError("a bound was worked out again")
+
+    monkeypatch.setattr("corrdp.bounds.leakage.leakage", fail)
+    same = [render_report(release, chain, calibration=cal) for cal in (None, calibration)]
+    assert visible(same[0]) == visible(same[1])
+    named = replace(handed_out, leakage=replace(handed_out.leakage, candidates=()))
+    assert render_report(named, chain, public=True)  # which shows none of them
 
 
 def test_the_check_in_the_report_works(release, chain, calibration, tmp_path, monkeypatch):

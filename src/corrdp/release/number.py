@@ -19,6 +19,7 @@ import numpy as np
 
 from corrdp._checks import check_flag
 from corrdp._json import added
+from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.scope import FOR_ALL
 from corrdp.calibration.adequacy import (
     Adequacy,
@@ -159,9 +160,16 @@ class Release(Result):
     law : RecordLaw or None
         The states of a record and how likely the model takes each to be, where it has finitely
         many; as private as the model, so the public form is without.
+    compared : Leakage or None
+        Every bound that was tried, so that a report need not work them out again; not written to
+        files.
     """
 
     result = "release"
+    keys = (
+        "value epsilon target leakage certificate scope query scale grid assumptions model digest "
+        "reads nonnegative made charge charge_hash law confidence adequacy"
+    )
 
     value: Any
     epsilon: float
@@ -183,6 +191,7 @@ class Release(Result):
     law: RecordLaw | None = added()
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
+    compared: Leakage | None = None
 
     @property
     def worst_leakage(self) -> float:
@@ -330,6 +339,7 @@ class Prepared:
             confidence=calibration.confidence,
             adequacy=calibration.adequacy,
             law=self.law,
+            compared=calibration.leakage,
         )
 
 

@@ -66,7 +66,8 @@ def write_report(
     model : Model
         The model of dependence that the promise rests on.
     calibration : Calibration, optional
-        The one the release was drawn from; worked out again when left out.
+        The one the release was drawn from. Left out, a release that was read from a file has its
+        bounds worked out again.
     public : bool
         Leave out what was fitted from the private data: transition numbers, the picture, counts,
         standard errors, bounds, leakage per record and digests.
@@ -93,7 +94,8 @@ def render_report(
         raise InputError("this result was made with another model: its digest differs")
     if public:
         check_told_levels(model, calibration.epsilon, calibration.target, calibration.worst_leakage)
-    story = _Story(release, calibration, model, _all_bounds(calibration), public)
+    compared = calibration.leakage if public else _all_bounds(calibration)
+    story = _Story(release, calibration, model, compared, public)
     title = in_words(calibration.query)
     parts = [
         f"<h1>{escape(title[0].upper() + title[1:])}</h1>",
@@ -123,11 +125,13 @@ def _asked(calibration: Calibration) -> str:
 
 
 def _again(release: Release, model: Model) -> Calibration:
-    """The calibration behind a release that was read from a file."""
+    """The calibration behind a release; one that was read from a file is worked out again."""
     if release.digest != model.digest:
         raise InputError("this release was made with another model: its digest differs")
     query = query_from_dict(release.query)
-    proof = _compare(model, query, release.epsilon, release.scope, release.confidence)
+    proof = release.compared
+    if proof is None:
+        proof = _compare(model, query, release.epsilon, release.scope, release.confidence)
     told = release.confidence, release.adequacy
     return Calibration(release.target, release.epsilon, proof, query, model, *told)
 
