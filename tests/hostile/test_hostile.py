@@ -211,10 +211,13 @@ CALLS = {
         lambda **a: ledger(budget=1.0, records=4).charge(**a),
         {"epsilon": 0.1, "what": "a count", "model": None, "unit": None},
     ),
-    "release_with_ledger": (
-        lambda ledger_, calibration, data: cdp.release_with_ledger(ledger_, calibration, data),
-        {"ledger_": ledger(budget=100.0), "calibration": cdp.calibrate(CHAIN, 1.0, query=COUNT),
-         "data": [0, 1, 1, 0]},
+    "release --ledger": (
+        cdp.calibrate(CHAIN, 1.0, query=COUNT).release,
+        {"data": [0, 1, 1, 0], "ledger": ledger(budget=100.0), "nonnegative": False},
+    ),
+    "sanitize --ledger": (
+        cdp.calibrate(CHAIN, 1.0, query=cdp.Series()).release,
+        {"data": [0, 1, 1, 0], "ledger": ledger(budget=100.0)},
     ),
     "account": (cdp.account, {"plan": PLAN, "target": "event"}),
     "Plan": (
