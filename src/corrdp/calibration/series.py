@@ -253,7 +253,7 @@ def respond(
     Examples
     --------
     >>> chain = MarkovChain([[.9, .1], [.2, .8]])
-    >>> cal = calibrate_series(chain, 1.0, query=Series())
+    >>> cal = respond(chain, 1.0, query=Series())
     >>> cal.mechanism.flip0 < cal.mechanism.flip1 and cal.leakage.value <= 1.0
     True
     """
