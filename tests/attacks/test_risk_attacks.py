@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from corrdp_reproduction.reconstructing.optimal import Optimal
 from scipy.stats import norm
 
-from corrdp.attacks.records import GradientAttack, Imputation, Optimal, clipped, likeliest_gain
+from corrdp.attacks.records import GradientAttack, Imputation, clipped, likeliest_gain
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.direct import GRR, SHE
 from corrdp.mechanisms.local.hashing import OLH

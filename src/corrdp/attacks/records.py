@@ -1,4 +1,4 @@
-"""The attack of largest reconstruction advantage, and what attacks on one record share.
+"""What attacks on one record share, and the guesses of largest reconstruction advantage.
 
 Not an :class:`corrdp.attacks.base.Attack`: that one reads a whole series under a chain; here a
 single record is attacked many times over, under a threat, and a guess near the truth may count.
@@ -22,7 +22,7 @@ from corrdp.attacks.base import AttackResult, counted_interval
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.response import state_numbers
-from corrdp.reconstruction.exact import best_guesses, channel_of, check_channel
+from corrdp.reconstruction.exact import best_guesses
 from corrdp.reconstruction.threat import Threat
 
 
@@ -177,47 +177,6 @@ def likeliest_gain(logs: np.ndarray, threat: Threat) -> np.ndarray:
     posterior = np.exp(joint - top)
     posterior /= posterior.sum(axis=0)
     return np.array(best_guesses(posterior - threat.prior[:, None], threat))
-
-
-@dataclass(frozen=True, eq=False)
-class Optimal(RecordAttack):
-    """The attack that no other beats in reconstruction advantage: see :func:`likeliest_gain`.
-
-    Parameters
-    ----------
-    mechanism : mechanism or (m, k) array
-        Outputs are reports where it has ``log_law``, else numbers of the channel's columns.
-    threat : Threat
-
-    Examples
-    --------
-    >>> from corrdp.mechanisms.local.direct import GRR
-    >>> attack = Optimal(GRR(2, 1.0), Threat([.9, .1]))
-    >>> attack.run([0, 1, 1], truth=[0, 0, 1])
-    <Optimal: 0.6667 of 3 right, 95% interval 0.0943 to 0.9916>
-    """
-
-    mechanism: Any
-    threat: Threat
-
-    def table(self, outputs: Any) -> np.ndarray:
-        """The record guessed: one row per label, one column per output."""
-        reports = np.asarray(outputs)
-        if reports.ndim < 1 or not len(reports):
-            raise InputError("outputs must be an array of at least one output")
-        if callable(getattr(self.mechanism, "log_law", None)):
-            rows = [
-                self.mechanism.log_law(reports, np.full(len(reports), x))
-                for x in range(self.threat.m)
-            ]
-            return likeliest_gain(np.array(rows), self.threat)
-        channel = channel_of(self.mechanism)
-        if channel is None:
-            raise InputError(f"{self.mechanism!r} has neither log_law nor channel")
-        law = check_channel(channel, self.threat)
-        with np.errstate(divide="ignore"):
-            logs = np.log(law)[:, state_numbers("outputs", reports, law.shape[1])]
-        return likeliest_gain(logs, self.threat)
 
 
 RULES = ("likelihood", "hayes_inner_product")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.attacks.records import Optimal
 from corrdp.errors import DataError
 from corrdp.guarantees import Pure, Tradeoff
 from corrdp.mechanisms.local.scalar import LaplaceAnswer
@@ -20,6 +19,7 @@ from corrdp.reconstruction.truncated import laplace_risk
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.reconstructing.dissertation import CHAPTER
+from corrdp_reproduction.reconstructing.optimal import Optimal
 from corrdp_reproduction.recordings import data_file
 
 if TYPE_CHECKING:

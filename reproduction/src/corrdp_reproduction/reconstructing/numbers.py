@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.attacks.records import Optimal
 from corrdp.mechanisms.local.catalogue import PROTOCOLS
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
@@ -21,6 +20,7 @@ from corrdp.reconstruction.threat import Threat
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.reconstructing.dissertation import CHAPTER, uniform
+from corrdp_reproduction.reconstructing.optimal import Optimal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
