@@ -16,7 +16,7 @@ from corrdp.reconstruction.threat import Threat
 
 @dataclass(frozen=True, eq=False)
 class Optimal(RecordAttack):
-    """The attack of largest reconstruction advantage: see ``corrdp.attacks.records.likeliest_gain``.
+    """The attack of largest advantage: see :func:`corrdp.attacks.records.likeliest_gain`.
 
     Parameters
     ----------
