@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import json
 import pkgutil
 import re
@@ -198,3 +199,43 @@ def test_an_old_module_is_found_in_a_fresh_interpreter():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "is now corrdp.linting.lint_laws;" in done.stdout
+
+
+def test_a_target_is_a_leakage_level():
+    found = {
+        f"{module.__name__}.{name}"
+        for module in PUBLIC
+        for name in module.__all__
+        if callable(public := getattr(module, name)) and not isinstance(public, type)
+        if "target" in inspect.signature(public).parameters
+    }
+    assert found == {"corrdp.calibrate", "corrdp.minimum_error", "corrdp.pedigrees.snp_report"}
+
+
+CHAIN = corrdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 3)
+THREAT = corrdp.Threat([0.5, 0.5])
+PLAN = corrdp.Plan(corrdp.plans.MultisetDomain(("a", "b")), [corrdp.Step("all", 1.0)])
+OLD_KEYWORDS = {
+    "record": [
+        lambda **who: corrdp.Adversary(**who),
+        lambda **who: corrdp.Threat.under(CHAIN, **who).prior[0],
+    ],
+    "unit": [
+        lambda **who: corrdp.account(PLAN, **who).loss,
+        lambda **who: corrdp.plans.conversion_factor("unbounded", domain=PLAN.domain, **who),
+    ],
+    "risk": [
+        lambda **risk: corrdp.reconstruction.epsilon_for_risk(threat=THREAT, **risk).value,
+        lambda **risk: corrdp.reconstruction.mu_for_risk(threat=THREAT, **risk).value,
+        lambda **risk: corrdp.reconstruction.sigma_for_risk(threat=THREAT, **risk).value,
+    ],
+}
+GIVEN = {"record": 1, "unit": "bounded", "risk": 0.1}
+
+
+@pytest.mark.parametrize(("name", "call"), [(n, c) for n, cs in OLD_KEYWORDS.items() for c in cs])
+def test_old_keywords_work_and_name_the_new_one(name, call):
+    with pytest.warns(DeprecationWarning, match=f"target= is now {name}=; the old") as said:
+        value = call(target=GIVEN[name])
+    assert said[0].filename == __file__
+    assert value == call(**{name: GIVEN[name]})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import reprlib
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+from warnings import warn
 
 from corrdp.errors import InputError
 
@@ -236,3 +238,43 @@ def check_path(name: str, value: Any, *, error: type[InputError] = InputError) -
     if isinstance(value, str | os.PathLike) and value != "" and "\0" not in os.fspath(value):
         return os.fspath(value)
     raise error(f"{name} must be the name of a file, got {shown(value)}")
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def renamed(**new: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Let old keywords of a function work until version 0.3, with a warning that names the new.
+
+    Parameters
+    ----------
+    **new : str
+        The new keyword of each old one.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> @renamed(target="record")
+    ... def about(record):
+    ...     return record
+    >>> with warnings.catch_warnings(record=True, action="always") as said:
+    ...     about(target=3)
+    3
+    >>> str(said[0].message)
+    'about: target= is now record=; the old keyword goes with version 0.3'
+    """
+
+    def wrap(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        @functools.wraps(function)
+        def called(*args: _P.args, **given: _P.kwargs) -> _R:
+            for old, name in new.items():
+                if old in given:
+                    text = f"{function.__qualname__}: {old}= is now {name}="
+                    warn(f"{text}; the old keyword goes with version 0.3", DeprecationWarning, 2)
+                    given[name] = given.pop(old)
+            return function(*args, **given)
+
+        return called
+
+    return wrap

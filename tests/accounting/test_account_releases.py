@@ -93,7 +93,7 @@ def test_what_is_no_release(made, tmp_path):
         ([made / "one.json", made / "model.json"], "no release"),
         ([made / "one.json", made / "one.json"], "the same release"),
         ([made / "one.json", made / "absent.json"], "cannot read"),
-        ([made / "one.json", "--target", "bounded"], "releases take --model"),
+        ([made / "one.json", "--unit", "bounded"], "releases take --model"),
         ([made / "one.json", "--total", "1"], "releases take --model"),
         ([made / "one.json", made / "two.json", "--check"], "releases take --model"),
     ):

@@ -351,7 +351,7 @@ def friends(same: float) -> cdp.JointTable:
 def test_where_correlation_breaks_the_bound(same, broken):
     """The bound for independent records fails exactly from c = e/(1 + e) = .731059 on."""
     table, threat = friends(same), Threat([0.5, 0.5])
-    risk = rad(Laplace(Count(1), 1.0), threat, model=table, target=0)
+    risk = rad(Laplace(Count(1), 1.0), threat, model=table, record=0)
     assert risk.advantage == pytest.approx(same * -math.expm1(-1))
     assert (risk.value > rad_bound(1.0, threat).value) is broken
     assert risk.attack.guess(1.5, None) == 1  # says ill above 1: below, the advantage is negative

@@ -108,7 +108,7 @@ def test_a_plan_of_two_notions_has_no_total_to_scale(tmp_path):
         account(plan).scale_to(1.0)
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan.to_dict()))
-    result = run("account", path, "--target", "bounded", "--total", 1)
+    result = run("account", path, "--unit", "bounded", "--total", 1)
     assert result.exit_code == 3
     assert "choose one" not in result.output
     assert "two plans" in " ".join(result.output.split())

@@ -72,7 +72,7 @@ def test_claims_and_verdicts_belong_together(plan, tmp_path):
     proof.write_text(json.dumps(data))
     assert run("account", proof, "--check").exit_code == 2
     one = tmp_path / "one.json"
-    done("account", plan, "--target", "user", "--proof", one)
+    done("account", plan, "--unit", "user", "--proof", one)
     assert "Proof holds" in done("account", one, "--check").output
 
 
@@ -80,9 +80,9 @@ def test_options_that_do_not_go_together(plan, tmp_path):
     model = tmp_path / "model.json"
     cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 7).save(model)
     for options in (
-        ("--target", "user", "--model", model),
-        ("--target", "user", "--total", 1, "--proof", tmp_path / "p.json"),
-        ("--target", "event", "--total", 1, "--model", model),
+        ("--unit", "user", "--model", model),
+        ("--unit", "user", "--total", 1, "--proof", tmp_path / "p.json"),
+        ("--unit", "event", "--total", 1, "--model", model),
     ):
         assert run("account", plan, *options).exit_code == 2
 
@@ -90,13 +90,13 @@ def test_options_that_do_not_go_together(plan, tmp_path):
 def test_dependent_days(plan, tmp_path):
     model = tmp_path / "model.json"
     cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 7).save(model)
-    told = json.loads(done("account", plan, "--target", "event", "--model", model, "--json").stdout)
+    told = json.loads(done("account", plan, "--unit", "event", "--model", model, "--json").stdout)
     assert told["leakage"]["value"] == pytest.approx(0.411, abs=1e-3)
     assert told["totals"][0]["value"] == 0.1
     assert told["verdicts"][0]["holds"] is True
     assert cdp.Composition.from_dict(told).only.value == 0.1
     assert cdp.Leakage.from_dict(told["leakage"]).to_dict() == told["leakage"]
-    both = " ".join(done("account", plan, "--target", "event", "--model", model).output.split())
+    both = " ".join(done("account", plan, "--unit", "event", "--model", model).output.split())
     assert "event: epsilon 0.1 (parallel)" in both
     assert "leaks 0.41093" in both
 
@@ -170,7 +170,7 @@ def test_what_a_check_leaves_out_is_said(plan, tmp_path):
     shown = done("account", proof, "--check").output
     assert "Proof holds: 1 total re-checked" in shown
     assert "not checked totals[1] (free-lunch)" in " ".join(shown.split())
-    done("account", path, "--target", "free-lunch", "--proof", proof)
+    done("account", path, "--unit", "free-lunch", "--proof", proof)
     result = run("account", proof, "--check")
     assert result.exit_code == 3
     assert "NOT CHECKED" in result.output

@@ -136,7 +136,7 @@ CALLS = {
         cdp.calibrate(CHAIN, 1.0, query=cdp.Series()).release, {"data": [0, 1, 1, 0]},
     ),
     "minimum_error": (cdp.minimum_error, {"model": CHAIN, "target": 1.0, "query": COUNT}),
-    "Adversary": (cdp.Adversary, {"target": 0, "known": {1: 0}}),
+    "Adversary": (cdp.Adversary, {"record": 0, "known": {1: 0}}),
     "write_report": (
         lambda result, model, public: cdp.write_report(
             os.path.join(LEDGERS, "r.html"), result, model, public=public
@@ -180,11 +180,11 @@ CALLS = {
     "risk": (cdp.risk, {"guarantee": 1.0, "threats": {"one": THREAT}}),
     "rad": (
         reconstruction.rad,
-        {"mechanism": FLIP, "threat": THREAT, "model": None, "target": None, "known": None},
+        {"mechanism": FLIP, "threat": THREAT, "model": None, "record": None, "known": None},
     ),
     "rad.model": (
         reconstruction.rad,
-        {"mechanism": FLIP, "threat": cdp.Threat.under(CHAIN, 1), "model": CHAIN, "target": 1,
+        {"mechanism": FLIP, "threat": cdp.Threat.under(CHAIN, 1), "model": CHAIN, "record": 1,
          "known": None, "draws": 100, "rng": rng()},
     ),
     "rad_bound": (reconstruction.rad_bound, {"guarantee": 1.0, "threat": THREAT, "model": None}),
@@ -192,16 +192,16 @@ CALLS = {
     "rero_bound": (reconstruction.rero_bound, {"guarantee": 1.0, "threat": THREAT}),
     "advantage": (reconstruction.advantage, {"guarantee": 1.0}),
     "epsilon_for_risk": (
-        reconstruction.epsilon_for_risk, {"target": 0.1, "threat": THREAT, "delta": 0.0},
+        reconstruction.epsilon_for_risk, {"risk": 0.1, "threat": THREAT, "delta": 0.0},
     ),
-    "mu_for_risk": (reconstruction.mu_for_risk, {"target": 0.1, "threat": THREAT}),
+    "mu_for_risk": (reconstruction.mu_for_risk, {"risk": 0.1, "threat": THREAT}),
     "sigma_for_risk": (
         reconstruction.sigma_for_risk,
-        {"target": 0.1, "threat": THREAT, "steps": 2, "sensitivity_multiplier": 2.0},
+        {"risk": 0.1, "threat": THREAT, "steps": 2, "sensitivity_multiplier": 2.0},
     ),
     "calibrate_risk": (
         reconstruction.calibrate_risk,
-        {"family": lambda e: local.GRR(2, e), "target": 0.1, "threat": THREAT,
+        {"family": lambda e: local.GRR(2, e), "risk": 0.1, "threat": THREAT,
          "between": (0.01, 5.0), "measure": "rad", "parameter": "epsilon"},
     ),
     # books and plans
@@ -219,7 +219,7 @@ CALLS = {
         cdp.calibrate(CHAIN, 1.0, query=cdp.Series()).release,
         {"data": [0, 1, 1, 0], "ledger": ledger(budget=100.0)},
     ),
-    "account": (cdp.account, {"plan": PLAN, "target": "event"}),
+    "account": (cdp.account, {"plan": PLAN, "unit": "event"}),
     "Plan": (
         cdp.Plan,
         {"domain": cdp.account(PLAN).plan.domain, "steps": cdp.account(PLAN).plan.steps,

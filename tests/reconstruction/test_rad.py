@@ -274,7 +274,7 @@ THREAT = Threat([0.5, 0.5])
         (lambda: rad([0.5, 0.5], THREAT), InputError, "records x outputs"),
         (lambda: rad("grr", THREAT), InputError, "the mechanism, or its channel"),
         (lambda: rad(GRR(2, 1.0), [0.5, 0.5]), InputError, "Threat"),
-        (lambda: rad(GRR(2, 1.0), THREAT, target=1), InputError, "give model"),
+        (lambda: rad(GRR(2, 1.0), THREAT, record=1), InputError, "give model"),
         (lambda: rad(Gaussians(np.eye(2), 1.0), THREAT), InputError, "give rng"),
         (
             lambda: rad(Gaussians(np.eye(2), 1), THREAT, draws=1, rng=np.random.default_rng(0)),

@@ -35,11 +35,11 @@ def test_alice_and_bob(epsilon, value):
     """Bob has what Alice has in nine cases of ten; both are counted with Laplace noise."""
     threat = Threat.under(FRIENDS, 0)
     noise = cdp.Laplace(cdp.Count(1), 1 / epsilon)
-    risk = rad(noise, threat, model=FRIENDS, target=0)
+    risk = rad(noise, threat, model=FRIENDS, record=0)
     assert risk.kind == "exact"
     assert risk.advantage == pytest.approx(value, abs=6e-7)
     assert risk.advantage == pytest.approx(0.9 * -math.expm1(-epsilon))
-    ours = rad_bound(epsilon, threat, model=FRIENDS, target=0)
+    ours = rad_bound(epsilon, threat, model=FRIENDS, record=0)
     assert risk.value <= ours.value
     # the bound for independent records fails where c > e^eps/(1 + e^eps)
     assert (risk.value > rad_bound(epsilon, threat).value) == (1 / (1 + math.exp(-epsilon)) < 0.9)
@@ -47,9 +47,9 @@ def test_alice_and_bob(epsilon, value):
 
 def test_alice_and_bob_exceed_the_dp_bound():
     threat = Threat.membership([0.5, 0.5])
-    risk = rad(cdp.Laplace(cdp.Count(1), 1.0), threat, model=FRIENDS, target=0)
+    risk = rad(cdp.Laplace(cdp.Count(1), 1.0), threat, model=FRIENDS, record=0)
     assert risk.value > rad_bound(1.0, threat).value == pytest.approx(0.231059, abs=6e-7)
-    bound = rad_bound(1.0, threat, model=FRIENDS, target=0)
+    bound = rad_bound(1.0, threat, model=FRIENDS, record=0)
     assert bound.advantage == pytest.approx(math.tanh(1.776137 / 2), abs=1e-6)
     assert bound.kind == "upper bound"
     # the attack says ill from 1 upwards; at 1 it may say either
@@ -60,7 +60,7 @@ def test_who_knows_bob_is_back_at_dp():
     threat = Threat.under(FRIENDS, 0, {1: 1})
     assert threat.prior == pytest.approx([0.1, 0.9])
     noise = cdp.Laplace(cdp.Count(1), 1.0)
-    risk = rad(noise, threat, model=FRIENDS, target=0, known={1: 1})
+    risk = rad(noise, threat, model=FRIENDS, record=0, known={1: 1})
     assert risk.value <= rad_bound(1.0, threat).value
     assert risk.value == pytest.approx(0.18 * -math.expm1(-0.5))
 
@@ -74,13 +74,13 @@ def test_activity(activity_kernel, epsilon):
     chain = MarkovChain(activity_kernel, 9, states=(False, True))
     threat = Threat.under(chain, 4)
     response = BinaryResponse.for_epsilon(epsilon)
-    risk = rad(response, threat, model=chain, target=4)
+    risk = rad(response, threat, model=chain, record=4)
     alone = rad(response, threat)
     assert alone.value <= rad_bound(epsilon, threat).value < risk.value
-    assert risk.value <= rad_bound(epsilon, threat, model=chain, target=4).value
+    assert risk.value <= rad_bound(epsilon, threat, model=chain, record=4).value
     # the whole series says no less, and is bounded without being written out
     long = chain.with_length(17_568)
-    above = rad(response, threat, model=long, target=100)
+    above = rad(response, threat, model=long, record=100)
     assert above.kind == "upper bound"
     assert risk.value <= above.value < threat.ceiling
 
@@ -90,9 +90,9 @@ def test_activity_count(activity_kernel):
     threat = Threat.under(chain, 3)
     for mechanism in (cdp.Laplace, cdp.DiscreteLaplace):
         noisy = mechanism(cdp.Count(True), 0.5)
-        risk = rad(noisy, threat, model=chain, target=3)
+        risk = rad(noisy, threat, model=chain, record=3)
         assert risk.kind == "exact"
-        assert risk.value <= rad_bound(noisy, threat, model=chain, target=3).value
+        assert risk.value <= rad_bound(noisy, threat, model=chain, record=3).value
 
 
 def test_a_stationary_chain_of_any_length(activity_kernel):
@@ -143,7 +143,7 @@ def test_chains_by_enumeration(chain, data):
     prior, law = written_out(chain, channel, target, known)
     threat = Threat.under(chain, target, known)
     assert threat.prior == pytest.approx(prior, abs=1e-12)
-    risk = rad(channel, threat, model=chain, target=target, known=known)
+    risk = rad(channel, threat, model=chain, record=target, known=known)
     assert risk.value == pytest.approx(rad(law, threat).value, abs=1e-12)
     # the leakage about the target, and with it our bound, is not below what the channel says
     epsilon = float(np.log(channel.max() / channel.min()))
@@ -152,7 +152,7 @@ def test_chains_by_enumeration(chain, data):
     leak = leakage_about(Pure(epsilon), chain, target, known)
     about = leak.value if leak.per_record is None else leak.per_record[target]
     assert apart <= about + 1e-9
-    bound = rad_bound(epsilon, threat, model=chain, target=target, known=known)
+    bound = rad_bound(epsilon, threat, model=chain, record=target, known=known)
     assert risk.value <= bound.value + 1e-12
 
 
@@ -179,7 +179,7 @@ def test_laplace_by_a_fine_grid(aux, eta):
     )
     threat = Threat.under(table, 0, loss=lambda x, g: abs(x - g), eta=eta, aux=aux)
     noise = cdp.Laplace(cdp.Sum(0, 2), 1.3)
-    risk = rad(noise, threat, model=table, target=0)
+    risk = rad(noise, threat, model=table, record=0)
     grid = np.linspace(-25, 30, 110_001)
     law = np.zeros((3, len(grid)))
     for (x, y), w in table.law.items():
@@ -187,7 +187,7 @@ def test_laplace_by_a_fine_grid(aux, eta):
     law /= law.sum(axis=1, keepdims=True)
     fine = rad(law, threat)
     assert fine.value == pytest.approx(risk.value, abs=2e-4)
-    assert risk.value <= rad_bound(noise, threat, model=table, target=0).value
+    assert risk.value <= rad_bound(noise, threat, model=table, record=0).value
 
 
 def test_discrete_laplace_by_its_law():
@@ -197,7 +197,7 @@ def test_discrete_laplace_by_its_law():
     law = np.zeros((2, len(outputs)))
     for (x, y), w in FRIENDS.law.items():
         law[x] += 2 * w * np.exp([noise.logpmf(int(k), [x, y]) for k in outputs])
-    assert rad(noise, threat, model=FRIENDS, target=0).value == pytest.approx(
+    assert rad(noise, threat, model=FRIENDS, record=0).value == pytest.approx(
         rad(law, threat).value, abs=1e-12
     )
 
@@ -208,10 +208,10 @@ def test_other_models_are_written_out_too():
     field = cdp.MarkovField([(0, 1), (1, 2)], [[3, 1], [1, 3]])
     for model in (tree, window, field):
         threat = Threat.under(model, 1)
-        risk = rad(BinaryResponse(0.3), threat, model=model, target=1)
+        risk = rad(BinaryResponse(0.3), threat, model=model, record=1)
         assert risk.kind == "exact"
         assert risk.value >= rad(BinaryResponse(0.3), threat).value - 1e-12  # the last digit
-        bound = rad_bound(BinaryResponse(0.3), threat, model=model, target=1)
+        bound = rad_bound(BinaryResponse(0.3), threat, model=model, record=1)
         assert risk.value <= bound.value
 
 
@@ -221,7 +221,7 @@ def test_models_without_a_law_take_the_prior_given():
     bound = rad_bound(1.0, threat, model=groups)
     assert bound.value == pytest.approx(math.tanh(1) / 2)
     assert any("prior given" in text for text in bound.certificate.assumptions)
-    alone = rad_bound(1.0, threat, model=cdp.Independent(5), target=2)
+    alone = rad_bound(1.0, threat, model=cdp.Independent(5), record=2)
     assert alone.value == pytest.approx(rad_bound(1.0, threat).value)
     assert rad(GRR(2, 1.0), threat, model=groups).value == pytest.approx(bound.value)
 
@@ -230,12 +230,12 @@ def test_a_record_that_is_not_read_gives_nothing_away():
     apart = cdp.JointTable({(0, 0): 0.25, (0, 1): 0.25, (1, 0): 0.25, (1, 1): 0.25})
     first = cdp.Laplace(cdp.Count(1, records=slice(0, 1)), 1.0)
     threat = Threat.under(apart, 1)
-    assert rad(first, threat, model=apart, target=1).value == pytest.approx(0, abs=1e-15)
+    assert rad(first, threat, model=apart, record=1).value == pytest.approx(0, abs=1e-15)
 
 
 def test_histograms_fall_back_to_the_bound():
     noisy = cdp.Laplace(cdp.Histogram([0, 1]), 2.0)
-    risk = rad(noisy, Threat.under(FRIENDS, 0), model=FRIENDS, target=0)
+    risk = rad(noisy, Threat.under(FRIENDS, 0), model=FRIENDS, record=0)
     assert risk.kind == "upper bound"
     assert risk.candidates
 
@@ -244,24 +244,24 @@ def test_histograms_fall_back_to_the_bound():
     ("call", "error", "words"),
     [
         (
-            lambda: rad(GRR(2, 1.0), Threat([0.6, 0.4]), model=FRIENDS, target=0),
+            lambda: rad(GRR(2, 1.0), Threat([0.6, 0.4]), model=FRIENDS, record=0),
             InputError,
             "differs by up to 0.1",
         ),
         (
-            lambda: rad(GRR(2, 1.0), Threat([0.5, 0.3, 0.2]), model=FRIENDS, target=0),
+            lambda: rad(GRR(2, 1.0), Threat([0.5, 0.3, 0.2]), model=FRIENDS, record=0),
             InputError,
             "2 states",
         ),
         (
-            lambda: rad(GRR(3, 1.0), Threat([0.5, 0.5]), model=FRIENDS, target=0),
+            lambda: rad(GRR(3, 1.0), Threat([0.5, 0.5]), model=FRIENDS, record=0),
             InputError,
             "3 values",
         ),
         (lambda: rad(GRR(2, 1.0), Threat([0.5, 0.5]), model="chain"), InputError, "model must"),
-        (lambda: rad(GRR(2, 1.0), Threat([0.5, 0.5]), model=FRIENDS), InputError, "target=0"),
+        (lambda: rad(GRR(2, 1.0), Threat([0.5, 0.5]), model=FRIENDS), InputError, "record=0"),
         (
-            lambda: rad(GRR(2, 1.0), Threat([0.5, 0.5]), model=FRIENDS, target=2),
+            lambda: rad(GRR(2, 1.0), Threat([0.5, 0.5]), model=FRIENDS, record=2),
             InputError,
             "record 2 does not exist",
         ),
@@ -274,13 +274,13 @@ def test_histograms_fall_back_to_the_bound():
             "probability 0",
         ),
         (
-            lambda: rad_bound(GDP(1), Threat([0.5, 0.5]), model=FRIENDS, target=0),
+            lambda: rad_bound(GDP(1), Threat([0.5, 0.5]), model=FRIENDS, record=0),
             GuaranteeError,
             "Gaussian",
         ),
         (
             lambda: rad(
-                cdp.Laplace(cdp.Count(7), 1.0), Threat([0.5, 0.5]), model=FRIENDS, target=0
+                cdp.Laplace(cdp.Count(7), 1.0), Threat([0.5, 0.5]), model=FRIENDS, record=0
             ),
             InputError,
             "no state 7",
@@ -291,7 +291,7 @@ def test_histograms_fall_back_to_the_bound():
             "real numbers",
         ),
         (
-            lambda: rad_bound(np.eye(2), Threat([0.5, 0.5]), model=FRIENDS, target=0),
+            lambda: rad_bound(np.eye(2), Threat([0.5, 0.5]), model=FRIENDS, record=0),
             NotApplicableError,
             "infinite",
         ),

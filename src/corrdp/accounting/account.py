@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp._checks import check_kind
+from corrdp._checks import check_kind, renamed
 from corrdp._json import SCHEMA, check_header, strict
 from corrdp.accounting.atoms import atom_losses
 from corrdp.accounting.choices import Losses, worst_choice
@@ -92,7 +92,7 @@ class Composition:
             )
         raise CompositionError(
             f"this account has {len(self.totals)} totals ({self._names()}); choose one, "
-            "account(plan, target)"
+            "account(plan, unit)"
         )
 
     def __float__(self) -> float:
@@ -318,7 +318,8 @@ def _term(step: Step) -> str:
     return f"{level} {unit}(D, D') through {step.map}"
 
 
-def account(plan: Plan | dict[str, Any], target: Granularity | str | None = None) -> Composition:
+@renamed(target="unit")
+def account(plan: Plan | dict[str, Any], unit: Granularity | str | None = None) -> Composition:
     r"""What all the releases of a plan cost together.
 
     .. math:: \varepsilon = \max_{D \sim D'} \sum_i \varepsilon_i\, d_i(f_i(D), f_i(D')), \qquad
@@ -326,7 +327,7 @@ def account(plan: Plan | dict[str, Any], target: Granularity | str | None = None
 
     where
 
-    - neighbours D ~ D' are those of the target granularity,
+    - neighbours D ~ D' are those of the unit,
     - release i reads f_i(D), with a guarantee of epsilon_i (mu_i) per unit of d_i,
     - in mode common, where the guarantee is about the whole release, d_i is the least distance of
       data sets that the release cannot tell from D and D',
@@ -335,8 +336,8 @@ def account(plan: Plan | dict[str, Any], target: Granularity | str | None = None
     Parameters
     ----------
     plan : Plan or dict
-    target : Granularity or str, optional
-        Who is protected; the plan's targets if left out.
+    unit : Granularity or str, optional
+        Who is protected; the plan's units if left out.
 
     Returns
     -------
@@ -369,14 +370,14 @@ def account(plan: Plan | dict[str, Any], target: Granularity | str | None = None
     if isinstance(plan, dict):
         plan = plan_from_dict(plan)
     check_kind("plan", plan, Plan, "a Plan, or one as JSON")
-    targets = plan.targets if target is None else (as_granularity(target),)
-    if not targets:
+    units = plan.targets if unit is None else (as_granularity(unit),)
+    if not units:
         raise InputError(
-            "say who is to be protected: a target such as bounded or unbounded, in the plan or "
+            "say who is to be protected: a unit such as bounded or unbounded, in the plan or "
             "beside it"
         )
     totals = []
-    for wanted in targets:
+    for wanted in units:
         with at(f"target {wanted}"):
             check_target(plan.domain, wanted)
         totals += _totals(plan, wanted)

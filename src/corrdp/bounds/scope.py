@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp._checks import check_number
+from corrdp._checks import check_number, renamed
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
@@ -73,7 +73,7 @@ class Adversary:
 
     Parameters
     ----------
-    target : int
+    record : int
         Number of the record attacked, from 0.
     known : mapping of int to state
         Records known, with their values.
@@ -84,12 +84,16 @@ class Adversary:
     the adversary who attacks record 0 and knows record 2 is 'ill'
     """
 
-    target: int
+    record: int
     known: Mapping[int, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         facts = ", ".join(f"record {record} is {value!r}" for record, value in self.known.items())
-        return f"the adversary who attacks record {self.target} and knows {facts or 'no other'}"
+        return f"the adversary who attacks record {self.record} and knows {facts or 'no other'}"
+
+
+# the dataclass writes the method, so there is none to decorate
+Adversary.__init__ = renamed(target="record")(Adversary.__init__)  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,11 +234,11 @@ def _check_adversary(
         if model.states is not None and value not in model.states:
             raise InputError(f"record {record} is known to be {value!r}, which is not a state")
     n = model.length or 0
-    for record in (adversary.target, *adversary.known):
+    for record in (adversary.record, *adversary.known):
         if not 0 <= record < n:
             raise InputError(f"record {record} does not exist: the model has records 0 to {n - 1}")
-    if adversary.target in adversary.known:
-        raise InputError(f"record {adversary.target} is both attacked and known")
+    if adversary.record in adversary.known:
+        raise InputError(f"record {adversary.record} is both attacked and known")
     return adversary
 
 

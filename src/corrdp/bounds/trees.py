@@ -76,9 +76,9 @@ def _one_adversary(tree: MarkovTree, scope: Scope) -> tuple[Pure, int, dict[int,
     who = scope.adversary
     if who is None or who == "none":
         raise NotApplicableError(
-            "transfer on a tree is for one adversary: give adversary=Adversary(target, known)"
+            "transfer on a tree is for one adversary: give adversary=Adversary(record, known)"
         )
-    return scope.dp, who.target, dict(who.known)
+    return scope.dp, who.record, dict(who.known)
 
 
 @bound("transfer", on=MarkovTree, given=_one_adversary)

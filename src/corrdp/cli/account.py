@@ -18,7 +18,7 @@ from corrdp.cli.options import (
 )
 from corrdp.errors import InputError
 
-EXAMPLE = "Example: corrdp account plan.json --target bounded --proof proof.json"
+EXAMPLE = "Example: corrdp account plan.json --unit bounded --proof proof.json"
 
 
 def account(
@@ -29,10 +29,11 @@ def account(
             help="JSON of a plan (with --check, of a proof), or of one or more releases.",
         ),
     ],
-    target: Annotated[
+    unit: Annotated[
         str | None,
-        typer.Option(help="Granularity, such as bounded; all of the plan's otherwise."),
+        typer.Option(help="Who is protected, such as bounded; all units of the plan otherwise."),
     ] = None,
+    target: Annotated[str | None, typer.Option(hidden=True)] = None,  # as unit was called in 0.1
     model: Annotated[
         str | None, typer.Option(help=f"What leaks on dependent records. {MODEL_HELP}")
     ] = None,
@@ -74,32 +75,33 @@ def account(
     from corrdp.cli.show import show_leakage
 
     file = files[0]
+    unit = target if unit is None else unit
     check_outputs(proof, inputs=tuple(files))
     if model is None and (confidence is not None or accept_model is not None):
         raise InputError("--confidence and --accept-model are about the model: add --model FILE")
     rule = {"confidence": read_confidence(confidence, "default"), "accept": accept_model}
     if len(files) > 1 or (not check and is_release(read_json(file))):
-        if check or plan_length or target is not None or total is not None or proof is not None:
+        if check or plan_length or unit is not None or total is not None or proof is not None:
             raise InputError(
                 "releases take --model with its rule and --json; the others are for a plan"
             )
         _total_releases(files, model, rule, json)
         return
     if check:
-        if target is not None or model is not None or total is not None or proof is not None:
+        if unit is not None or model is not None or total is not None or proof is not None:
             raise InputError("--check takes a certificate alone; leave out the others")
         _check(file, json)
         return
     if total is not None and (proof is not None or model is not None):
         raise InputError("--total prints a scaled plan; give that one --proof or --model")
-    if model is not None and target not in (None, "event", "bounded"):
+    if model is not None and unit not in (None, "event", "bounded"):
         raise InputError(
-            f"--model tells what leaks about one record; {target} is about more than one. Use "
-            "--target event (a stream) or bounded"
+            f"--model tells what leaks about one record; {unit} is about more than one. Use "
+            "--unit event (a stream) or bounded"
         )
     if plan_length and model is None:
         raise InputError("--plan-length is about the model: add --model FILE")
-    found = compose(load_plan(file), target)
+    found = compose(load_plan(file), unit)
     if total is not None:
         _print_scaled(found, total)
         return

@@ -60,7 +60,7 @@ _AS_OPTIONS = {
     "Ledger.create": "corrdp ledger init",
     'duplicates="first"': "--keep-first",
     'method="best"': "--method best",
-    "account(plan, target)": "--target NAME",
+    "account(plan, unit)": "--unit NAME",
     "composition.proof()": "corrdp account --proof",
     'adversary="none"': "--uninformed",
     'siblings="independent"': "--siblings independent",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from corrdp._checks import renamed
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Pure
 from corrdp.metric.canonical import canonical_distance, canonical_matrix
@@ -38,15 +39,14 @@ from corrdp.metric.granularities import (
 )
 
 
-def conversion_factor(
-    source: Granularity | str, target: Granularity | str, domain: Domain
-) -> float:
+@renamed(target="unit")
+def conversion_factor(source: Granularity | str, unit: Granularity | str, domain: Domain) -> float:
     r"""The factor k with which protection at one granularity holds at another.
 
-    .. math:: k = \max_{D \sim_{\text{target}} D'} d^{\text{source}}(D, D')
+    .. math:: k = \max_{D \sim_{\text{unit}} D'} d^{\text{source}}(D, D')
 
-    where every mechanism that is epsilon-DP at ``source`` is k epsilon-DP at ``target`` on this
-    domain; inf when some neighbours of the target are not joined by neighbours of the source.
+    where every mechanism that is epsilon-DP at ``source`` is k epsilon-DP at ``unit`` on this
+    domain; inf when some neighbours of the unit are not joined by neighbours of the source.
 
     On streams of r users and T steps that all report (m = min(w, T), l short for min(l, T)):
 
@@ -61,7 +61,7 @@ def conversion_factor(
 
     Parameters
     ----------
-    source, target : Granularity or str
+    source, unit : Granularity or str
     domain : Domain
 
     Returns
@@ -87,7 +87,7 @@ def conversion_factor(
     >>> conversion_factor("user", "w-event(3)", StreamDomain(users=3, steps=3))
     3.0
     """
-    one, two = as_granularity(source), as_granularity(target)
+    one, two = as_granularity(source), as_granularity(unit)
     for relation in (one, two):
         relation.check(domain)
     empty = two.vacuous(domain)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import renamed
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Guarantee
 from corrdp.metric.tradeoff import Curve, curve_of
@@ -61,12 +62,13 @@ class RiskQuestion:
             raise NotApplicableError(_EXACT_ONLY)
 
 
+@renamed(target="record")
 def rad_bound(
     guarantee: Any,
     threat: Threat,
     *,
     model: Any = None,
-    target: int | None = None,
+    record: int | None = None,
     known: Mapping[int, Any] | None = None,
 ) -> RadBound:
     r"""The smallest bound on the reconstruction advantage of every mechanism with a guarantee.
@@ -96,7 +98,7 @@ def rad_bound(
     model : Model, optional
         How the target depends on other records, which are unknown unless in ``known``: the bounds
         are then taken at the leakage about the target. Needs pure DP.
-    target : int, optional
+    record : int, optional
         With a model: the record attacked.
     known : mapping of int to state, optional
 
@@ -123,9 +125,9 @@ def rad_bound(
     if model is not None:
         from corrdp.reconstruction.dependent import bound_on_model
 
-        return bound_on_model(guarantee, threat, model, target, known)
-    if target is not None or known is not None:
-        raise InputError("target and known say which record of a model is attacked: give model=")
+        return bound_on_model(guarantee, threat, model, record, known)
+    if record is not None or known is not None:
+        raise InputError("record and known say which record of a model is attacked: give model=")
     return best_bound(promise_of(guarantee), threat)
 
 

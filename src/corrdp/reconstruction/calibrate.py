@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-from corrdp._checks import check_choice, check_items, shown
+from corrdp._checks import check_choice, check_items, renamed, shown
 from corrdp._invert import settle
 from corrdp.errors import InfeasibleError, InputError
 from corrdp.guarantees import GDP, Approximate, Guarantee
@@ -25,18 +25,19 @@ _LARGEST = 700.0  # of epsilon and mu: beyond, floating point sees no change
 _WHERE = "reconstruction#calibration-to-risk"
 
 
-def epsilon_for_risk(target: float, threat: Threat, *, delta: float = 0.0) -> RiskCalibration:
+@renamed(target="risk")
+def epsilon_for_risk(risk: float, threat: Threat, *, delta: float = 0.0) -> RiskCalibration:
     r"""The largest epsilon with which no (epsilon, delta)-DP mechanism exceeds a risk.
 
     .. math:: \varepsilon = \max \{e : \text{rad\_bound}((e, \delta), \text{threat}) \le \gamma\}
 
-    where gamma is the target. With g = gamma/(1 - kappa), for membership and delta = 0 this is
+    where gamma is the risk. With g = gamma/(1 - kappa), for membership and delta = 0 this is
     ln((1 + g)/(1 - g)); for exact guesses among m equally likely records it is
     ln((1 - delta m + gamma m)/(1 - gamma m/(m - 1))), the epsilon of randomized response.
 
     Parameters
     ----------
-    target : float
+    risk : float
         The largest reconstruction advantage allowed.
     threat : Threat
     delta : float
@@ -70,20 +71,21 @@ def epsilon_for_risk(target: float, threat: Threat, *, delta: float = 0.0) -> Ri
     def start(share: float) -> float:
         return 2.0 * math.atanh((share - slack) / (1.0 - slack)) if share > slack else _SMALLEST
 
-    return _largest("epsilon", bound, target, threat, bound(0.0).value, start)
+    return _largest("epsilon", bound, risk, threat, bound(0.0).value, start)
 
 
-def mu_for_risk(target: float, threat: Threat) -> RiskCalibration:
+@renamed(target="risk")
+def mu_for_risk(risk: float, threat: Threat) -> RiskCalibration:
     r"""The largest mu with which no mu-GDP mechanism exceeds a risk.
 
     .. math:: \mu = \max \{m : \text{rad\_bound}(\mathrm{GDP}(m), \text{threat}) \le \gamma\}
 
-    where gamma is the target; for an attacker who knows the record this is
+    where gamma is the risk; for an attacker who knows the record this is
     2 Phi^-1((1 + gamma/(1 - kappa))/2).
 
     Parameters
     ----------
-    target : float
+    risk : float
         The largest reconstruction advantage allowed.
     threat : Threat
 
@@ -110,11 +112,12 @@ def mu_for_risk(target: float, threat: Threat) -> RiskCalibration:
 
         return math.sqrt(8) * float(erfinv(share))
 
-    return _largest("mu", bound, target, threat, 0.0, start)
+    return _largest("mu", bound, risk, threat, 0.0, start)
 
 
+@renamed(target="risk")
 def sigma_for_risk(
-    target: float, threat: Threat, *, steps: int = 1, sensitivity_multiplier: float = 2.0
+    risk: float, threat: Threat, *, steps: int = 1, sensitivity_multiplier: float = 2.0
 ) -> RiskCalibration:
     r"""The least noise multiplier of full-batch DP-SGD that keeps a risk, rounded up.
 
@@ -122,13 +125,13 @@ def sigma_for_risk(
 
     where
 
-    - mu is :func:`mu_for_risk` of the target,
+    - mu is :func:`mu_for_risk` of the risk,
     - T is the number of steps, each with noise of standard deviation sigma times the clipping norm,
     - k is by how many clipping norms one record moves the sum of the gradients.
 
     Parameters
     ----------
-    target : float
+    risk : float
         The largest reconstruction advantage allowed.
     threat : Threat
     steps : int
@@ -155,7 +158,7 @@ def sigma_for_risk(
     """
     times = check_times(steps)
     factor = check_positive("sensitivity_multiplier", sensitivity_multiplier) * math.sqrt(times)
-    mu = mu_for_risk(target, threat)
+    mu = mu_for_risk(risk, threat)
     sigma = factor / mu.value
     while factor / sigma > mu.value:
         sigma = math.nextafter(sigma, math.inf)
@@ -165,9 +168,10 @@ def sigma_for_risk(
     return RiskCalibration(sigma, mu.kind, certificate, mu.threat, "sigma", mu.target, mu.risk)
 
 
+@renamed(target="risk")
 def calibrate_risk(
     family: Callable[[float], Any],
-    target: float,
+    risk: float,
     threat: Threat,
     *,
     between: tuple[float, float],
@@ -182,7 +186,7 @@ def calibrate_risk(
     ----------
     family : callable
         Turns the parameter into a mechanism, a channel, or a guarantee.
-    target : float
+    risk : float
         The largest risk allowed.
     threat : Threat
     between : (float, float)
@@ -221,20 +225,20 @@ def calibrate_risk(
     if len(ends) != 2 or not ends[0] < ends[1]:
         raise InputError(f"between must be two numbers in rising order, got {between!r}")
     low, high = ends
-    goal = check_positive("target", target)
+    goal = check_positive("risk", risk)
 
-    def risk(value: float) -> Any:
+    def found_at(value: float) -> Any:
         return _risk_of(family(value), threat, measure)
 
-    risks = float(risk(low)), float(risk(high))
+    risks = float(found_at(low)), float(found_at(high))
     if not min(risks) <= goal < max(risks):
         raise InfeasibleError(
             f"the risk runs from {risks[0]:.6g} at {low:g} to {risks[1]:.6g} at {high:g}, and the "
             f"target is {goal:.6g}; ask for a target in between, or search elsewhere"
         )
     keeps, breaks = (low, high) if risks[0] <= goal else (high, low)
-    value = _boundary(lambda v: float(risk(v)), goal, keeps, breaks)
-    found = risk(value)
+    value = _boundary(lambda v: float(found_at(v)), goal, keeps, breaks)
+    found = found_at(value)
     return RiskCalibration(
         value, found.kind, found.certificate, found.threat, parameter, goal, float(found)
     )
@@ -250,7 +254,7 @@ def _risk_of(given: Any, threat: Threat, measure: str) -> Any:
 def _largest(
     name: str,
     bound: Callable[[float], RadBound],
-    target: float,
+    wished: float,
     threat: Threat,
     floor: float,
     start: Callable[[float], float],
@@ -260,7 +264,7 @@ def _largest(
     ``start`` gives the one for which the total variation is a given share of its ceiling: all
     bounds are at most that one, so it keeps the target.
     """
-    goal = check_positive("target", target)
+    goal = check_positive("risk", wished)
     ceiling = bound(_LARGEST).value
     if not floor < goal < ceiling:
         why = (
@@ -299,18 +303,18 @@ def _boundary(risk: Callable[[float], float], goal: float, keeps: float, breaks:
     return max(value, keeps) if inwards < 0 else min(value, keeps)
 
 
-def laplace_epsilon(target: float, m: int) -> float:
+def laplace_epsilon(risk: float, m: int) -> float:
     r"""The largest epsilon of Laplace noise on one number that keeps a risk, rounded down.
 
     .. math:: \varepsilon = -2(m - 1) \ln\Big(1 - \frac{\gamma m}{m - 1}\Big)
 
     where m equally likely records move the answer by equal steps from end to end of its
     sensitivity (uneven steps give no more risk), the attacker knows nothing of the record
-    beforehand, and must be exactly right; gamma is the target, the scale sensitivity/epsilon.
+    beforehand, and must be exactly right; gamma is the risk, the scale sensitivity/epsilon.
 
     Parameters
     ----------
-    target : float
+    risk : float
     m : int
 
     References
@@ -322,16 +326,16 @@ def laplace_epsilon(target: float, m: int) -> float:
     >>> round(laplace_epsilon(.1, 10), 6)
     2.120095
     """
-    ceiling = _ceiling(target, m)
-    epsilon = -2 * (m - 1) * math.log1p(-target / ceiling)
+    ceiling = _ceiling(risk, m)
+    epsilon = -2 * (m - 1) * math.log1p(-risk / ceiling)
 
-    def risk(level: float) -> float:
+    def advantage(level: float) -> float:
         return -ceiling * math.expm1(-level / (2 * (m - 1)))
 
-    return settle(epsilon, lambda level: raised(risk(level)) <= target, -1)
+    return settle(epsilon, lambda level: raised(advantage(level)) <= risk, -1)
 
 
-def gaussian_sigma(target: float, m: int) -> float:
+def gaussian_sigma(risk: float, m: int) -> float:
     r"""The least Gaussian noise on one number that keeps a risk, rounded up.
 
     .. math:: \sigma = \frac{1}{2(m - 1)\,\Phi^{-1}\big((1 + \gamma m/(m - 1))/2\big)}
@@ -341,7 +345,7 @@ def gaussian_sigma(target: float, m: int) -> float:
 
     Parameters
     ----------
-    target : float
+    risk : float
     m : int
 
     References
@@ -355,20 +359,20 @@ def gaussian_sigma(target: float, m: int) -> float:
     """
     from scipy.special import erfinv
 
-    ceiling = _ceiling(target, m)
-    sigma = 1.0 / (math.sqrt(8) * (m - 1) * float(erfinv(target / ceiling)))
+    ceiling = _ceiling(risk, m)
+    sigma = 1.0 / (math.sqrt(8) * (m - 1) * float(erfinv(risk / ceiling)))
 
-    def risk(noise: float) -> float:
+    def advantage(noise: float) -> float:
         return ceiling * math.erf(1.0 / (math.sqrt(8) * noise * (m - 1)))
 
-    return settle(sigma, lambda noise: raised(risk(noise)) <= target, +1)
+    return settle(sigma, lambda noise: raised(advantage(noise)) <= risk, +1)
 
 
-def _ceiling(target: float, m: int) -> float:
+def _ceiling(risk: float, m: int) -> float:
     """The largest advantage there is, once the target is known to lie below it."""
     if isinstance(m, bool) or m != int(m) or m < 2:
         raise InputError(f"m must be a whole number of at least 2 records, got {m!r}")
-    goal, ceiling = check_positive("target", target), (m - 1) / m
+    goal, ceiling = check_positive("risk", risk), (m - 1) / m
     if goal >= ceiling:
         raise InfeasibleError(
             f"a risk target of {goal:.6g} asks for no noise at all: with {m} records the risk is "

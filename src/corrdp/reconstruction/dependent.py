@@ -39,14 +39,14 @@ _CONDITIONED = 2_000  # records of a chain that is conditioned to single out one
 
 
 def prior_of(
-    model: Any, target: int | None = None, known: Mapping[int, Any] | None = None
+    model: Any, record: int | None = None, known: Mapping[int, Any] | None = None
 ) -> np.ndarray:
     """The model's law of one record given the known ones, in the order of its states.
 
     Parameters
     ----------
     model : Model
-    target : int, optional
+    record : int, optional
         May be left out for a stationary chain of any length with nothing known.
     known : mapping of int to state, optional
 
@@ -61,7 +61,7 @@ def prior_of(
     >>> prior_of(pair, 0, {1: 1}).round(6).tolist()
     [0.2, 0.8]
     """
-    law = _law_of(_check_model(model), target, _check_known(model, target, known))
+    law = _law_of(_check_model(model), record, _check_known(model, record, known))
     if law is None:
         raise NotApplicableError(
             f"{model.describe()}: the law of one record is not worked out; give the attacker's own "
@@ -74,26 +74,26 @@ def rad_on_model(
     mechanism: Any,
     threat: Threat,
     model: Any,
-    target: int | None,
+    record: int | None,
     known: Mapping[int, Any] | None,
 ) -> Rad:
     """:func:`corrdp.reconstruction.exact.rad` on dependent records."""
-    facts = _check_known(_check_model(model), target, known)
-    stated = _check_prior(threat, model, target, facts)
+    facts = _check_known(_check_model(model), record, known)
+    stated = _check_prior(threat, model, record, facts)
     if isinstance(getattr(mechanism, "query", None), Query):
         check_reads(model, mechanism.query)
     records = records_of(model)
-    if records is not None and target is not None:
+    if records is not None and record is not None:
         try:
-            channel, edges = effective(mechanism, records, target, facts, threat)
+            channel, edges = effective(mechanism, records, record, facts, threat)
         except NotApplicableError:
             pass  # the bound is what is left
         else:
-            assumed = (*model.assumptions, *stated, _who(target, facts))
+            assumed = (*model.assumptions, *stated, _who(record, facts))
             return exact_rad(
                 channel, threat, edges=edges, reference=_REFERENCE, assumptions=assumed
             )
-    bound = _bound(mechanism, threat, model, target, facts, stated)
+    bound = _bound(mechanism, threat, model, record, facts, stated)
     return Rad(
         bound.value,
         "upper bound",
@@ -108,29 +108,29 @@ def bound_on_model(
     guarantee: Any,
     threat: Threat,
     model: Any,
-    target: int | None,
+    record: int | None,
     known: Mapping[int, Any] | None,
 ) -> RadBound:
     """:func:`corrdp.reconstruction.bounds.rad_bound` on dependent records."""
-    facts = _check_known(_check_model(model), target, known)
-    stated = _check_prior(threat, model, target, facts)
-    return _bound(guarantee, threat, model, target, facts, stated)
+    facts = _check_known(_check_model(model), record, known)
+    stated = _check_prior(threat, model, record, facts)
+    return _bound(guarantee, threat, model, record, facts, stated)
 
 
 def _bound(
     source: Any,
     threat: Threat,
     model: Model,
-    target: int | None,
+    record: int | None,
     known: dict[int, Any],
     stated: tuple[str, ...],
 ) -> RadBound:
-    leak = leakage_about(source, model, target, known)
-    value = _about(leak, target)
+    leak = leakage_about(source, model, record, known)
+    value = _about(leak, record)
     reference = (
         f", at the leakage {value:.6g} about the target, by {leak.certificate.name} ({_WHERE})"
     )
-    assumed = (*leak.certificate.assumptions, *stated, _who(target, known))
+    assumed = (*leak.certificate.assumptions, *stated, _who(record, known))
     # Approximate, because a record that the mechanism does not read leaks 0
     bound = best_bound(Approximate(value, 0.0), threat, reference=reference, assumptions=assumed)
     # a mechanism that attains the leakage need not attain the risk as well
@@ -138,7 +138,7 @@ def _bound(
 
 
 def leakage_about(
-    source: Any, model: Model, target: int | None, known: Mapping[int, Any]
+    source: Any, model: Model, record: int | None, known: Mapping[int, Any]
 ) -> Leakage:
     """Leakage to the one adversary where that is worked out, else to every adversary.
 
@@ -153,9 +153,9 @@ def leakage_about(
     """
     asked = _asked(source)
     everyone = leakage(model, **asked)
-    if model.kind == "tree" and target is not None:
-        who = Adversary(target, dict(known))
-        return _smaller(everyone, leakage(model, **asked, adversary=who), target)
+    if model.kind == "tree" and record is not None:
+        who = Adversary(record, dict(known))
+        return _smaller(everyone, leakage(model, **asked, adversary=who), record)
     if isinstance(model, MarkovChain):
         alone = model
         if known:
@@ -164,21 +164,21 @@ def leakage_about(
             # who knows some records of a chain knows none of the chain given them
             alone = model.condition(known)
         try:
-            return _smaller(everyone, leakage(alone, **asked, adversary="none"), target)
+            return _smaller(everyone, leakage(alone, **asked, adversary="none"), record)
         except NotApplicableError:
             return everyone
     return everyone
 
 
-def _smaller(first: Leakage, second: Leakage, target: int | None) -> Leakage:
-    return min(first, second, key=lambda leak: _about(leak, target))
+def _smaller(first: Leakage, second: Leakage, record: int | None) -> Leakage:
+    return min(first, second, key=lambda leak: _about(leak, record))
 
 
-def _about(leak: Leakage, target: int | None) -> float:
+def _about(leak: Leakage, record: int | None) -> float:
     """Leakage about the target alone, where it is known."""
-    if target is None or leak.per_record is None:
+    if record is None or leak.per_record is None:
         return leak.value
-    return min(leak.value, float(leak.per_record[target]))
+    return min(leak.value, float(leak.per_record[record]))
 
 
 def _asked(source: Any) -> dict[str, Any]:
@@ -198,10 +198,10 @@ def _asked(source: Any) -> dict[str, Any]:
     return {"epsilon": pure(promise_of(source))}
 
 
-def _who(target: int | None, known: Mapping[int, Any]) -> str:
-    if target is None:
+def _who(record: int | None, known: Mapping[int, Any]) -> str:
+    if record is None:
         return "the attacker knows no other record, and every record is drawn from the model"
-    return f"{Adversary(target, dict(known))}, the model included"
+    return f"{Adversary(record, dict(known))}, the model included"
 
 
 def _check_model(model: Any) -> Model:
@@ -215,67 +215,67 @@ def _check_model(model: Any) -> Model:
 
 
 def _check_known(
-    model: Model, target: int | None, known: Mapping[int, Any] | None
+    model: Model, record: int | None, known: Mapping[int, Any] | None
 ) -> dict[int, Any]:
     facts = {} if known is None else dict(check_kind("known", known, Mapping, "{record: value}"))
     n = model.length
-    if target is None:
+    if record is None:
         if facts or n is not None:
             raise InputError(
-                "say which record is attacked: target=0 is the first"
-                + ("" if n is None else f", target={n - 1} the last")
+                "say which record is attacked: record=0 is the first"
+                + ("" if n is None else f", record={n - 1} the last")
             )
         return facts
-    for record in (target, *facts):
-        if isinstance(record, bool) or not isinstance(record, int | np.integer) or record < 0:
-            raise InputError(f"records are numbered 0, 1, ..; got {record!r}")
-        if n is None or record >= n:
+    for place in (record, *facts):
+        if isinstance(place, bool) or not isinstance(place, int | np.integer) or place < 0:
+            raise InputError(f"records are numbered 0, 1, ..; got {place!r}")
+        if n is None or place >= n:
             last = "none: it has no length" if n is None else f"0 to {n - 1}"
-            raise InputError(f"record {record} does not exist; the model has records {last}")
-    if target in facts:
-        raise InputError(f"record {target} is both attacked and known")
-    for record, value in facts.items():
+            raise InputError(f"record {place} does not exist; the model has records {last}")
+    if record in facts:
+        raise InputError(f"record {record} is both attacked and known")
+    for place, value in facts.items():
         if model.states is not None and value not in model.states:
             raise InputError(
-                f"known[{record}] = {value!r} is not one of the states {list(model.states)!r}"
+                f"known[{place}] = {value!r} is not one of the states {list(model.states)!r}"
             )
     return facts
 
 
-def _law_of(model: Model, target: int | None, known: dict[int, Any]) -> np.ndarray | None:
+def _law_of(model: Model, record: int | None, known: dict[int, Any]) -> np.ndarray | None:
     if known and isinstance(model, MarkovChain):
-        return np.asarray(model.condition(known).marginals[target])
+        return np.asarray(model.condition(known).marginals[record])
     laws = None if known else model.record_laws
     if laws is not None:
-        return laws[0 if len(laws) == 1 else target]
-    if target is None and isinstance(model, MarkovChain):
-        raise InputError("a chain that is not stationary needs a length and target=")
+        return laws[0 if len(laws) == 1 else record]
+    if record is None and isinstance(model, MarkovChain):
+        raise InputError("a chain that is not stationary needs a length and record=")
     records = records_of(model)
-    if records is None or target is None:
+    if records is None or record is None:
         return None
-    return _marginal(records, target, known)
+    return _marginal(records, record, known)
 
 
-def _marginal(records: Records, target: int, known: dict[int, Any]) -> np.ndarray:
+def _marginal(records: Records, record: int, known: dict[int, Any]) -> np.ndarray:
     kept = records.given(known)
-    return np.bincount(kept.rows[:, target], kept.weights, minlength=len(kept.states))
+    return np.bincount(kept.rows[:, record], kept.weights, minlength=len(kept.states))
 
 
 def _check_prior(
-    threat: Threat, model: Model, target: int | None, known: dict[int, Any]
+    threat: Threat, model: Model, record: int | None, known: dict[int, Any]
 ) -> tuple[str, ...]:
     """Refuse a prior that is not the model's; what is assumed where the model has none."""
     if model.states is not None and len(model.states) != threat.m:
         raise InputError(
             f"the model has {len(model.states)} states and the threat's prior {threat.m} records"
         )
-    law = _law_of(model, target, known)
+    law = _law_of(model, record, known)
     if law is None:
         return ("the prior given is the law of the target, given what the attacker knows",)
     off = float(np.abs(law - threat.prior).max())
     if off > _SAME:
         raise InputError(
             f"the threat's prior is not the model's law of the target given the known records: it "
-            f"differs by up to {off:.3g}; use Threat.under(model, target, known)"
+            f"differs by up to {off:.3g}; use Threat.under(model, record, known)"
         )
     return ()

@@ -76,7 +76,7 @@ def records_of(model: Model) -> Records | None:
 
 
 def effective(
-    mechanism: Any, records: Records, target: int, known: Mapping[int, Any], threat: Threat
+    mechanism: Any, records: Records, record: int, known: Mapping[int, Any], threat: Threat
 ) -> tuple[np.ndarray, np.ndarray | None]:
     r"""The law of the output given the target and the known records, in finitely many cells.
 
@@ -89,7 +89,7 @@ def effective(
     ----------
     mechanism : response with ``channel()`` or its channel, Laplace or DiscreteLaplace
     records : Records
-    target : int
+    record : int
     known : mapping of int to state
     threat : Threat
 
@@ -106,25 +106,25 @@ def effective(
         When there are too many outputs, or no exact channel for the mechanism.
     """
     kept = records.given(known)
-    prior = np.bincount(kept.rows[:, target], kept.weights, minlength=len(kept.states))
+    prior = np.bincount(kept.rows[:, record], kept.weights, minlength=len(kept.states))
     if isinstance(mechanism, Laplace | DiscreteLaplace):
-        law, edges = _query_channel(mechanism, kept, target, threat)
+        law, edges = _query_channel(mechanism, kept, record, threat)
     else:
-        law, edges = _local_channel(mechanism, kept, target), None
+        law, edges = _local_channel(mechanism, kept, record), None
     law[prior == 0.0] = prior @ law
     return law, edges
 
 
-def _mixed(kept: Records, target: int, columns: np.ndarray, count: int) -> np.ndarray:
+def _mixed(kept: Records, record: int, columns: np.ndarray, count: int) -> np.ndarray:
     """Pr[column | target] when outcome j falls into column columns[j]."""
     s = len(kept.states)
-    joint = np.bincount(kept.rows[:, target] * count + columns, kept.weights, s * count)
+    joint = np.bincount(kept.rows[:, record] * count + columns, kept.weights, s * count)
     joint = joint.reshape(s, count)
     total = joint.sum(axis=1, keepdims=True)
     return joint / np.where(total > 0, total, 1.0)
 
 
-def _local_channel(mechanism: Any, kept: Records, target: int) -> np.ndarray:
+def _local_channel(mechanism: Any, kept: Records, record: int) -> np.ndarray:
     """Each record reported by itself; outputs are sequences of reports, the last one fastest."""
     single = mechanism.channel() if hasattr(mechanism, "channel") else mechanism
     try:
@@ -143,11 +143,11 @@ def _local_channel(mechanism: Any, kept: Records, target: int) -> np.ndarray:
     law = np.ones((len(kept.rows), 1))
     for t in range(n):
         law = (law[:, :, None] * channel[kept.rows[:, t]][:, None, :]).reshape(len(law), -1)
-    return _mixed(kept, target, np.arange(len(law)), len(law)) @ law
+    return _mixed(kept, record, np.arange(len(law)), len(law)) @ law
 
 
 def _query_channel(
-    mechanism: Laplace | DiscreteLaplace, kept: Records, target: int, threat: Threat
+    mechanism: Laplace | DiscreteLaplace, kept: Records, record: int, threat: Threat
 ) -> tuple[np.ndarray, np.ndarray]:
     query: Query = mechanism.query
     if query.cells > 1:
@@ -155,7 +155,7 @@ def _query_channel(
     values = [[kept.states[x] for x in row] for row in kept.rows]
     answers = np.array([query.on_grid(row)[0] for row in values])
     points, place = np.unique(answers, return_inverse=True)
-    mixture = _mixed(kept, target, place, len(points))
+    mixture = _mixed(kept, record, place, len(points))
     scale = mechanism.scale / query.grid  # in steps of the grid
     if isinstance(mechanism, DiscreteLaplace):
         edges = _grid_edges(points)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_array
+from corrdp._checks import check_array, renamed
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.scalar import LaplaceAnswer
 from corrdp.reconstruction.results import GuessingRule, Rad
@@ -80,12 +80,13 @@ _CELLS = 2**22  # guesses times outputs worked on at once
 _TOLERANCE = 1e-9
 
 
+@renamed(target="record")
 def rad(
     mechanism: Any,
     threat: Threat,
     *,
     model: Any = None,
-    target: int | None = None,
+    record: int | None = None,
     known: Mapping[int, Any] | None = None,
     draws: int = 10_000,
     rng: np.random.Generator | None = None,
@@ -116,7 +117,7 @@ def rad(
     model : Model, optional
         How the target depends on the other records, which are unknown unless in ``known``. The
         threat's prior must be the model's law of the target: see :meth:`Threat.under`.
-    target : int, optional
+    record : int, optional
         With a model: number of the record attacked, from 0.
     known : mapping of int to state, optional
         With a model: records that the attacker knows.
@@ -154,9 +155,9 @@ def rad(
     if model is not None:
         from corrdp.reconstruction.dependent import rad_on_model
 
-        return rad_on_model(mechanism, threat, model, target, known)
-    if target is not None or known is not None:
-        raise InputError("target and known say which record of a model is attacked: give model=")
+        return rad_on_model(mechanism, threat, model, record, known)
+    if record is not None or known is not None:
+        raise InputError("record and known say which record of a model is attacked: give model=")
 
     known_form = analytic_rad(mechanism, threat, (INDEPENDENT,))
     if known_form is not None:

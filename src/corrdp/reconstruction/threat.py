@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp._checks import check_array, check_items, check_number
+from corrdp._checks import check_array, check_items, check_number, renamed
 from corrdp.bounds.scope import ROUNDING, up
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate, Guarantee, Pure, Tradeoff, as_guarantee
@@ -168,10 +168,11 @@ class Threat:
         return cls(prior, loss, eta)
 
     @classmethod
+    @renamed(target="record")
     def under(
         cls,
         model: Any,
-        target: int | None = None,
+        record: int | None = None,
         known: Mapping[int, Any] | None = None,
         *,
         loss: Loss = "identity",
@@ -183,7 +184,7 @@ class Threat:
         Parameters
         ----------
         model : Model
-        target : int, optional
+        record : int, optional
             Number of the record attacked; may be left out for a stationary chain of any length.
         known : mapping of int to state, optional
         loss, eta, aux
@@ -198,7 +199,7 @@ class Threat:
         """
         from corrdp.reconstruction.dependent import prior_of
 
-        return cls(prior_of(model, target, known), loss, eta, aux)
+        return cls(prior_of(model, record, known), loss, eta, aux)
 
     # -- what the bounds need ------------------------------------------------------------------
 

@@ -160,7 +160,7 @@ def example_2_25(run: Run) -> Result:
 def _best(model: JointTable, epsilon: float) -> float:
     """The largest normalised advantage about the first member."""
     noise = Laplace(SICK, 1.0 / epsilon)
-    return rad(noise, Threat.under(model, 0), model=model, target=0).advantage
+    return rad(noise, Threat.under(model, 0), model=model, record=0).advantage
 
 
 def _row(model: JointTable, epsilon: float, same: float) -> tuple[float, ...]:
