@@ -244,7 +244,7 @@ def _check_adversary(
 
 def _with_fit(model: Model, scope: Scope) -> Scope:
     """The scope with the epsilon of a private fit of the same records added."""
-    spent = getattr(model.fitted, "private_epsilon", None)
+    spent = model.private_epsilon
     if spent is None:
         return scope
     total = Pure(scope.dp.epsilon + spent)

@@ -228,7 +228,7 @@ def how_priced(
     models = alternative.models
     if not models:
         raise NotApplicableError(alternative.reason)
-    rows = max(len(model.transition) for model in models)  # type: ignore[attr-defined]
+    rows = max(len(model.transition) for model in models)
     if rows > _MOST_ROWS:
         raise NotApplicableError(f"it has {rows:,} rows, and up to {_MOST_ROWS} are priced")
     levels: list[float | None] = [None]
@@ -258,7 +258,7 @@ def _price_by(
 
 def _method(model: Chain, many: int) -> str:
     """Every bound where that is quick; else the contraction bound of the model."""
-    quick = len(model.transition) <= SHARP and many <= _REGIONS  # type: ignore[attr-defined]
+    quick = len(model.transition) <= SHARP and many <= _REGIONS
     return "best" if quick else _QUICK[model.kind]
 
 

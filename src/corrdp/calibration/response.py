@@ -403,7 +403,7 @@ def _check_room(least: float, goal: float, spent: float) -> None:
 
 def _spent(chain: MarkovChain) -> float:
     """Epsilon of a private fit of the same records: it is charged with the response."""
-    spent = getattr(chain.fitted, "private_epsilon", None)
+    spent = chain.private_epsilon
     return 0.0 if spent is None else float(spent)
 
 

@@ -229,7 +229,7 @@ def check_told_levels(model: Model, epsilon: float, target: float, leakage: floa
     The leakage of a chosen epsilon, and the epsilon of a chosen target, are functions of the
     fitted numbers; with all their digits they can be inverted. A private fit may be told.
     """
-    if model.fitted is None or getattr(model.fitted, "private_epsilon", None) is not None:
+    if model.fitted is None or model.private_epsilon is not None:
         return
     rounded = step_up(target) == target
     # a chosen epsilon: the target is its leakage; a searched epsilon meets its target closely

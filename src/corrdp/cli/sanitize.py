@@ -115,6 +115,7 @@ def sanitize(
     from corrdp import calibrate
     from corrdp.cli.show import as_json, print_parts, show_files, working
     from corrdp.models.chains.coupling import refuse_coupled
+    from corrdp.models.chains.markov import MarkovChain
     from corrdp.models.reads import layout_for, missing_text
     from corrdp.queries import Series
 
@@ -130,8 +131,8 @@ def sanitize(
     law = read_model(model)
     refuse_coupled(law)
     opened = None if ledger is None else _open_ledger(ledger, streaming)
-    if streaming and law.kind == "markov":
-        law = law.with_length(None)  # type: ignore[attr-defined]
+    if streaming and isinstance(law, MarkovChain):
+        law = law.with_length(None)
     asked = Series(symmetric=symmetric, missing="skip" if skip_missing else "raise")
     with working("finding the least distortion"):
         calibration = calibrate(

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from corrdp.models.chains.window import WindowChain
 from corrdp.report.dependence import in_words_of
 from corrdp.report.words import believed, in_words, number
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from corrdp.models.chains.diagnostics import Diagnostics
     from corrdp.models.chains.fitted import ChainFit
     from corrdp.models.chains.markov import MarkovChain
-    from corrdp.models.chains.window import WindowChain
     from corrdp.models.gaussian.records import GaussianRecords
     from corrdp.models.pedigrees.linkage import Linkage
     from corrdp.release.number import Release
@@ -259,11 +259,11 @@ def show_chain(chain: MarkovChain | WindowChain, output: Path | None, source: So
     fit = chain.fitted
     assert fit is not None
     print_title(chain.describe())
-    if chain.kind == "window":
+    if isinstance(chain, WindowChain):
         table = Table("after", title="Pr[next | last records]")
         for state in chain.states:
             table.add_column(Text(str(state)), justify="right")
-        for window, row in zip(chain.windows, chain.transition, strict=True):  # type: ignore[union-attr]
+        for window, row in zip(chain.windows, chain.transition, strict=True):
             if row.any() and len(chain.transition) <= 4 * _SHOWN_STATES:
                 named = ", ".join(str(chain.states[x]) for x in window)
                 table.add_row(Text(named), *(f"{p:.4f}" for p in row))

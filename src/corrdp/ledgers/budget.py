@@ -167,7 +167,7 @@ def budget_of(header: Header) -> DPBudget | BDPBudget:
 
 def fit_units(model: Model) -> int:
     """What a private fit of the model cost, in units; 0 when the fit was not private."""
-    spent = getattr(model.fitted, "private_epsilon", None)
+    spent = model.private_epsilon
     return 0 if spent is None else units_up(spent)
 
 

@@ -74,6 +74,11 @@ class Model(ABC):
         return None if self.length is None else query.pattern(self.length)
 
     @property
+    def private_epsilon(self) -> float | None:
+        """What a private fit of these very records has spent; None where there was none."""
+        return None
+
+    @property
     def record_laws(self) -> np.ndarray | None:
         """The law of each record by itself, shape (n, s); one row where all have the same.
 

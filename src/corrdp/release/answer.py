@@ -71,7 +71,7 @@ def _answer_sequences(model: Model, query: Query, sequences: list[list[Any]]) ->
             f"the model names the block of each record of one sequence; the data are "
             f"{len(sequences)} sequences. Pass them as one, in the order of the labels"
         )
-    if getattr(model.fitted, "private_epsilon", None) is not None:
+    if model.private_epsilon is not None:
         # which values are not listed is private: the last state stands for them, as in the fit
         sequences = listed_values(sequences, model.states or (), missing_text(model))
     for number, values in enumerate(sequences):

@@ -147,7 +147,7 @@ class Reporter:
         self._skip = calibration.query.missing == "skip"
         self._model = calibration.model
         # which values are not listed is private: the last state stands for them, as in the fit
-        self._private = getattr(calibration.model.fitted, "private_epsilon", None) is not None
+        self._private = calibration.model.private_epsilon is not None
         self._seen = 0
 
     def one(self, value: Any) -> Any:
@@ -302,7 +302,7 @@ def _values(calibration: SeriesCalibration, data: Any, state: str | None) -> lis
 def _check_proof(calibration: SeriesCalibration) -> None:
     """A calibration read from a file may have been edited: its proof must be about its numbers."""
     check_promise(calibration)
-    proof, spent = calibration.leakage, getattr(calibration.model.fitted, "private_epsilon", None)
+    proof, spent = calibration.leakage, calibration.model.private_epsilon
     for_all = proof.scope in FOR_ALL and calibration.epsilon + (spent or 0.0) <= proof.epsilon
     if not for_all and str(calibration.mechanism) not in proof.scope:
         raise RefusedError("the calibration's proof is about another mechanism; calibrate again")

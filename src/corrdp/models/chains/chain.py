@@ -153,11 +153,20 @@ class Chain(Model):
 
     states: Any
     fitted: ChainFit | None = None
+    if TYPE_CHECKING:  # a field of most chains: at run time this would be its default
+
+        @property
+        def transition(self) -> np.ndarray:
+            """The kernel, rows by what the next record depends on."""
 
     @property
     def records(self) -> int | None:
         fit = self.fitted
         return self.length if fit is None or fit.public else fit.rows
+
+    @property
+    def private_epsilon(self) -> float | None:
+        return None if self.fitted is None else self.fitted.private_epsilon
 
     def region(self, confidence: float) -> Region:
         """Probabilities that the counts still allow; see :mod:`corrdp.models.chains.region`."""
