@@ -12,7 +12,7 @@ from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.plots.style import ACCENT, INK, MUTED, WARM
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
-from corrdp_reproduction.harness import Run, experiment
+from corrdp_reproduction.harness import Run, curves, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,14 +121,13 @@ def _row(chain: MarkovChain, theta: float, n: int, epsilon: float) -> tuple[floa
 @figure_3.panel("epsilon promised", "flip rate")
 def draw(result: Result, ax: Axes) -> None:
     """Flip rate against epsilon, one line per theorem."""
-    epsilon = result.table.column("epsilon")
-    for name, colour, style, said in (
+    drawn = [
         ("zhao", WARM, "-", "Zhao et al."),
         ("closed_form", INK, "--", "closed form, who knows nothing"),
         ("exact_all", ACCENT, "-", "exact, every adversary"),
         ("exact_none", ACCENT, "--", "exact, who knows nothing"),
         ("dp", MUTED, ":", "DP (no dependence)"),
-    ):
-        ax.plot(epsilon, result.table.column(name), style, color=colour, linewidth=1.5, label=said)
+    ]
+    curves(ax, result.table, "epsilon", drawn)
     ax.set_ylim(0.0, 0.5)
-    ax.set_xlim(0.0, max(epsilon))
+    ax.set_xlim(0.0, max(result.table.column("epsilon")))

@@ -17,7 +17,7 @@ from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.threat import Threat
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
-from corrdp_reproduction.harness import Run, experiment
+from corrdp_reproduction.harness import Run, curves, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -177,10 +177,9 @@ def _row(model: JointTable, epsilon: float, same: float) -> tuple[float, ...]:
 @example_2_25.panel("epsilon of the noisy count", "advantage about one member")
 def draw(result: Result, ax: Axes) -> None:
     """Advantage against epsilon."""
-    epsilon = result.table.column("epsilon")
-    for name, colour, style in (
+    drawn = [
         ("correlated bound", ACCENT, "-"),
         ("attack", WARM, "-"),
         ("independent bound", INK, "--"),
-    ):
-        ax.plot(epsilon, result.table.column(name), style, color=colour, linewidth=1.5, label=name)
+    ]
+    curves(ax, result.table, "epsilon", [(*line, line[0]) for line in drawn])

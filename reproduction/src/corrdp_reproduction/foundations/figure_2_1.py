@@ -14,7 +14,7 @@ from corrdp.plots.style import ACCENT, INK, MUTED, WARM
 from corrdp.queries import Count
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
-from corrdp_reproduction.harness import Run, experiment
+from corrdp_reproduction.harness import Run, curves, experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,14 +136,13 @@ def _crossing(one: Curve, two: Curve) -> float:
 @figure_2_1.panel("type I error", "type II error")
 def draw(result: Result, ax: Axes) -> None:
     """Type II against type I error."""
-    alpha = result.table.column("alpha")
-    for name, colour, style, said in (
+    drawn = [
         ("f_eps", INK, "-", "epsilon = 1"),
         ("f_eps_delta", INK, "--", "epsilon = 1, delta = 0.1"),
         ("laplace", WARM, "-", "Laplace noise, epsilon = 1"),
         ("G_half", ACCENT, ":", "mu = 1/2"),
         ("G_1", ACCENT, "--", "mu = 1"),
         ("G_3", ACCENT, "-", "mu = 3"),
-    ):
-        ax.plot(alpha, result.table.column(name), style, color=colour, linewidth=1.5, label=said)
+    ]
+    curves(ax, result.table, "alpha", drawn)
     ax.plot([0, 1], [1, 0], color=MUTED, linestyle=(0, (4, 3)), linewidth=1)

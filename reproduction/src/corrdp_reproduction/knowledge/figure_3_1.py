@@ -12,7 +12,7 @@ from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.mixtures import classic_gaussian, exact_gaussian, tail_gaussian
 from corrdp.plots.style import ACCENT, INK, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
-from corrdp_reproduction.harness import Run, experiment
+from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.knowledge.thesis import THESIS
 
 if TYPE_CHECKING:
@@ -162,14 +162,12 @@ def _every_epsilon() -> Finding:
 @figure_3_1.panel("epsilon", "noise on the share of ones")
 def draw(result: Result, ax: Axes) -> None:
     """Noise against epsilon for the smallest table."""
-    table = result.table.where(n=min(result.table.column("n")))
-    for name, colour, style, said in (
+    drawn = [
         ("classic", INK, "--", "textbook ('Pure-DP')"),
         ("tail", WARM, "-", "tail formula ('optimal')"),
         ("printed", WARM, ":", "equation 3.1 as printed"),
         ("exact", ACCENT, "-", "least"),
-    ):
-        ax.plot(table.column("epsilon"), table.column(name), style, color=colour, linewidth=1.5,
-                label=said)  # fmt: skip
+    ]
+    curves(ax, result.table.where(n=min(result.table.column("n"))), "epsilon", drawn)
     ax.set_xscale("log")
     ax.set_yscale("log")

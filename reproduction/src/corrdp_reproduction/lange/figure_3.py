@@ -12,7 +12,7 @@ from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import Groups
 from corrdp.plots.style import ACCENT, WARM
 from corrdp_reproduction.base import Published, Result, Table, judge
-from corrdp_reproduction.harness import Run, experiment
+from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.lange.thesis import COUNT, THESIS
 
 if TYPE_CHECKING:
@@ -80,11 +80,9 @@ def figure_3(run: Run) -> Result:
 @figure_3.panel("BDP level", "probability of an error of n/2")
 def draw(result: Result, ax: Axes) -> None:
     """Probability of the large error against the BDP level."""
-    table = result.table.where(n=SIZES[0])
-    epsilon = table.column("epsilon")
-    for name, colour, said in (
-        ("laplace", WARM, "Laplace noise, general bound"),
-        ("least", ACCENT, "every mechanism, at least"),
-    ):
-        ax.plot(epsilon, table.column(name), color=colour, linewidth=1.5, label=said)
+    drawn = [
+        ("laplace", WARM, "-", "Laplace noise, general bound"),
+        ("least", ACCENT, "-", "every mechanism, at least"),
+    ]
+    curves(ax, result.table.where(n=SIZES[0]), "epsilon", drawn)
     ax.set_ylim(0.0, 1.0)
