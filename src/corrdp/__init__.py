@@ -71,8 +71,6 @@ if TYPE_CHECKING:
     from corrdp.reconstruction.risk import Risk as Risk
     from corrdp.reconstruction.risk import risk as risk
     from corrdp.reconstruction.threat import Threat as Threat
-    from corrdp.release.charged import release_with_ledger as release_with_ledger
-    from corrdp.release.charged import sanitize_with_ledger as sanitize_with_ledger
     from corrdp.release.number import Release as Release
     from corrdp.release.series import Sanitized as Sanitized
     from corrdp.report.page import write_report as write_report

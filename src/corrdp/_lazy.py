@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from corrdp._moved import MOVED, moved
+from corrdp._moved import METHODS, MOVED, moved
 
 EXTRAS = {
     "tables": ("duckdb", "ibis", "pyarrow", "sqlglot"),
@@ -79,6 +79,8 @@ def attach(
         if name not in home:
             if package == "corrdp" and name in MOVED:
                 return moved(package, name, MOVED[name])
+            if package == "corrdp" and name in METHODS:
+                return getattr(import_module("corrdp.release.charged"), name)
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if home[name] == package:
             return import_module(f"{package}.{name}")

@@ -34,10 +34,12 @@ _NAMES = {
     ),
 }
 MOVED = {name: f"corrdp.{place}" for place, names in _NAMES.items() for name in names.split()}
+# functions that became methods: each says by itself what to write instead
+METHODS = ("release_with_ledger", "sanitize_with_ledger")
 
 # modules that the pages of version 0.1 imported from and that are gone
 MODULES = {
-    "corrdp.accounting.ledger_release": "corrdp",
+    "corrdp.accounting.ledger_release": "corrdp.release.charged",
     "corrdp.attacks.centroids": "corrdp.attacks",
     "corrdp.attacks.limits": "corrdp.attacks",
     "corrdp.auditing.linting": "corrdp.linting",
