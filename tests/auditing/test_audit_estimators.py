@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from corrdp_reproduction.reconstructing.protocols import two_inputs_epsilon
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -22,7 +23,6 @@ from corrdp.auditing.limits import (
     scale_limits,
     success_delta,
     success_epsilon,
-    two_inputs_epsilon,
     upper_limit,
 )
 from corrdp.auditing.protocols import FamilyLikelihood, FamilySuccess, family_statistic

@@ -1,4 +1,4 @@
-"""From how often attacks succeed to epsilon: for any mechanism, and the published baseline.
+"""From how often attacks succeed to epsilon, for any mechanism.
 
 Exact confidence limits for counts and for sums of exponential variables.
 """
@@ -205,40 +205,6 @@ def event_delta(likely: Any, unlikely: Any, epsilon: float) -> Any:
     """
     p, q, growth = np.asarray(likely), np.asarray(unlikely), math.exp(min(epsilon, 700.0))
     return np.maximum(0.0, np.maximum(p - growth * q, 1 - q - growth * (1 - p)))[()]
-
-
-def two_inputs_epsilon(
-    true: int, false: int, runs: int, alpha: float = 0.01, delta: float = 0.0
-) -> float:
-    """The published two-input auditor, as a baseline.
-
-    ln((TPR_low - delta)/FPR_high) with two-sided Clopper-Pearson limits at level alpha/2, so
-    alpha/4 in each tail. It compares two fixed inputs, with ``runs`` runs each.
-
-    Parameters
-    ----------
-    true, false : int
-        How often the first input was guessed when it was the input, and when the other was.
-    runs : int
-    alpha, delta : float
-
-    Returns
-    -------
-    float
-        May be negative; -inf where the limit of the first rate is not above delta.
-
-    References
-    ----------
-    Arcolezi, Gambs, "Revealing the true cost of locally differentially private protocols: an
-    auditing perspective" (2024).
-
-    Examples
-    --------
-    >>> round(two_inputs_epsilon(10**6, 0, 10**6), 4)
-    12.0252
-    """
-    low = float(lower_limit(true, runs, alpha / 4)) - delta
-    return math.log(low / float(upper_limit(false, runs, alpha / 4))) if low > 0 else -math.inf
 
 
 def sampled_rad(

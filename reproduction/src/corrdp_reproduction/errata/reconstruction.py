@@ -105,7 +105,7 @@ def _worst_prior() -> Counterexample:
 
 
 def _cap() -> Counterexample:
-    from corrdp.auditing.limits import two_inputs_epsilon
+    from corrdp_reproduction.reconstructing.protocols import two_inputs_epsilon
 
     runs = 10**6
     top = two_inputs_epsilon(runs, 0, runs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.auditing.limits import lower_limit, success_epsilon, two_inputs_epsilon
+from corrdp.auditing.limits import lower_limit, success_epsilon, upper_limit
 from corrdp.mechanisms.local.base import LocalProtocol
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.subset import SS
@@ -79,6 +79,40 @@ def audited(protocol: LocalProtocol, rng: np.random.Generator) -> Audited:
         np.array([two_inputs_epsilon(t, f, RUNS) for t, f in zip(true, false, strict=True)]),
         np.array([success_epsilon(float(lower_limit(h, RUNS, 0.01)), k) for h in hits]),
     )
+
+
+def two_inputs_epsilon(
+    true: int, false: int, runs: int, alpha: float = 0.01, delta: float = 0.0
+) -> float:
+    """The published two-input auditor, as a baseline.
+
+    ln((TPR_low - delta)/FPR_high) with two-sided Clopper-Pearson limits at level alpha/2, so
+    alpha/4 in each tail. It compares two fixed inputs, with ``runs`` runs each.
+
+    Parameters
+    ----------
+    true, false : int
+        How often the first input was guessed when it was the input, and when the other was.
+    runs : int
+    alpha, delta : float
+
+    Returns
+    -------
+    float
+        May be negative; -inf where the limit of the first rate is not above delta.
+
+    References
+    ----------
+    Arcolezi, Gambs, "Revealing the true cost of locally differentially private protocols: an
+    auditing perspective" (2024).
+
+    Examples
+    --------
+    >>> round(two_inputs_epsilon(10**6, 0, 10**6), 4)
+    12.0252
+    """
+    low = float(lower_limit(true, runs, alpha / 4)) - delta
+    return math.log(low / float(upper_limit(false, runs, alpha / 4))) if low > 0 else -math.inf
 
 
 def ceiling(runs: int = RUNS) -> float:
