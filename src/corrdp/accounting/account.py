@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp._checks import check_kind, renamed
+from corrdp._checks import check_kind, check_number, renamed
 from corrdp._json import SCHEMA, check_header, strict
 from corrdp.accounting.atoms import atom_losses
 from corrdp.accounting.choices import Losses, worst_choice
@@ -193,8 +193,7 @@ class Composition:
         [0.1, 0.3]
         """
         now = self.only
-        if not (math.isfinite(total) and total > 0):
-            raise InputError(f"total must be a finite number > 0, got {total!r}")
+        check_number("total", total, above=0)
         if now.notion == "tradeoff" or not 0 < now.value < math.inf:
             raise CompositionError(
                 f"a {now.notion} total of {now.value:g} cannot be scaled to {total:g}"

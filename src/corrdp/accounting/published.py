@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corrdp._checks import check_number
 from corrdp._json import added
 from corrdp.accounting.plan import at, read_json
 from corrdp.errors import GuaranteeError, InputError
@@ -159,9 +160,7 @@ def read_release(data: Any, name: str) -> Published:
         raise InputError(f"the release is damaged: {type(error).__name__} {error}") from None
     given = {"epsilon": epsilon if series else data["epsilon"], "target": data["target"]}
     for level, value in given.items():
-        plain = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (plain and 0 <= value < math.inf):
-            raise InputError(f"{level} must be a finite number >= 0, got {value!r}")
+        check_number(level, value, least=0)
     accepted = "" if made.adequacy is None else made.adequacy.accepted
     return Published(name, what, epsilon, target, str(made.digest), accepted)
 
@@ -337,6 +336,5 @@ def from_dp_accounting(accountant: Any, delta: float) -> Approximate:
     """
     if not hasattr(accountant, "get_epsilon"):
         raise InputError(f"expected a dp-accounting accountant, got {type(accountant).__name__}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must lie in [0, 1), got {delta}")
+    check_number("delta", delta, least=0, below=1)
     return Approximate(_finite(accountant.get_epsilon(delta)), delta)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corrdp._checks import check_whole
 from corrdp._lazy import need
 from corrdp.attacks.base import MISSING, Attack
 from corrdp.errors import DataError, InputError
@@ -271,9 +272,7 @@ class LSTM(Attack):
         if not isinstance(self.rng, np.random.Generator):
             raise InputError(f"rng must be a numpy.random.Generator, got {self.rng!r}")
         for name, least in (("window", 1), ("folds", 2), ("hidden", 1), ("epochs", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InputError(f"{name} must be a whole number >= {least}, got {value!r}")
+            object.__setattr__(self, name, check_whole(name, getattr(self, name), least))
         if self.window % 2 == 0:
             raise InputError(f"window must be odd, so that it has a middle; got {self.window}")
 

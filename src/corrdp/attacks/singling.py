@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_items
+from corrdp._checks import check_items, check_whole
 from corrdp.attacks.base import LEVEL, counted_interval
 from corrdp.errors import DataError, InputError
 
@@ -198,9 +198,7 @@ def known_points(
     >>> who.tolist(), points.tolist(), complete
     ([0, 1, 1, 1], [[0, 1], [2, 3], [2, 4], [3, 4]], True)
     """
-    for name, value in (("p", p), ("samples", samples)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
+    p, samples = check_whole("p", p), check_whole("samples", samples)
     from scipy.special import gammaln
 
     lengths = np.diff(starts)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.base import check_prior
 
@@ -70,8 +71,7 @@ def upper_limit(hits: Any, runs: Any, alpha: float) -> Any:
 
 def _counts(hits: Any, runs: Any, alpha: float) -> tuple[np.ndarray, np.ndarray]:
     hits, runs = np.asarray(hits), np.asarray(runs)
-    if not 0 < alpha <= 0.25:
-        raise InputError(f"alpha must lie in (0, 1/4], got {alpha}")
+    check_number("alpha", alpha, above=0, most=0.25)
     if (runs < 1).any() or (hits < 0).any() or (hits > runs).any():
         raise InputError("hits must be counts between 0 and the number of runs, which is >= 1")
     return hits, runs

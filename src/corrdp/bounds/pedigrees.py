@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.bounds.exact import exact_every_mechanism
 from corrdp.bounds.general import MinimumError
 from corrdp.bounds.registry import bound
@@ -360,5 +361,4 @@ def _check_nuclear(m: int, name: str, epsilon: float) -> None:
             f"m must be a whole number from 3, two parents and a child, got {m!r}; without a child "
             "the parents are independent"
         )
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"{name} must be a finite number > 0, got {epsilon}")
+    check_number(name, epsilon, above=0)

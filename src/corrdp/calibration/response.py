@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from corrdp._checks import check_number, check_whole
 from corrdp.bounds.chains.transfer import transfer
 from corrdp.bounds.chains.uninformed import free_transfer, uninformed_by_steps
 from corrdp.bounds.contraction import contraction
@@ -281,9 +282,7 @@ def zhao_flip(theta: float, epsilon: float, n: int | None = None) -> float:
     """
     _check_theta(theta)
     goal = check_positive("epsilon", epsilon)
-    if n is not None and n < 2:
-        raise InputError(f"n must be at least 2 records, got {n}")
-    t = np.arange(1, (2 if n is None else n) // 2 + 1)
+    t = np.arange(1, (2 if n is None else check_whole("n", n, 2)) // 2 + 1)
     power = (1.0 - 2.0 * theta) ** t
     level = float(((goal - 6.0 * (np.log1p(power) - np.log1p(-power))) / (2 * t - 1)).max())
     return 1.0 / (1.0 + math.exp(min(level, 700.0))) if level > 0.0 else 0.5
@@ -389,8 +388,7 @@ def _check(chain: MarkovChain, adversary: str) -> None:
 
 
 def _check_theta(theta: float) -> None:
-    if not 0.0 < theta <= 0.5:
-        raise InputError(f"theta must lie in (0, 1/2], got {theta}")
+    check_number("theta", theta, above=0, most=0.5)
 
 
 def _check_room(least: float, goal: float, spent: float) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_whole
 from corrdp._compiled import njit
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.direct import GRR
@@ -173,8 +174,7 @@ class CountEstimate:
         >>> estimate.error_tail(0, 2), round(estimate.error_tail(1, 2), 6)
         (1.0, 0.539062)
         """
-        if isinstance(n1, bool) or not isinstance(n1, int | np.integer) or not 0 <= n1 <= self.n:
-            raise InputError(f"n1 must be a whole number of records in 0..{self.n}, got {n1!r}")
+        n1 = check_whole("n1", n1, 0, self.n)
         distance = float(alpha)
         if math.isnan(distance):
             raise InputError("alpha must be a number, got nan")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_whole
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.laplace import DiscreteLaplace, Laplace
 from corrdp.models.base import Model
@@ -281,8 +282,7 @@ def sampled_rad(mechanism: Any, threat: Threat, draws: int, rng: np.random.Gener
     >>> round(estimate.value, 6), estimate.error < 1e-9
     (0.231059, True)
     """
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 2:
-        raise InputError(f"draws must be a whole number of at least 2, got {draws!r}")
+    draws = check_whole("draws", draws, 2)
     if not isinstance(rng, np.random.Generator):
         raise InputError(
             "this mechanism is sampled: give rng=numpy.random.default_rng(...), and draws= if "

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corrdp.errors import DataError, InputError, NotApplicableError
+from corrdp._checks import check_number
+from corrdp.errors import DataError, NotApplicableError
 from corrdp.results import Result
 
 if TYPE_CHECKING:
@@ -177,8 +178,7 @@ def snp_report(
     >>> row.frequency, round(row.leakage, 4), row.general
     (0.5, 2.2402, 3.0)
     """
-    if not (isinstance(target, int | float) and 0 < target < float("inf")):
-        raise InputError(f"target must be a finite number > 0, got {target!r}")
+    check_number("target", target, above=0)
     violations: dict[str, int] = {}
     for violation in linkage.violations:
         violations[violation.snp] = violations.get(violation.snp, 0) + 1

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from corrdp._checks import check_whole
 from corrdp.errors import DataError
 from corrdp.tables.clock import PLAIN, Clock, Reading
 
@@ -176,8 +177,7 @@ def bin_expression(value: str, bins: int, value_range: Any) -> str:
     >>> bin_expression("kWh", 4, (0, 10)).removeprefix("CASE WHEN (kWh) <= CAST('inf' AS DOUBLE) ")
     'THEN CAST(floor(least(greatest(((kWh) - 0.0e0) / 2.5e0, 0), 3)) AS BIGINT) END'
     """
-    if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= MAX_STATES:
-        raise DataError(f"bins must be a whole number from 2 to {MAX_STATES:,}, got {bins!r}")
+    bins = check_whole("bins", bins, 2, MAX_STATES, error=DataError)
     if value_range is None:
         raise DataError(
             f"bins={bins} needs value_range=(low, high), a range that is public: bins that follow "

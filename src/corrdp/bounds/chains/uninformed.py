@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.bounds.chains.sweep import WORK, Side
 from corrdp.bounds.chains.transfer import (
     PAIRWISE_STATES,
@@ -166,13 +167,11 @@ def uninformed_directions(q: float, r: float, flip0: float, flip1: float) -> tup
     [1.835710941, 2.157430327]
     """
     for name, value in (("q", q), ("r", r)):
-        if not 0.0 < value <= 1.0:
-            raise InputError(f"{name} must lie in (0, 1], got {value}")
+        check_number(name, value, above=0, most=1)
     if q + r == 2.0:
         raise InputError("q = r = 1 never forgets: the leakage grows with the length")
     for name, value in (("flip0", flip0), ("flip1", flip1)):
-        if not 0.0 <= value <= 0.5:
-            raise InputError(f"{name} must lie in [0, 1/2], got {value}")
+        check_number(name, value, least=0, most=0.5)
     if min(flip0, flip1) == 0.0:
         return math.inf, math.inf
     left = (0.5 - flip0) + (0.5 - flip1)  # 1 - flip0 - flip1 without rounding near 1/2

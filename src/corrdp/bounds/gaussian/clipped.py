@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.errors import InputError
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.queries import Sum
@@ -66,8 +67,7 @@ def clipped_estimate(
     >>> round(clipped_estimate(pair, Sum(40, 160), 1.0, target=0, values=(1000, -800)), 4)
     2.0
     """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a finite number > 0, got {epsilon!r}")
+    epsilon = check_number("epsilon", epsilon, above=0)
     records, shape = model.block(target)
     place = {int(record): k for k, record in enumerate(records)}
     told = {} if known is None else dict(known)

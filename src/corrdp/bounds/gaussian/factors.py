@@ -22,6 +22,7 @@ from typing import Literal
 
 import numpy as np
 
+from corrdp._checks import check_number, check_whole
 from corrdp.bounds.scope import VISIBLE, Bound, Scope, up
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.guarantees import L1
@@ -205,10 +206,8 @@ _EQUAL = 1e-9  # relative difference of standard deviations that still counts as
 
 
 def _check(n: int, rho: float) -> None:
-    if isinstance(n, bool) or int(n) != n or n < 1:
-        raise InputError(f"n must be a positive whole number, got {n!r}")
-    if not 0 <= rho <= 1:
-        raise InputError(f"rho is the largest absolute correlation, in [0, 1]; got {rho!r}")
+    check_whole("n", n)
+    check_number("rho, the largest absolute correlation,", rho, least=0, most=1)
     if n >= 3 and rho * (n - 2) >= 1:
         raise NotApplicableError(
             f"correlations up to {rho:.6g} are too strong for {n:,} records: these factors need "

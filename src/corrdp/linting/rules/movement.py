@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.errors import CorrdpError, InputError
 from corrdp.linting.description import Description
 from corrdp.linting.reading import forgetting
@@ -215,7 +216,6 @@ def unreachable(
     gaps = np.diff(when)
     if (gaps <= 0).any():
         raise InputError(f"times must rise; point {int(np.argmax(gaps <= 0)) + 1} does not")
-    if not (math.isfinite(speed) and speed > 0):
-        raise InputError(f"speed must be a finite number > 0, got {speed!r}")
+    speed = check_number("speed", speed, above=0)
     far = np.linalg.norm(np.diff(where, axis=0), axis=1) > speed * gaps * (1 + 1e-12)
     return [int(k) + 1 for k in np.flatnonzero(far)]

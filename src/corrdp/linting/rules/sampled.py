@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number, check_whole
 from corrdp.errors import InputError
 from corrdp.linting.level import Level, as_level
 from corrdp.results import Finding, Findings
@@ -41,7 +42,7 @@ def zero_bound(runs: int, confidence: float = 0.95) -> float:
     >>> round(zero_bound(10_000), 7)
     0.0002995
     """
-    _check(runs, confidence)
+    runs = _check(runs, confidence)
     return -math.expm1(math.log1p(-confidence) / runs)
 
 
@@ -102,7 +103,7 @@ def lint_sampler(
     0
     """
     level = as_level(claim)
-    _check(runs, confidence, least=2)
+    runs = _check(runs, confidence, least=2)
     if distance < 1:
         raise InputError(f"distance must be 1 or more, got {distance}: neighbours are at 1")
     seen = [[_frozen(mechanism(data, rng)) for _ in range(runs)] for data in (one, other)]
@@ -206,8 +207,6 @@ def _frozen(value: Any) -> Any:
     return value
 
 
-def _check(runs: Any, confidence: float, least: int = 1) -> None:
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < least:
-        raise InputError(f"runs must be a whole number of at least {least}, got {runs!r}")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must lie between 0 and 1, got {confidence!r}")
+def _check(runs: Any, confidence: float, least: int = 1) -> int:
+    check_number("confidence", confidence, above=0, below=1)
+    return check_whole("runs", runs, least)

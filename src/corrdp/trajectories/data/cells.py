@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_choice, check_flag, check_kind, check_number
+from corrdp._checks import check_choice, check_flag, check_kind, check_number, check_whole
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.trajectories.data.points import Trajectories
@@ -72,9 +72,7 @@ class Grid:
     def __post_init__(self) -> None:
         _check_box(self.south, self.west, self.north, self.east)
         for name in ("rows", "columns"):
-            count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise InputError(f"{name} must be a whole number of at least 1, got {count!r}")
+            object.__setattr__(self, name, check_whole(name, getattr(self, name)))
         if self.size > _MOST_CELLS:
             raise InputError(
                 f"a grid of {self.rows:,} x {self.columns:,} cells is more than {_MOST_CELLS:,}: "

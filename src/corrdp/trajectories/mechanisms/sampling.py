@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_kind
+from corrdp._checks import check_kind, check_number
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate
@@ -61,9 +61,7 @@ class BernoulliSample:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", check_whole("k", self.k))
-        rate = self.rate
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 1:
-            raise InputError(f"rate must be a probability above 0 and at most 1, got {rate!r}")
+        rate = check_number("rate", self.rate, above=0, most=1)
         if rate < 1 / _GRID:
             raise InputError(f"rate={rate} is below 2^-32: no point would ever be kept")
         object.__setattr__(self, "rate", math.floor(rate * _GRID) / _GRID)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from corrdp._checks import check_number, check_whole
 from corrdp.attacks.base import counted_interval, success_interval
 from corrdp.attacks.linking import Distance, PlacedPoints, lone_walks, match_chances
 from corrdp.attacks.next_place import (
@@ -115,11 +116,8 @@ def probe(
     """
     if not isinstance(rng, np.random.Generator):
         raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}")
-    for name, value in (("known", known), ("samples", samples)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
-    if not np.isfinite(utc_offset) or abs(utc_offset) > 14:
-        raise InputError(f"utc_offset must be hours between -14 and 14, got {utc_offset!r}")
+    known, samples = check_whole("known", known), check_whole("samples", samples)
+    utc_offset = check_number("utc_offset", utc_offset, least=-14, most=14)
     if rate is None:
         rate = _rate_of(release)
     else:
