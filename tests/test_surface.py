@@ -19,6 +19,7 @@ import pytest
 import corrdp
 from corrdp._lazy import EXTRAS
 from corrdp._moved import MODULES, MOVED
+from corrdp.results import Witness
 
 ROOT = Path(__file__).parent.parent
 NAMESPACES = (
@@ -239,3 +240,11 @@ def test_old_keywords_work_and_name_the_new_one(name, call):
         value = call(target=GIVEN[name])
     assert said[0].filename == __file__
     assert value == call(**{name: GIVEN[name]})
+
+
+@pytest.mark.parametrize("named", [corrdp.Adversary(3), Witness(3)], ids=["adversary", "witness"])
+def test_old_fields_can_be_read_and_name_the_new_one(named):
+    with pytest.warns(DeprecationWarning, match="target is now record; the old name") as said:
+        assert named.target == named.record == 3
+    assert said[0].filename == __file__
+    assert Witness.from_dict({"target": 3, "values": None, "known": [], "note": ""}) == Witness(3)

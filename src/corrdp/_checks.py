@@ -240,6 +240,28 @@ def check_path(name: str, value: Any, *, error: type[InputError] = InputError) -
     raise error(f"{name} must be the name of a file, got {shown(value)}")
 
 
+def old_attribute(old: str, new: str) -> Any:
+    """A property by the name that a field had in version 0.1, with a warning that names the new.
+
+    Examples
+    --------
+    >>> class Attacked:
+    ...     record = 3
+    ...     target = old_attribute("target", "record")
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     Attacked().target
+    3
+    """
+
+    def read(self: Any) -> Any:
+        text = f"{type(self).__name__}.{old} is now {new}; the old name goes with version 0.3"
+        warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return property(read)
+
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

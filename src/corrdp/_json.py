@@ -94,7 +94,7 @@ def write_fields(value: Any, keys: Sequence[str] = ()) -> dict[str, Any]:
     for name in keys or parts:
         found, how = getattr(value, name), parts[name].metadata if name in parts else {}
         if how.get("added", True) or found is not parts[name].default:
-            written[name] = how.get("write", encode)(found)
+            written[how.get("key", name)] = how.get("write", encode)(found)
     return written
 
 
@@ -106,16 +106,20 @@ def read_fields(cls: Any, data: Any, keys: Sequence[str] = (), *, more: bool = F
     """
     if not isinstance(data, dict):
         raise _unread(f"expected keys and values, got {shown(data)}")
-    parts = [part for part in fields(cls) if not keys or part.name in keys]
-    unknown = set(data) - {part.name for part in parts} - set(keys)
+    parts = {
+        part.metadata.get("key", part.name): part
+        for part in fields(cls)
+        if not keys or part.name in keys
+    }
+    unknown = set(data) - set(parts) - set(keys)
     if unknown and not more:
         raise _unread(f"{min(unknown, key=str)!r} is no key of it")
     given = {}
-    for part in parts:
-        if part.name in data or "added" not in part.metadata:
-            value, read = data[part.name], part.metadata.get("read")
+    for key, part in parts.items():
+        if key in data or "added" not in part.metadata:
+            value, read = data[key], part.metadata.get("read")
             kind = _kinds(cls)[part.name]
-            given[part.name] = decode(part.name, kind, value) if read is None else read(value)
+            given[part.name] = decode(key, kind, value) if read is None else read(value)
     return cls(**given)
 
 

@@ -6,11 +6,11 @@ What a linter returns: mistakes, each with its rule, its place and its repair.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
 
-from corrdp._checks import check_number
+from corrdp._checks import check_number, old_attribute
 from corrdp._json import SCHEMA, check_header, read_fields, strict, write_fields
 
 Kind = Literal["exact", "upper bound", "lower bound", "estimate"]
@@ -100,24 +100,25 @@ class Witness(Result):
 
     Parameters
     ----------
-    target : int or None
+    record : int or None
         Index of the record attacked, counted from 0; None when any record in the interior of a
         long enough chain does.
     values : pair
-        The two values of the target that are told apart.
+        The two values of the record that are told apart.
     known : tuple of (offset, value)
-        Records that the adversary knows, as offsets from the target.
+        Records that the adversary knows, as offsets from the record.
     note : str
         What else the adversary or the worst mechanism needs.
     """
 
-    target: int | None
+    record: int | None = field(metadata={"key": "target"})  # as files of version 0.1.0 say
     values: tuple[Any, Any] | None = None
     known: tuple[tuple[int, Any], ...] = ()
     note: str = ""
+    target = old_attribute("target", "record")
 
     def __str__(self) -> str:
-        who = "an interior record" if self.target is None else f"record {self.target}"
+        who = "an interior record" if self.record is None else f"record {self.record}"
         told = "" if self.values is None else f", {self.values[0]!r} against {self.values[1]!r}"
         if self.known:
             knows = ", ".join(f"{value!r} at offset {offset:+d}" for offset, value in self.known)

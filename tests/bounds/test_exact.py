@@ -41,7 +41,7 @@ def test_small_correlation_large_leakage():
     table = cdp.JointTable({(0, 0): beta, (1, 0): 1 - alpha - beta, (1, 1): alpha})
     leak = cdp.leakage(table, 1.0, query=cdp.Count(1))
     assert leak.value == pytest.approx(1.940817, rel=1e-6)
-    assert leak.witness.target == 0
+    assert leak.witness.record == 0
 
 
 @pytest.mark.parametrize(("n", "value"), [(3, 2.412549), (4, 2.861648), (6, 3.549077)])

@@ -64,13 +64,13 @@ def test_counterexamples():
     found = regression(unit(nonnegative), ONE)
     assert max(cost(nonnegative, i, (), np.ones(3)) for i in range(3)) == pytest.approx(2.45)
     assert found.value == pytest.approx(2.680672, abs=5e-7)
-    assert found.witness.target == 2
+    assert found.witness.record == 2
     assert found.witness.known == ((-1, "any"),)
     assert "do not matter" in found.witness.note
     assert regression(unit([[1, 9.9], [9.9, 100]]), ONE).value == pytest.approx(10.9, rel=1e-9)
     mixed = regression(unit([[1, 0.9, 0.22], [0.9, 1, -0.22], [0.22, -0.22, 1]]), ONE)
     assert mixed.value == pytest.approx(3.2, rel=1e-9)
-    assert (mixed.witness.target, mixed.witness.known) in ((0, ((1, "any"),)), (1, ((-1, "any"),)))
+    assert (mixed.witness.record, mixed.witness.known) in ((0, ((1, "any"),)), (1, ((-1, "any"),)))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -84,8 +84,8 @@ def test_enumeration_equals_brute_force(seed):
     found = regression(unit(cov), L1(rates))
     np.testing.assert_allclose(found.per_record, truth, rtol=1e-9)
     assert (found.per_record >= truth).all()
-    known = tuple(found.witness.target + offset for offset, _ in found.witness.known)
-    assert cost(cov, found.witness.target, known, rates) == pytest.approx(found.value, rel=1e-9)
+    known = tuple(found.witness.record + offset for offset, _ in found.witness.known)
+    assert cost(cov, found.witness.record, known, rates) == pytest.approx(found.value, rel=1e-9)
     np.testing.assert_allclose(
         regression(unit(cov), ONE).per_record, brute_force(cov, np.ones(n)), rtol=1e-9
     )

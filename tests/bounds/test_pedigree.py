@@ -238,7 +238,7 @@ def test_founder_table(founders, values):
         assert leak.value >= lower_bound(m, 1.0).value * (1 - 1e-12)
         assert leak.value <= m * (1 + 1e-9)
         if leak.value > m - 1 + 1e-6:  # a child is attacked by somebody who knows nobody
-            assert leak.witness.target >= 2
+            assert leak.witness.record >= 2
             assert leak.witness.known == ()
             assert set(leak.witness.values) == {"BB", "bb"}
 

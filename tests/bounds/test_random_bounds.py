@@ -100,7 +100,7 @@ def attained_by_record(rng, chain, eps, witness, knowing=True) -> dict[int, floa
     """Attained values of a few targets, the one of the bound's witness among them."""
     n, s = chain.length, len(chain.states)
     attacks = Attacks(chain.kernels, chain.start, np.broadcast_to(eps, n))
-    own = None if witness is None else witness.target
+    own = None if witness is None else witness.record
     targets = {int(rng.integers(n)), n // 2 if own is None else own, n - 1}
     found = {}
     for target in targets if n > 8 else range(n):

@@ -56,7 +56,7 @@ def test_other_two_state_vectors():
     assert bound(P, 4, 1.0, [0.05, 0.95]).value == pytest.approx(2.461809149, rel=1e-9)
     vector = bound(P, 5, [1, 0, 0.5, 2, 0])
     assert vector.value == pytest.approx(2.707473997, rel=1e-9)
-    assert vector.witness.target == 3
+    assert vector.witness.record == 3
     assert bound(ZERO, 5, 1.0).value == pytest.approx(2.068676877, rel=1e-9)
     assert bound(ZERO, 5, 1.0, [1, 0]).value == pytest.approx(2.036635045, rel=1e-9)
     assert bound(ZERO, None, 1.0).value == pytest.approx(2.141813830, rel=1e-9)

@@ -245,7 +245,7 @@ def test_transfer_with_thousands_of_known_leaves():
     bound = tree_transfer(tree, Pure(1.0), 0, known)
     alone = tree_transfer(MarkovTree([-1, 0], P, ROOT), Pure(1.0), 0, {}).value
     assert bound.value == pytest.approx(alone, rel=1e-9)
-    assert bound.witness.target == 0
+    assert bound.witness.record == 0
 
 
 def test_transfer_needs_a_root_law():

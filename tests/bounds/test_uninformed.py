@@ -252,7 +252,7 @@ def test_forward_backward_is_bayes(data):
         possible = prior[t] > 0
         change = np.log(posterior[t, possible] / prior[t, possible])
         assert leak.per_record[t] == pytest.approx(np.ptp(change), rel=1e-9, abs=1e-9)
-    assert leak.value == leak.per_record.max() == leak.per_record[leak.witness.target]
+    assert leak.value == leak.per_record.max() == leak.per_record[leak.witness.record]
 
 
 @settings(max_examples=15)

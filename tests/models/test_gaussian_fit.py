@@ -72,7 +72,7 @@ def test_galton():
     guarantee = L1(1 / 20, epsilon=1.0)
     found = regression(model, guarantee)
     assert found.value == pytest.approx(1.468178, abs=6e-7)
-    assert (found.witness.target % 3, found.witness.known) == (father, ())
+    assert (found.witness.record % 3, found.witness.known) == (father, ())
     for bound in (lange, sharp):
         with pytest.raises(NotApplicableError, match=r"deviations 2\.47, 2\.307, 3\.583"):
             bound(model, guarantee)

@@ -64,7 +64,7 @@ def adversaries(
             raise InputError("the model has no length: give one, so that records can be drawn")
         n = 2 * WINDOW + 1
     assert model.states is not None
-    target = n // 2 if witness is None or witness.target is None else witness.target
+    target = n // 2 if witness is None or witness.record is None else witness.record
     values = None if witness is None else witness.values
     pair = (model.states[0], model.states[1]) if values is None else values
     known = {} if witness is None else {target + k: v for k, v in witness.known}

@@ -134,9 +134,9 @@ def _in_pedigree(
     pedigree: Pedigree, records: np.ndarray, witness: Witness | None, families: int
 ) -> Witness | None:
     """A witness found in a shape, for a family of that shape, with the ids in its note."""
-    if witness is None or witness.target is None:
+    if witness is None or witness.record is None:
         return None
-    inside = witness.target
+    inside = witness.record
     target = int(records[inside])
     facts = [(int(records[inside + offset]), value) for offset, value in witness.known]
     told = "".join(f", {pedigree.ids[record]!r} is {value}" for record, value in facts)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp._checks import check_number, renamed
+from corrdp._checks import check_number, old_attribute, renamed
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
@@ -86,6 +86,7 @@ class Adversary:
 
     record: int
     known: Mapping[int, Any] = field(default_factory=dict)
+    target = old_attribute("target", "record")
 
     def __str__(self) -> str:
         facts = ", ".join(f"record {record} is {value!r}" for record, value in self.known.items())

@@ -100,7 +100,7 @@ def output_leakage(
     >>> from corrdp.mechanisms.response import BinaryResponse
     >>> chain = MarkovChain([[.9, .1], [.1, .9]], states=("rest", "walk"))
     >>> leak = output_leakage(chain, BinaryResponse(.2), ["rest"] * 8)
-    >>> round(leak.value, 6), leak.witness.target, leak.witness.values
+    >>> round(leak.value, 6), leak.witness.record, leak.witness.values
     (5.117036, 3, ('rest', 'walk'))
     """
     if not callable(getattr(mechanism, "channel", None)):

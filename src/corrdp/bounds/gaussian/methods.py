@@ -376,9 +376,9 @@ def estimate(model: GaussianRecords, guarantee: L1, query: Sum) -> Bound:
         raise NotApplicableError("estimate works out a sum over all records, read alike")
     worst = regression(model, guarantee)
     assert worst.witness is not None
-    assert worst.witness.target is not None
+    assert worst.witness.record is not None
     assert model.secret_range is not None
-    target, mean = worst.witness.target, model.mean
+    target, mean = worst.witness.record, model.mean
     known = {target + offset: float(mean[target + offset]) for offset, _ in worst.witness.known}
     level = float(guarantee.rate) * query.width
     value = clipped_estimate(
