@@ -144,18 +144,6 @@ class RealModel(Model):
     fitted: RealFit | None
 
 
-def fit_dict(fit: Any) -> dict[str, Any]:
-    """The fields of a fit to write, without added ones that have their default."""
-    written = {
-        part.name: value
-        for part in fields(fit)
-        if (value := getattr(fit, part.name)) is not part.default or "added" not in part.metadata
-    }
-    if "layout" in written:
-        written["layout"] = fit.layout.to_dict()
-    return written
-
-
 def fit_fields(cls: type, data: Any) -> dict[str, Any]:
     """The fields of a fit read from a file; an unknown or absent key is an error."""
     names = {part.name for part in fields(cls)}

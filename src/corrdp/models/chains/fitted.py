@@ -10,12 +10,13 @@ import numpy as np
 from corrdp._checks import check_choice, check_flag
 from corrdp._json import added
 from corrdp.errors import ModelError
-from corrdp.models.base import fit_dict, fit_fields
+from corrdp.models.base import fit_fields
 from corrdp.models.chains.coupling import Coupling
 from corrdp.models.chains.private import (
     COUNT_SENSITIVITY,
 )
 from corrdp.queries import MISSING_TEXT
+from corrdp.results import Result
 from corrdp.tables.clock import Clock, Reading
 from corrdp.tables.source import USUAL, Layout
 
@@ -23,7 +24,7 @@ MANY_BREAKS = 0.05  # of the steps in time: more, and time may be no clock
 
 
 @dataclass(frozen=True, eq=False)
-class ChainFit:
+class ChainFit(Result):
     """Where a fitted chain comes from: its counts and how they were made.
 
     Attributes
@@ -322,18 +323,6 @@ class ChainFit:
                 "--private-epsilon (private_epsilon), where every bin is a state"
             )
         return tuple(said)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, exact."""
-        data = fit_dict(self)
-        data["counts"], data["triples"] = self.counts.tolist(), self.triples.tolist()
-        data["later"] = None if self.later is None else self.later.tolist()
-        data["runs"] = None if self.runs is None else self.runs.tolist()
-        data |= {name: data[name].tolist() for name in ("longer", "groups") if name in data}
-        data["order_by"], data["missing_text"] = list(self.order_by), list(self.missing_text)
-        for name in _PARTS.keys() & data.keys():
-            data[name] = data[name].to_dict()
-        return data
 
     @classmethod
     def from_dict(cls, data: Any) -> ChainFit:

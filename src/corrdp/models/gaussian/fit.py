@@ -20,7 +20,7 @@ import numpy as np
 
 from corrdp._json import added
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import fit_dict, fit_fields
+from corrdp.models.base import fit_fields
 from corrdp.models.gaussian.building import Blocks
 from corrdp.models.gaussian.normality import Normality, check_normality
 from corrdp.models.gaussian.records import GaussianRecords
@@ -34,6 +34,7 @@ from corrdp.models.gaussian.siblings import (
 )
 from corrdp.models.gaussian.table import BlockTable, from_array, long_table, wide_table
 from corrdp.queries import MISSING_TEXT
+from corrdp.results import Result
 from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table, warn_unfound
 
 _SMALL = 10  # fewer complete blocks per role than this, and correlations are shrunk
@@ -42,7 +43,7 @@ _LEAST_EIGENVALUE = 1e-6  # of the correlation matrix, made so by shrinking
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianFit:
+class GaussianFit(Result):
     """Where a fitted covariance comes from.
 
     Attributes
@@ -184,18 +185,6 @@ class GaussianFit:
         assert len(by_name) == parents + 1
         chosen = by_name.values() if column is None else [by_name[column]]
         return np.concatenate([*chosen])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, exact."""
-        data = fit_dict(self)
-        if isinstance(self.siblings, Siblings):
-            data["siblings"] = self.siblings.to_dict()
-        for name in ("roles", "columns", "missing_text"):
-            data[name] = list(data[name])
-        data["shape_roles"] = [list(roles) for roles in self.shape_roles]
-        data["covariance"] = None if self.covariance is None else self.covariance.tolist()
-        data["normality"] = self.normality.to_dict()
-        return data
 
     @classmethod
     def from_dict(cls, data: Any) -> GaussianFit:

@@ -11,7 +11,7 @@ same covariance whichever they are, and at least the one that their parents give
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from corrdp.errors import DataError, ModelError
 from corrdp.models.base import fit_fields
 from corrdp.models.gaussian.table import BlockTable, wide_table
+from corrdp.results import Result
 from corrdp.tables.source import Table
 
 _SPARE = 1e-6  # of its variance every child keeps to itself
@@ -29,7 +30,7 @@ _DEVIATIONS = 6.0
 
 
 @dataclass(frozen=True, eq=False)
-class Siblings:
+class Siblings(Result):
     """What a fit knows of children of one family.
 
     Attributes
@@ -55,12 +56,6 @@ class Siblings:
     correlation: float
     pairs: int
     covariance: np.ndarray | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, exact."""
-        data = {field.name: getattr(self, field.name) for field in fields(self)}
-        data["covariance"] = None if self.covariance is None else self.covariance.tolist()
-        return data
 
     @classmethod
     def from_dict(cls, data: Any) -> Siblings:

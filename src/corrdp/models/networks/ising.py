@@ -33,10 +33,11 @@ import numpy as np
 
 from corrdp._json import added
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import fit_dict, fit_fields
+from corrdp.models.base import fit_fields
 from corrdp.models.networks.factors import check_edges, read_graph
 from corrdp.models.networks.field import MarkovField
 from corrdp.queries import MISSING_TEXT
+from corrdp.results import Result
 from corrdp.tables.source import USUAL, Layout, is_table, open_table, warn_unfound
 
 _MAX_STEPS = 100
@@ -44,7 +45,7 @@ _SETTLED = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class IsingFit:
+class IsingFit(Result):
     """Where a fitted Ising model comes from, and how sure it is.
 
     Attributes
@@ -139,14 +140,6 @@ class IsingFit:
             "fitting on the private data is itself a release of information, which is not "
             "accounted for",
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, exact."""
-        data = fit_dict(self)
-        data["covariance"] = self.covariance.tolist()
-        data["missing_text"] = list(self.missing_text)
-        data["edge_columns"] = None if self.edge_columns is None else list(self.edge_columns)
-        return data
 
     @classmethod
     def from_dict(cls, data: Any) -> IsingFit:

@@ -14,8 +14,9 @@ import numpy as np
 from corrdp._checks import check_number
 from corrdp._json import added
 from corrdp.errors import InputError, ModelError
-from corrdp.models.base import fit_dict, fit_fields
+from corrdp.models.base import fit_fields
 from corrdp.queries import MISSING_TEXT
+from corrdp.results import Result
 from corrdp.tables.source import USUAL, Layout
 
 GENOTYPES = ("BB", "Bb", "bb")
@@ -145,7 +146,7 @@ def is_law(given: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class PedigreeFit:
+class PedigreeFit(Result):
     """Where the numbers of a pedigree come from.
 
     Attributes
@@ -199,10 +200,6 @@ class PedigreeFit:
                 "genotype or wrong parent); for them the model does not hold"
             )
         return tuple(said)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, exact."""
-        return {**fit_dict(self), "missing_text": list(self.missing_text)}
 
     @classmethod
     def from_dict(cls, data: Any) -> PedigreeFit:
