@@ -247,4 +247,7 @@ def test_old_fields_can_be_read_and_name_the_new_one(named):
     with pytest.warns(DeprecationWarning, match="target is now record; the old name") as said:
         assert named.target == named.record == 3
     assert said[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="targets= is now units="):
+        plan = corrdp.Plan(PLAN.domain, PLAN.steps, targets=["bounded"])
+    assert plan.to_dict()["targets"] == ["bounded"]
     assert Witness.from_dict({"target": 3, "values": None, "known": [], "note": ""}) == Witness(3)

@@ -85,7 +85,7 @@ def near(value: float):
 
 def gaussian(plan: Plan) -> Plan:
     steps = [Step(s.id, GDP(float(s.level)), s.map, s.mode, s.metric) for s in plan.steps]
-    return Plan(plan.domain, steps, plan.targets)
+    return Plan(plan.domain, steps, plan.units)
 
 
 def cells(*levels: float, noise=float) -> list[Step]:

@@ -223,7 +223,7 @@ CALLS = {
     "Plan": (
         cdp.Plan,
         {"domain": cdp.account(PLAN).plan.domain, "steps": cdp.account(PLAN).plan.steps,
-         "targets": cdp.account(PLAN).plan.targets, "claims": ()},
+         "units": cdp.account(PLAN).plan.units, "claims": ()},
     ),
     "Step": (cdp.Step, {"id": "a", "guarantee": 1.0, "mode": "common", "metric": None}),
     "load_plan": (plans.load_plan, {"path": "/nowhere/plan.json"}),

@@ -170,8 +170,8 @@ class Composition:
         verdicts = []
         for k, claim in enumerate(claims):
             with at(f"claims[{k}]"):
-                check_target(self.plan.domain, claim.target)
-            part = replace(self.plan, targets=(claim.target,), claims=())
+                check_target(self.plan.domain, claim.unit)
+            part = replace(self.plan, units=(claim.unit,), claims=())
             found = level_at(part, claim)
             holds = found <= claim.level * (1 + _SLACK)
             finding = "" if holds or not parallel_claim(self.plan, claim) else "L-10"
@@ -301,7 +301,7 @@ class Composition:
         check_header(data, "composition")
         plan = plan_from_dict(data["plan"])
         targets = list(dict.fromkeys(as_granularity(t["target"]) for t in data["totals"]))
-        again = account(replace(plan, targets=tuple(targets)))
+        again = account(replace(plan, units=tuple(targets)))
         mine = cls(plan, again.totals)
         for key in ("totals", "verdicts"):
             if mine.to_dict()[key] != data[key]:
@@ -369,7 +369,7 @@ def account(plan: Plan | dict[str, Any], unit: Granularity | str | None = None) 
     if isinstance(plan, dict):
         plan = plan_from_dict(plan)
     check_kind("plan", plan, Plan, "a Plan, or one as JSON")
-    units = plan.targets if unit is None else (as_granularity(unit),)
+    units = plan.units if unit is None else (as_granularity(unit),)
     if not units:
         raise InputError(
             "say who is to be protected: a unit such as bounded or unbounded, in the plan or "
@@ -433,9 +433,9 @@ def proof_of(composition: Composition) -> dict[str, Any]:
     """
     targets = tuple(dict.fromkeys(total.target for total in composition.totals))
     # a claim at a target that is not proved here has no place in the certificate
-    verdicts = [v for v in composition.verdicts if v.claim.target in targets]
+    verdicts = [v for v in composition.verdicts if v.claim.unit in targets]
     claims = tuple(verdict.claim for verdict in verdicts)
-    plan = replace(composition.plan, targets=targets, claims=claims)
+    plan = replace(composition.plan, units=targets, claims=claims)
     keys = ("target", "notion", "value", "witness", "losses", "sequential")
     totals = [total.to_dict() for total in composition.totals]
     return {

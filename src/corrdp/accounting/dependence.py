@@ -186,7 +186,7 @@ def implied_mu(plan: Plan, totals: Sequence[Total]) -> float:
         # that losses add up along paths of outputs is proved for pure releases alone
         return math.inf if "gaussian" in notions else float(mu_of(totals[0].value))
     pure, worst = notions == "pure", 0.0
-    every = losses_of(plan.domain, plan.targets[0], plan.steps).rows()
+    every = losses_of(plan.domain, plan.units[0], plan.steps).rows()
     while some := [row for _, row in itertools.islice(every, _ROWS)]:
         rows = np.array(some)
         rows[:, pure] = mu_of(rows[:, pure])

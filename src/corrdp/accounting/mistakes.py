@@ -57,7 +57,7 @@ class Verdict:
         claimed, found = apart(self.claim.level, self.found, differ=not self.holds)
         if math.isinf(self.found):
             found = f"no finite {unit}"
-        text = f"claim {unit} {claimed} at {self.claim.target}: {word}, found {found}"
+        text = f"claim {unit} {claimed} at {self.claim.unit}: {word}, found {found}"
         return text + (f" ({self.finding})" if self.finding else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,9 +120,9 @@ def _replaced_total(plan: Plan, claim: Claim) -> float | None:
     """The bounded total, where the claim reaches the unbounded one only."""
     from corrdp.accounting.account import account
 
-    if not isinstance(plan.domain, MultisetDomain) or not isinstance(claim.target, Bounded):
+    if not isinstance(plan.domain, MultisetDomain) or not isinstance(claim.unit, Bounded):
         return None
-    free = replace(plan, domain=MultisetDomain(plan.domain.atoms), targets=(), claims=())
+    free = replace(plan, domain=MultisetDomain(plan.domain.atoms), units=(), claims=())
     try:
         bounded, unbounded = (
             max(t.value for t in account(free, g).totals if t.notion == claim.notion)
@@ -137,7 +137,7 @@ def _replaced_total(plan: Plan, claim: Claim) -> float | None:
 def vacuous_spaces(plan: Plan) -> list[Finding]:
     """L-11: a granularity under which no data set has a neighbour."""
     asked: list[tuple[str, Granularity]] = [
-        (f"targets[{k}]", target) for k, target in enumerate(plan.targets)
+        (f"targets[{k}]", target) for k, target in enumerate(plan.units)
     ]
     asked += [
         (f"releases[{k}] ({step.id!r})", step.metric)
@@ -219,7 +219,7 @@ def zero_times_infinity(plan: Plan) -> list[Finding]:
     for k, step in enumerate(plan.steps):
         if step.notion != "pure" or np.any(step.level):
             continue
-        for target in plan.targets:
+        for target in plan.units:
             if target.vacuous(plan.domain) or not all(p.priced for p in step.preprocessing):
                 continue
             unit = replace(step, guarantee=1.0) if step.mode == "common" else step
@@ -245,7 +245,7 @@ def claims_below_the_total(plan: Plan) -> list[Finding]:
     findings = []
     for k, claim in enumerate(plan.claims):
         try:
-            (verdict,) = account(replace(plan, targets=(claim.target,), claims=(claim,))).verdicts
+            (verdict,) = account(replace(plan, units=(claim.unit,), claims=(claim,))).verdicts
         except CorrdpError as error:
             words = f"the claim cannot be checked: {error}"
             findings.append(Finding("L-23", "warning", f"claims[{k}]", words))
@@ -256,7 +256,7 @@ def claims_below_the_total(plan: Plan) -> list[Finding]:
         claimed, found = apart(claim.level, verdict.found, differ=True)
         total = f"no finite {unit}" if math.isinf(verdict.found) else f"{unit} {found}"
         words = (
-            f"claimed is {unit} {claimed} at {claim.target}, and together the releases have "
+            f"claimed is {unit} {claimed} at {claim.unit}, and together the releases have "
             f"{total}. Claim that, or lower the budgets: corrdp account shows what each adds"
         )
         findings.append(Finding("L-23", "error", f"claims[{k}]", words))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corrdp._checks import check_items, check_path
+from corrdp._checks import check_items, check_path, old_attribute, renamed
 from corrdp._json import encode
 from corrdp.accounting.choices import Choice, flags_from_json
 from corrdp.accounting.maps import (
@@ -210,15 +210,16 @@ class Claim:
     Examples
     --------
     >>> Claim("bounded", 1.3)
-    Claim(target=Bounded(), level=1.3, notion='pure')
+    Claim(unit=Bounded(), level=1.3, notion='pure')
     """
 
-    target: Granularity
+    unit: Granularity
     level: float
     notion: str = "pure"
+    target = old_attribute("target", "unit")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target", as_granularity(self.target))
+        object.__setattr__(self, "unit", as_granularity(self.unit))
         object.__setattr__(self, "level", check_distance("claimed level", self.level))
         if self.notion not in ("pure", "gaussian"):
             raise InputError(f'a claim is about "pure" or "gaussian" totals, got {self.notion!r}')
@@ -226,7 +227,10 @@ class Claim:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         key = "eps" if self.notion == "pure" else "mu"
-        return {"target": self.target.to_json(), key: encode(self.level)}
+        return {"target": self.unit.to_json(), key: encode(self.level)}
+
+
+Claim.__init__ = renamed(target="unit")(Claim.__init__)  # type: ignore[method-assign]
 
 
 def claim_from_dict(data: Any) -> Claim:
@@ -254,7 +258,7 @@ class Plan:
     domain : Domain
     steps : sequence of Step
         The releases; ids differ.
-    targets : sequence of granularities
+    units : sequence of granularities
         Who is to be protected.
     claims : sequence of Claim
         Totals to be checked.
@@ -269,8 +273,9 @@ class Plan:
 
     domain: Domain
     steps: tuple[Step, ...]
-    targets: tuple[Granularity, ...] = ()
+    units: tuple[Granularity, ...] = ()
     claims: tuple[Claim, ...] = ()
+    targets = old_attribute("targets", "units")
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Domain):
@@ -288,21 +293,23 @@ class Plan:
             seen[step.id] = k
             with at(f"releases[{k}] ({step.id!r})"):
                 step.check(self.domain)
-        for name, read in (("targets", as_granularity), ("claims", claim_from_dict)):
+        # messages speak of the keys in a file, which has called the units targets since 0.1
+        readers = (("units", "targets", as_granularity), ("claims", "claims", claim_from_dict))
+        for name, key, read in readers:
             items = getattr(self, name)
             if isinstance(items, str) or not isinstance(items, Sequence):
-                raise InputError(f"{name} must be a list, got {items!r}")
-            object.__setattr__(self, name, tuple(_each(name, items, read)))
-        for k, target in enumerate(self.targets):
+                raise InputError(f"{key} must be a list, got {items!r}")
+            object.__setattr__(self, name, tuple(_each(key, items, read)))
+        for k, unit in enumerate(self.units):
             with at(f"targets[{k}]"):
-                target.check(self.domain)
+                unit.check(self.domain)
         for k, claim in enumerate(self.claims):
             with at(f"claims[{k}]"):
-                claim.target.check(self.domain)
+                claim.unit.check(self.domain)
 
     def __repr__(self) -> str:
         many = "release" if len(self.steps) == 1 else "releases"
-        whom = ", ".join(map(str, self.targets)) or "no target yet"
+        whom = ", ".join(map(str, self.units)) or "no unit yet"
         lines = [f"Plan: {len(self.steps)} {many} on a {self.domain.type} domain, for {whom}"]
         shown = [f"  {step}" for step in self.steps[:12]]
         rest = len(self.steps) - len(shown)
@@ -312,7 +319,7 @@ class Plan:
         """The plan file as plain JSON."""
         body: dict[str, Any] = {
             "domain": encode(self.domain.to_dict()),
-            "targets": [encode(target.to_json()) for target in self.targets],
+            "targets": [encode(unit.to_json()) for unit in self.units],
             "releases": [encode(step.to_dict()) for step in self.steps],
         }
         return body | ({"claims": [c.to_dict() for c in self.claims]} if self.claims else {})
@@ -321,6 +328,9 @@ class Plan:
     def from_dict(cls, data: dict[str, Any]) -> Plan:
         """Inverse of :meth:`to_dict`."""
         return plan_from_dict(data)
+
+
+Plan.__init__ = renamed(targets="units")(Plan.__init__)  # type: ignore[method-assign]
 
 
 def check_target(domain: Domain, target: Granularity) -> None:
