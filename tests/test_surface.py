@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 import corrdp
-from corrdp._lazy import EXTRAS
-from corrdp._moved import MODULES, MOVED
+from corrdp._lazy import EXTRAS, MODULES, MOVED
 from corrdp.results import Witness
 
 ROOT = Path(__file__).parent.parent

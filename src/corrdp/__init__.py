@@ -6,8 +6,7 @@ costs next to nothing. Eight namespaces hold what is special to one subject.
 
 from typing import TYPE_CHECKING
 
-from corrdp._lazy import attach
-from corrdp._moved import keep_old_modules
+from corrdp._lazy import attach, keep_old_modules
 
 __version__ = "0.1.0"
 

@@ -1,6 +1,9 @@
 """Public names, imported when first used; each is listed once, where the type checker reads.
 
 What is installed on request: the line that installs it.
+
+Names and modules of version 0.1 that live elsewhere now: they work until version 0.3, with a
+warning that says where they are.
 """
 
 from __future__ import annotations
@@ -10,9 +13,9 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
-
-from corrdp._moved import METHODS, MOVED, moved
+from warnings import warn
 
 EXTRAS = {
     "tables": ("duckdb", "ibis", "pyarrow", "sqlglot"),
@@ -102,3 +105,90 @@ def _imported(name: str) -> Any:
 
         line = f"pip install {distribution.replace('_', '-')}"
         raise InputError(f"{name} comes with a distribution of its own: {line}") from None
+
+
+# what left the top of the package, by the namespace it went to
+_NAMES = {
+    "attacks": (
+        "ForwardBackward LSTM SingleBit Viterbi centroid_candidates posterior success_bound unicity"
+    ),
+    "local": (
+        "BLH BinaryResponse CorrelatedResponse DistanceExponential GRR OLH OUE PlanarLaplace SHE SS"
+        " SUE THE estimate_count estimate_counts output_leakage"
+    ),
+    "partial": (
+        "Knowledge Mixture Noise NoisyCount dp_promise estimated_noise_scale exact_gaussian"
+        " noise_over noise_scale noiseless_records noisy_count partial_delta"
+    ),
+    "pedigrees": "HardyWeinberg read_linkage snp_report",
+    "plans": "check_proof load_plan",
+    "reconstruction": (
+        "advantage calibrate_risk epsilon_for_risk mu_for_risk rad rad_bound rero rero_bound"
+        " sigma_for_risk"
+    ),
+    "trajectories": (
+        "BernoulliSample Grid LocalNgrams Moves NgramTree PlanarCells PrefixTree Probes"
+        " Trajectories by_time_step discretise inspect_movements probe read_trajectories synthesize"
+    ),
+}
+MOVED = {name: f"corrdp.{place}" for place, names in _NAMES.items() for name in names.split()}
+# functions that became methods: each says by itself what to write instead
+METHODS = ("release_with_ledger", "sanitize_with_ledger")
+
+# modules that the pages of version 0.1 imported from and that are gone
+MODULES = {
+    "corrdp.accounting.ledger_release": "corrdp.release.charged",
+    "corrdp.attacks.centroids": "corrdp.attacks",
+    "corrdp.attacks.limits": "corrdp.attacks",
+    "corrdp.auditing.linting": "corrdp.linting",
+    "corrdp.auditing.linting.exact": "corrdp.linting",
+    "corrdp.auditing.linting.laws": "corrdp.linting",
+    "corrdp.auditing.linting.sampled": "corrdp.linting",
+    "corrdp.auditing.linting.support": "corrdp.linting",
+    "corrdp.auditing.registry": "corrdp.linting",
+    "corrdp.auditing.registry.survey": "corrdp.linting",
+    "corrdp.experiments": "corrdp_reproduction",
+    "corrdp.experiments.base": "corrdp_reproduction.base",
+    "corrdp.experiments.catalogue": "corrdp_reproduction.catalogue",
+    "corrdp.experiments.noise": "corrdp_reproduction.noise",
+    "corrdp.mechanisms.bits": "corrdp.local",
+    "corrdp.mechanisms.correlated": "corrdp.local",
+    "corrdp.metric.gdp": "corrdp.partial",
+    "corrdp.report.diagrams": "corrdp.plots.models",
+    "corrdp.report.figures": "corrdp.plots.results",
+    "corrdp.trajectories.cells": "corrdp.trajectories",
+    "corrdp.trajectories.planar_release": "corrdp.trajectories",
+    "corrdp.trajectories.points": "corrdp.trajectories",
+    "corrdp.trajectories.prefix": "corrdp.trajectories",
+    "corrdp.trajectories.probing": "corrdp.trajectories",
+    "corrdp.trajectories.publishing": "corrdp.trajectories",
+}
+
+
+def moved(old: str, name: str, new: str) -> Any:
+    """What was called ``old.name``, with a warning to the caller's caller that says where it is.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True, action="always") as said:
+    ...     rad = moved("corrdp", "rad", "corrdp.reconstruction")
+    >>> str(said[0].message)
+    'corrdp.rad is now corrdp.reconstruction.rad; the old name goes with version 0.3'
+    """
+    value = getattr(import_module(new), name)
+    text = f"{old}.{name} is now {new}.{name}; the old name goes with version 0.3"
+    warn(text, DeprecationWarning, stacklevel=3)
+    return value
+
+
+class _OldModule(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by the import system, and by whoever walks over modules
+            raise AttributeError(name)
+        return moved(self.__name__, name, MODULES[self.__name__])
+
+
+def keep_old_modules() -> None:
+    """Let ``from corrdp.trajectories.cells import Grid`` find its way."""
+    sys.modules.update({name: _OldModule(name) for name in MODULES})

@@ -16,8 +16,8 @@ from corrdp.auditing.evidence import TOLERANCE
 from corrdp.auditing.limits import lower_limit, success_epsilon
 from corrdp.auditing.protocols import audit_protocol
 from corrdp.auditing.results import Audit
+from corrdp.mechanisms.local import PROTOCOLS, protocol
 from corrdp.mechanisms.local.base import LocalProtocol
-from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
 from corrdp.mechanisms.local.direct import GRR, SHE
 from corrdp.mechanisms.local.hashing import OLH
 from corrdp.mechanisms.local.unary import OUE, SUE

@@ -27,7 +27,7 @@ from corrdp.auditing.limits import (
 )
 from corrdp.auditing.protocols import FamilyLikelihood, FamilySuccess, family_statistic
 from corrdp.errors import InputError
-from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
+from corrdp.mechanisms.local import PROTOCOLS, protocol
 from corrdp.mechanisms.local.direct import GRR, SHE
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE

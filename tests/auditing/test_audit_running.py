@@ -23,7 +23,7 @@ from corrdp.auditing.run.running import collect
 from corrdp.auditing.samples import read_outputs
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.laplace import Laplace
-from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
+from corrdp.mechanisms.local import PROTOCOLS, protocol
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.queries import Count
 

@@ -19,7 +19,7 @@ from corrdp.auditing.samples import Samples
 from corrdp.auditing.verdict import audit_samples
 from corrdp.errors import CorrdpError, InputError
 from corrdp.guarantees import GDP, Approximate, Pure
-from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
+from corrdp.mechanisms.local import PROTOCOLS, protocol
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.hashing import OLH
 from corrdp.mechanisms.local.subset import SS

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corrdp.bounds.chains import skipping
-from corrdp.bounds.chains.skipping import (
+from corrdp.bounds import contraction as skipping
+from corrdp.bounds.contraction import (
+    contraction,
     contraction_inverse,
     contraction_limit,
     side_costs,
     skip_diameters,
+    two_pass,
     useful_skips,
 )
-from corrdp.bounds.contraction import contraction, two_pass
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.markov import MarkovChain

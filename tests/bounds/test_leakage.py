@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corrdp as cdp
-from corrdp.bounds.chains.skipping import skip_diameters
+from corrdp.bounds.contraction import skip_diameters
 from corrdp.bounds.registry import applicable
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from tests.conftest import budgets, chains

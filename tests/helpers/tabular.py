@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corrdp.tables.tallies import TripleCounts
+from corrdp.tables.sequences import TripleCounts
 
 
 def oracle(sequences: list[list[tuple[float, Any]]], usual: float | None = None) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from scipy import stats
 import corrdp
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism, steps
+from corrdp.mechanisms.local import PROTOCOLS, protocol
 from corrdp.mechanisms.local import subset as packed
 from corrdp.mechanisms.local.base import TwoLevel
-from corrdp.mechanisms.local.catalogue import PROTOCOLS, protocol
 from corrdp.mechanisms.local.direct import GRR, SHE
 from corrdp.mechanisms.local.hashing import BLH, OLH, bucket_of
 from corrdp.mechanisms.local.subset import SS

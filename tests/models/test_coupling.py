@@ -14,8 +14,8 @@ from corrdp import Count, MarkovChain, Series, calibrate, load_model
 from corrdp.cli.app import app
 from corrdp.errors import ModelError, RefusedError
 from corrdp.models.chains.coupling import Coupling, observe_coupling
+from corrdp.tables.sequences import PairCounts
 from corrdp.tables.source import open_table
-from corrdp.tables.tallies import PairCounts
 from corrdp.tables.windows import pair_counter
 from tests.helpers.tabular import write_csv
 

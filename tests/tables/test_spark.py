@@ -25,8 +25,8 @@ from corrdp.models.chains.fitting import fit_chain
 from corrdp.release.answer import exact_answer
 from corrdp.tables.clock import Reading
 from corrdp.tables.count import count_triples, count_where, grid_sum, histogram
+from corrdp.tables.sequences import bin_expression
 from corrdp.tables.source import Layout, Table, open_table
-from corrdp.tables.tallies import bin_expression
 from corrdp.tables.time import (
     _DATES,
     _FORMATS,

@@ -35,8 +35,7 @@ from corrdp.trajectories.mechanisms.prefix import NgramTree, PrefixTree
 from corrdp.trajectories.mechanisms.publishing import publish, rows_of
 from corrdp.trajectories.mechanisms.sampling import BernoulliSample
 from corrdp.trajectories.probes.probe import probe
-from corrdp.trajectories.probes.results import Probes
-from corrdp.trajectories.probes.seen import SeenRelease, original_points, read_release
+from corrdp.trajectories.probes.results import Probes, SeenRelease, original_points, read_release
 
 FOUR = [["A1", "B2", "C3"], ["A1", "B2", "D3"], ["A1", "E2", "C3"], ["F1", "B2", "C3"]]
 walk_sets = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=5), min_size=1, max_size=6)

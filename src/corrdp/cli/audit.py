@@ -266,7 +266,7 @@ def _nominal(protocol: str | None, k: int | None, epsilon: float | None, law: An
         k = len(law.states)
     if k is None or epsilon is None:
         raise InputError(f"{protocol} needs --k (how many values) and --epsilon")
-    from corrdp.mechanisms.local.catalogue import protocol as named
+    from corrdp.mechanisms.local import protocol as named
 
     return named(protocol, k, epsilon)
 

@@ -107,7 +107,7 @@ def probe(
             timezone, places,
         )  # fmt: skip
         from corrdp.trajectories.data.cells import discretise
-        from corrdp.trajectories.probes.seen import read_release
+        from corrdp.trajectories.probes.results import read_release
 
         outside = "clip" if clip else "error"
         cells = discretise(walks, public, outside=outside)

@@ -17,8 +17,9 @@ from corrdp.errors import InputError
 from corrdp.linting.description import Description
 from corrdp.linting.laws import load_json
 from corrdp.linting.reading import read_description
-from corrdp.linting.rules import access, levels, movement, support
 from corrdp.linting.rules import exact as ranges
+from corrdp.linting.rules import levels, movement, support
+from corrdp.linting.rules import sampled as access
 from corrdp.linting.rules.exact import lint_laws
 from corrdp.results import Finding, Findings, Severity
 

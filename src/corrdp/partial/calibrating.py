@@ -109,7 +109,7 @@ class NoiseScale(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the noise against the number of unknown records; returns the axes."""
-        from corrdp.plots.risks import draw_ignorance
+        from corrdp.plots.results import draw_ignorance
 
         return draw_ignorance(*noise_curve(self), [("plain DP", self.plain.counts)], self.here, ax)
 

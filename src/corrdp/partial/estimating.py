@@ -193,7 +193,7 @@ class EstimatedScale(Result):
         The estimate has cost part of epsilon and delta: the curve starts at what is needed with
         the rest of them, and plain DP is drawn without the estimate, at all of them.
         """
-        from corrdp.plots.risks import draw_ignorance
+        from corrdp.plots.results import draw_ignorance
 
         after = self.step.plain.counts
         rivals = [("plain DP", self.plain.counts), ("all others known, after the estimate", after)]

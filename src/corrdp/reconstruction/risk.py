@@ -160,7 +160,7 @@ class Risk(Result):
 
     def plot(self, axes: tuple[Axes, Axes] | None = None) -> tuple[Axes, Axes]:
         """Draw the trade-off curve, and the advantage against epsilon; returns both axes."""
-        from corrdp.plots.risks import draw_risk
+        from corrdp.plots.results import draw_risk
 
         level = None
         if isinstance(self.guarantee, Pure | Approximate):

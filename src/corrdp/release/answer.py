@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.models.base import Model, RealModel
-from corrdp.models.chains.private import listed_values
+from corrdp.models.chains.fitting import listed_values
 from corrdp.models.groups import Groups
 from corrdp.models.reads import expressions, listed, missing_text, names_column, open_for
 from corrdp.queries import Count, Mean, Query, Sum, is_missing

@@ -14,8 +14,7 @@ import numpy as np
 from corrdp.errors import DataError
 from corrdp.tables.clock import PLAIN, Reading
 from corrdp.tables.order import Pace, check_years, placed
-from corrdp.tables.source import Table
-from corrdp.tables.tallies import (
+from corrdp.tables.sequences import (
     MAX_RUNS,
     Tally,
     TripleCounts,
@@ -23,6 +22,7 @@ from corrdp.tables.tallies import (
     check_number_of_states,
     sorted_states,
 )
+from corrdp.tables.source import Table
 
 _GLANCE = 20_000  # rows in which a column shows whether it holds states or measurements
 _MAX_CELLS = 100_000

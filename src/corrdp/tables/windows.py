@@ -15,9 +15,14 @@ import numpy as np
 from corrdp.tables.clock import PLAIN, Reading
 from corrdp.tables.count import ends_of, later_half, middle_of, rows_in_order, state_codes
 from corrdp.tables.order import Pace
-from corrdp.tables.sequences import numbered_steps
+from corrdp.tables.sequences import (
+    MAX_RUNS,
+    GroupCounts,
+    PairCounts,
+    check_number_of_runs,
+    numbered_steps,
+)
 from corrdp.tables.source import Table
-from corrdp.tables.tallies import MAX_RUNS, GroupCounts, PairCounts, check_number_of_runs
 
 
 def count_runs(

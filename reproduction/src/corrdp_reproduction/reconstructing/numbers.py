@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.mechanisms.local.catalogue import PROTOCOLS
+from corrdp.mechanisms.local import PROTOCOLS
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
 from corrdp.mechanisms.local.unary import OUE

@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.chains.skipping import limit_with_skipping
 from corrdp.bounds.chains.sweep import close_paths
-from corrdp.bounds.contraction import contraction
+from corrdp.bounds.contraction import contraction, limit_with_skipping
 from corrdp.bounds.mixtures import star
 from corrdp.bounds.registry import bound, level_and_confidence
 from corrdp.bounds.scope import ROUNDING, Bound

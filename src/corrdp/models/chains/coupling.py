@@ -48,7 +48,7 @@ from corrdp.models.chains.ratio_tests import (
     p_in_words,
 )
 from corrdp.results import Result
-from corrdp.tables.tallies import PairCounts
+from corrdp.tables.sequences import PairCounts
 
 _MOST_CLASSES = 5  # of states; more would make V large and tell little more
 _DOUBT = 1e-3  # smaller p-values are worked out with the tilted statistic

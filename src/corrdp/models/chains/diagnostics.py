@@ -32,7 +32,7 @@ from corrdp.results import Result
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.tables.tallies import GroupCounts
+    from corrdp.tables.sequences import GroupCounts
 
 INDEPENDENCE = "order 0 against 1"
 HALVES = "first half against second"

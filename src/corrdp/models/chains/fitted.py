@@ -12,14 +12,13 @@ from corrdp._json import added
 from corrdp.errors import ModelError
 from corrdp.models.base import fit_fields
 from corrdp.models.chains.coupling import Coupling
-from corrdp.models.chains.private import (
-    COUNT_SENSITIVITY,
-)
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result
 from corrdp.tables.clock import Clock, Reading
 from corrdp.tables.source import USUAL, Layout
 
+# One changed record moves two transitions: two counts fall by one and two rise by one.
+COUNT_SENSITIVITY = 4
 MANY_BREAKS = 0.05  # of the steps in time: more, and time may be no clock
 
 

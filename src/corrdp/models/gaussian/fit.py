@@ -26,13 +26,16 @@ from corrdp.models.gaussian.normality import Normality, check_normality
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.gaussian.shapes import DenseShape
 from corrdp.models.gaussian.siblings import (
+    BlockTable,
     Families,
     Siblings,
     check_no_siblings,
+    from_array,
     join_families,
+    long_table,
     sibling_covariance,
+    wide_table,
 )
-from corrdp.models.gaussian.table import BlockTable, from_array, long_table, wide_table
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result
 from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table, warn_unfound

@@ -26,10 +26,19 @@ from corrdp.models.gaussian.shapes import WRITTEN_OUT, Shape, check_range
 
 if TYPE_CHECKING:
     from corrdp.models.gaussian.fit import GaussianFit
-    from corrdp.models.gaussian.kinds import BlockRow
     from corrdp.models.gaussian.normality import Normality
     from corrdp.queries import Query
     from corrdp.tables.source import Table
+
+
+@dataclass(frozen=True)
+class BlockRow:
+    """One kind of block: who is in it, how many there are, and the largest value of its records."""
+
+    members: tuple[str, ...]
+    blocks: int
+    size: int
+    largest: float
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -290,10 +299,28 @@ class GaussianRecords(RealModel):
         return order[starts[number] : starts[number] + shape.size], shape
 
     def per_block(self, per_record: np.ndarray) -> tuple[BlockRow, ...]:
-        """The largest entry per kind of block: :func:`corrdp.models.gaussian.kinds.per_block`."""
-        from corrdp.models.gaussian.kinds import per_block
+        """The largest entry per kind of block, such as the leakage of whole and partial families.
 
-        return per_block(self, per_record)
+        Parameters
+        ----------
+        per_record : (n,) array
+            Such as ``leakage(model, 1.0).per_record``.
+
+        Examples
+        --------
+        >>> pair, single = [[1, .5], [.5, 1]], [[1.]]
+        >>> model = GaussianRecords.blocks([pair, single, pair])
+        >>> for row in model.per_block(np.array([1.5, 1.4, 1.0, 1.5, 1.5])):
+        ...     print(row.members, row.blocks, row.largest)
+        ('record 0', 'record 1') 2 1.5
+        ('record 0',) 1 1.0
+        """
+        rows = []
+        for number, shape in enumerate(self.shapes):
+            members = self.members(number)
+            largest = float(per_record[members].max())
+            rows.append(BlockRow(self.roles(number), len(members), shape.size, largest))
+        return tuple(rows)
 
     def roles(self, shape: int) -> tuple[str, ...]:
         """Who is in a kind of block: the roles of a fit, or numbers."""

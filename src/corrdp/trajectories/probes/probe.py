@@ -26,8 +26,13 @@ from corrdp.trajectories.data.points import Trajectories
 from corrdp.trajectories.data.splitting import named, seconds
 from corrdp.trajectories.mechanisms.noisytree import ReleasedSequences
 from corrdp.trajectories.mechanisms.publishing import PublishedMoves
-from corrdp.trajectories.probes.results import NoiseGain, Probe, Probes
-from corrdp.trajectories.probes.seen import SeenRelease, original_points
+from corrdp.trajectories.probes.results import (
+    NoiseGain,
+    Probe,
+    Probes,
+    SeenRelease,
+    original_points,
+)
 
 _LOWER = (
     "these are the attacks that were run: a cleverer one may do better, and a low number proves "
@@ -76,7 +81,7 @@ def probe(
     original : Trajectories
     release : PublishedMoves or SeenRelease
         From :func:`~corrdp.trajectories.mechanisms.publishing.publish`, or
-        :func:`~corrdp.trajectories.probes.seen.read_release`.
+        :func:`~corrdp.trajectories.probes.results.read_release`.
     cells : CellSequences
         The original over the places of the release: ``discretise`` with the same arguments.
     rng : numpy.random.Generator
