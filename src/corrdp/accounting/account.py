@@ -56,16 +56,16 @@ class Composition:
     ----------
     plan : Plan
     totals : tuple of Total
-        One per target, and per notion where pure and Gaussian releases are mixed.
+        One per unit, and per notion where pure and Gaussian releases are mixed.
     """
 
     plan: Plan
     totals: tuple[Total, ...]
 
-    def __getitem__(self, target: Granularity | str) -> Total:
-        """The total at a target; where notions are mixed, look into ``totals``."""
-        wanted = as_granularity(target)
-        found = [total for total in self.totals if total.target == wanted]
+    def __getitem__(self, unit: Granularity | str) -> Total:
+        """The total for a unit; where notions are mixed, look into ``totals``."""
+        wanted = as_granularity(unit)
+        found = [total for total in self.totals if total.unit == wanted]
         if len(found) == 1:
             return found[0]
         if not found:
@@ -75,7 +75,7 @@ class Composition:
         )
 
     def _names(self) -> str:
-        names = dict.fromkeys(str(total.target) for total in self.totals)
+        names = dict.fromkeys(str(total.unit) for total in self.totals)
         return ", ".join(names) or "no totals"
 
     @property
@@ -83,7 +83,7 @@ class Composition:
         """The one total; refused when there are several."""
         if len(self.totals) == 1:
             return self.totals[0]
-        if len({total.target for total in self.totals}) == 1:
+        if len({total.unit for total in self.totals}) == 1:
             both = " and ".join(f"{t.notion} {t.value:.6g}" for t in self.totals)
             raise CompositionError(
                 f"this account has 2 totals at {self._names()} ({both}): pure and Gaussian "
@@ -140,7 +140,7 @@ class Composition:
         if len(notions) != 1 or "tradeoff" in notions:
             raise CompositionError("several notions, or curves, have no metric in common")
         gaussian = notions == {"gaussian"}
-        return composite(self.plan.domain, self.plan.steps, self.only.target, gaussian=gaussian)
+        return composite(self.plan.domain, self.plan.steps, self.only.unit, gaussian=gaussian)
 
     def check(self, claims: Sequence[Claim | dict[str, Any]] | None = None) -> tuple[Verdict, ...]:
         """Compare claimed totals with those found; the plan's own claims if left out.
@@ -202,7 +202,7 @@ class Composition:
         while True:
             scaled = tuple(step.scaled_by(factor) for step in self.plan.steps)
             plan = replace(self.plan, steps=scaled, claims=())
-            if account(plan, now.target).loss <= total:
+            if account(plan, now.unit).loss <= total:
                 return plan
             factor = math.nextafter(factor, 0.0)
 
@@ -431,7 +431,7 @@ def proof_of(composition: Composition) -> dict[str, Any]:
     :func:`corrdp.plans.check_proof` reads nothing else, and shares no code with the
     accountant: it builds neighbours one pair after another and adds up.
     """
-    targets = tuple(dict.fromkeys(total.target for total in composition.totals))
+    targets = tuple(dict.fromkeys(total.unit for total in composition.totals))
     # a claim at a target that is not proved here has no place in the certificate
     verdicts = [v for v in composition.verdicts if v.claim.unit in targets]
     claims = tuple(verdict.claim for verdict in verdicts)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corrdp._checks import old_attribute
 from corrdp._json import encode
 from corrdp.accounting.choices import Losses
 from corrdp.accounting.maps import ReadsCount, Select
@@ -86,7 +87,7 @@ class Total:
 
     Parameters
     ----------
-    target : Granularity
+    unit : Granularity
     notion : {"pure", "gaussian", "tradeoff"}
     value : float
         Epsilon, mu, or for trade-off curves the largest total variation.
@@ -104,7 +105,7 @@ class Total:
         For "tradeoff": one curve per kind of neighbours.
     """
 
-    target: Granularity
+    unit: Granularity
     notion: Notion
     value: float
     witness: Change | None
@@ -114,6 +115,7 @@ class Total:
     candidates: tuple[Candidate, ...] = ()
     curves: tuple[Curve, ...] = ()
     kind: Kind = "upper bound"
+    target = old_attribute("target", "unit")
 
     def __float__(self) -> float:
         return self.value
@@ -171,7 +173,7 @@ class Total:
     def __repr__(self) -> str:
         unit = _UNITS[self.notion]
         lines = [
-            f"{self.target}: {unit} {self.value:.6g} ({self.certificate.name}), "
+            f"{self.unit}: {unit} {self.value:.6g} ({self.certificate.name}), "
             f"{self.ratio:.3g} of the {self.sequential:.6g} of simple addition",
             f"  witness      {self.witness or 'none: nothing is read'}",
         ]
@@ -190,7 +192,7 @@ class Total:
         """Plain JSON."""
         witness = self.witness
         return {
-            "target": encode(self.target.to_json()),
+            "target": encode(self.unit.to_json()),
             "notion": self.notion,
             "value": encode(float(self.value)),
             "kind": self.kind,
