@@ -14,7 +14,7 @@ import numpy as np
 from _timing import best_of
 
 from corrdp.auditing.protocols import audit_protocol
-from corrdp.cli.audit import PROTOCOLS, protocol
+from corrdp.mechanisms.local import PROTOCOLS, protocol
 from corrdp.mechanisms.local.base import LocalProtocol
 
 K, EPSILON = 100, 1.0

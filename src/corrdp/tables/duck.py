@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from corrdp._lazy import need
 from corrdp.errors import DataError
 from corrdp.tables.expressions import Expression, quoted
 from corrdp.tables.source import (
@@ -36,6 +37,8 @@ from corrdp.tables.source import (
     without_nan,
 )
 from corrdp.tables.time import CLOCK, ISO, shapes
+
+need("tables")
 
 SNIFFED_ROWS = 200_000  # rows from which column types are guessed, once per file
 MOST_FIELD = 2**24  # bytes of a field

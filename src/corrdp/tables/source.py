@@ -21,7 +21,6 @@ from operator import or_
 from pathlib import Path
 from typing import Any, ClassVar
 
-from corrdp._lazy import need
 from corrdp.errors import DataError, DataWarning
 from corrdp.queries import MISSING_TEXT, is_missing
 from corrdp.tables.expressions import IDENTIFIER, Expression, check_expression, columns_told, listed
@@ -415,7 +414,8 @@ def open_table(
     """
     if isinstance(data, Table):
         return data
-    need("tables")
+    from corrdp.tables.duck import open_duckdb, open_frame
+
     texts = missing_texts(missing)
     layout = USUAL if layout == USUAL else layout
     if engine not in ENGINES:
@@ -423,16 +423,12 @@ def open_table(
     if is_frame(data):
         if engine != "duckdb" or layout != USUAL:
             raise DataError("engine and layout are for files; a data frame has neither")
-        from corrdp.tables.duck import open_frame
-
         return open_frame(data, texts)
     if not isinstance(data, str | os.PathLike):
         raise DataError(f"expected a path or a data frame, got {type(data).__name__}")
     if layout != USUAL and is_parquet(os.fspath(data)):
         raise DataError(f"{data} is Parquet: header, names, delimiter and decimal are for text")
     if engine == "duckdb":
-        from corrdp.tables.duck import open_duckdb
-
         return open_duckdb(os.fspath(data), texts, layout)
     from corrdp.tables.spark import open_spark
 

@@ -1,6 +1,6 @@
 """Re-check a proof by other means: build neighbours one pair after another, and add up.
 
-This file and its neighbours ``checker_*`` share no code with the accountant. They read the JSON of
+The files of this folder share no code with the accountant. They read the JSON of
 a proof, write out two data sets for every way in which neighbours differ, apply each release's map
 to both, and measure the distance of the two results by the plainest formula there is.
 """

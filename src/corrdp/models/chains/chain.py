@@ -1,10 +1,5 @@
 """What chains of every order share once they are fitted: counts, and what follows from them.
 
-What a fit keeps beyond its own counts, so that richer models can be held against it.
-
-Runs of one more state (by half), and the runs of the largest groups apart: with them the next
-order, a kernel for each half and a kernel for each group can be built without the data.
-
 How much a kernel can tell apart: Birkhoff's diameter and the column ratio.
 
 For rows p, q of a non-negative matrix, Hilbert's projective distance is
@@ -16,14 +11,12 @@ A chain whose kernel changes once: what two halves of a series with a kernel eac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from corrdp.errors import DataError
 from corrdp.models.base import Model
 
 if TYPE_CHECKING:
@@ -32,8 +25,8 @@ if TYPE_CHECKING:
     from corrdp.models.chains.markov import MarkovChain
     from corrdp.models.chains.region import Region
     from corrdp.models.chains.window import WindowChain
-    from corrdp.tables.clock import Reading
 
+MOST_WINDOWS = 4096  # rows of a chain of higher order
 _CHUNK = 2**20  # numbers of a stack that are compared at a time
 _VANISHED = 1e-140  # a positive entry of a product that is smaller may have lost its digits
 
@@ -186,79 +179,6 @@ class Chain(Model):
         if self.fitted is None:
             return ()
         return (*self.fitted.assumptions, *self.diagnose().assumptions)
-
-
-MOST_GROUPS = 100  # groups whose counts are kept, the largest ones
-MOST_WINDOWS = 4096  # rows of a chain of higher order
-
-
-def keep_evidence(
-    data: Any,
-    states: tuple[Any, ...],
-    texts: tuple[str, ...],
-    state: str | None,
-    order_by: Sequence[str],
-    group: str | None,
-    order: int,
-    sequences: int,
-    reading: Reading | None,
-) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Runs of order + 2 states by half, and runs of order + 1 states by group.
-
-    The former for orders above one (a first-order fit has them in its triples), the latter for
-    more than one sequence. Each takes one more pass over the data. None where there are more
-    distinct runs than a model file should hold.
-
-    Returns
-    -------
-    longer : (k, order + 4) array or None
-        State numbers, how often, how often in the later half.
-    groups : (m, order + 3) array or None
-        Number of the group, state numbers, how often.
-    """
-    from corrdp.tables import windows
-    from corrdp.tables.clock import PLAIN
-    from corrdp.tables.source import Table
-
-    wanted = order > 1 and len(states) ** (order + 1) <= MOST_WINDOWS
-    if not wanted and sequences == 1:
-        return None, None
-    longer = groups = None
-    if isinstance(data, Table):
-        read, how = (data, str(state), order_by, group), reading or PLAIN
-        if wanted:
-            longer = _numbered(states, windows.count_runs_by_half, *read, order + 2, how)
-        if sequences > 1:
-            most = (order + 1, MOST_GROUPS)
-            groups = _numbered(states, windows.count_runs_by_group, *read, *most, how)
-    else:
-        if wanted:
-            longer = _numbered(states, windows.count_runs_by_half_in_memory, data, texts, order + 2)
-        if sequences > 1:
-            groups = _numbered(
-                states, windows.count_runs_by_sequence, data, texts, order + 1, MOST_GROUPS
-            )
-    return (
-        None if longer is None else _relabelled(*longer, slice(0, order + 2)),
-        None if groups is None else _relabelled(*groups, slice(1, order + 2)),
-    )
-
-
-def _numbered(
-    states: tuple[Any, ...], count: Any, *given: Any
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Runs, and the place of their states among those of the fit."""
-    try:
-        found, runs = count(*given)
-    except DataError:  # more distinct runs than can be kept; the data themselves were read before
-        return None
-    return np.array([states.index(label) for label in found], dtype=np.int64), runs
-
-
-def _relabelled(place: np.ndarray, runs: np.ndarray, columns: slice) -> np.ndarray:
-    runs = runs.copy()
-    runs[:, columns] = place[runs[:, columns]]
-    return runs[np.lexsort(runs[:, columns.stop - 1 :: -1].T)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,7 +1,14 @@
-"""What a chain was learned from: counts, time, groups, and what they say against the model."""
+"""What a chain was learned from: counts, time, groups, and what they say against the model.
+
+What a fit keeps beyond its own counts, so that richer models can be held against it.
+
+Runs of one more state (by half), and the runs of the largest groups apart: with them the next
+order, a kernel for each half and a kernel for each group can be built without the data.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,16 +16,18 @@ import numpy as np
 
 from corrdp._checks import check_choice, check_flag
 from corrdp._json import added
-from corrdp.errors import ModelError
+from corrdp.errors import DataError, ModelError
 from corrdp.models.base import fit_fields
+from corrdp.models.chains.chain import MOST_WINDOWS
 from corrdp.models.chains.coupling import Coupling
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result
-from corrdp.tables.clock import Clock, Reading
-from corrdp.tables.source import USUAL, Layout
+from corrdp.tables.clock import PLAIN, Clock, Reading
+from corrdp.tables.source import USUAL, Layout, Table
 
 # One changed record moves two transitions: two counts fall by one and two rise by one.
 COUNT_SENSITIVITY = 4
+MOST_GROUPS = 100  # groups whose counts are kept, the largest ones
 MANY_BREAKS = 0.05  # of the steps in time: more, and time may be no clock
 
 
@@ -355,3 +364,70 @@ def _whole_numbers(name: str, values: Any) -> np.ndarray:
     if array.size and (array.dtype.kind not in "iu" or (array < 0).any()):
         raise ModelError(f"{name} of a fit must be whole numbers from 0, got {values!r}")
     return array.astype(np.int64)
+
+
+def keep_evidence(
+    data: Any,
+    states: tuple[Any, ...],
+    texts: tuple[str, ...],
+    state: str | None,
+    order_by: Sequence[str],
+    group: str | None,
+    order: int,
+    sequences: int,
+    reading: Reading | None,
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Runs of order + 2 states by half, and runs of order + 1 states by group.
+
+    The former for orders above one (a first-order fit has them in its triples), the latter for
+    more than one sequence. Each takes one more pass over the data. None where there are more
+    distinct runs than a model file should hold.
+
+    Returns
+    -------
+    longer : (k, order + 4) array or None
+        State numbers, how often, how often in the later half.
+    groups : (m, order + 3) array or None
+        Number of the group, state numbers, how often.
+    """
+    from corrdp.tables import windows
+
+    wanted = order > 1 and len(states) ** (order + 1) <= MOST_WINDOWS
+    if not wanted and sequences == 1:
+        return None, None
+    longer = groups = None
+    if isinstance(data, Table):
+        read, how = (data, str(state), order_by, group), reading or PLAIN
+        if wanted:
+            longer = _numbered(states, windows.count_runs_by_half, *read, order + 2, how)
+        if sequences > 1:
+            most = (order + 1, MOST_GROUPS)
+            groups = _numbered(states, windows.count_runs_by_group, *read, *most, how)
+    else:
+        if wanted:
+            longer = _numbered(states, windows.count_runs_by_half_in_memory, data, texts, order + 2)
+        if sequences > 1:
+            groups = _numbered(
+                states, windows.count_runs_by_sequence, data, texts, order + 1, MOST_GROUPS
+            )
+    return (
+        None if longer is None else _relabelled(*longer, slice(0, order + 2)),
+        None if groups is None else _relabelled(*groups, slice(1, order + 2)),
+    )
+
+
+def _numbered(
+    states: tuple[Any, ...], count: Any, *given: Any
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Runs, and the place of their states among those of the fit."""
+    try:
+        found, runs = count(*given)
+    except DataError:  # more distinct runs than can be kept; the data themselves were read before
+        return None
+    return np.array([states.index(label) for label in found], dtype=np.int64), runs
+
+
+def _relabelled(place: np.ndarray, runs: np.ndarray, columns: slice) -> np.ndarray:
+    runs = runs.copy()
+    runs[:, columns] = place[runs[:, columns]]
+    return runs[np.lexsort(runs[:, columns.stop - 1 :: -1].T)]

@@ -25,11 +25,11 @@ import numpy as np
 
 from corrdp._checks import check_whole
 from corrdp.errors import DataError
-from corrdp.models.chains.chain import keep_evidence
+from corrdp.models.chains.chain import MOST_WINDOWS
 from corrdp.models.chains.coupling import observe_coupling
-from corrdp.models.chains.fitted import COUNT_SENSITIVITY, ChainFit
+from corrdp.models.chains.fitted import COUNT_SENSITIVITY, ChainFit, keep_evidence
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.chains.window import MOST_WINDOWS, WindowChain, of_order
+from corrdp.models.chains.window import WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Reading
 from corrdp.tables.sequences import TripleCounts, bin_expression

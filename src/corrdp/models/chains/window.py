@@ -16,13 +16,11 @@ import numpy as np
 from corrdp._checks import check_array, check_whole
 from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.base import check_length, check_states
-from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.chain import MOST_WINDOWS, Chain
 from corrdp.models.chains.markov import MarkovChain, check_law
 
 if TYPE_CHECKING:
     from corrdp.models.chains.fitted import ChainFit
-
-MOST_WINDOWS = 4096
 
 
 @dataclass(frozen=True, eq=False, repr=False)
