@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from corrdp.models.chains.markov import MarkovChain
-
-# compiled functions make the first example slow, and these machines are noisy
-# the quick tests draw the same examples every time; make test-slow goes looking for new ones
-settings.register_profile(
-    "corrdp",
-    deadline=None,
-    max_examples=40,
-    print_blob=True,
-    derandomize="CORRDP_EXPLORE" not in os.environ,
-)
-settings.load_profile("corrdp")
 
 ACTIVITY_COUNTS = np.array([[9713, 1295], [1295, 2955]])
 SPARK_SETTINGS = {

@@ -245,7 +245,6 @@ def _check_text(text: str) -> None:
 @cache
 def _parser(process: int) -> Any:
     """A connection that only parses; it can reach no file, and no fork of this process."""
-    need("tables")
     import duckdb
 
     connection = duckdb.connect()
@@ -266,13 +265,7 @@ def _parse(text: str) -> dict[str, Any]:
 
     query = f"SELECT ({text}\n) FROM records"  # the line break ends a comment
     try:
-        (tree,) = (
-            _parser(os.getpid())
-            .cursor()
-            .execute("SELECT json_serialize_sql(?)", [query])
-            .fetchone()
-        )
-        parsed = json.loads(tree)
+        parsed = json.loads(_asked("SELECT json_serialize_sql(?)", query))
     except (duckdb.Error, RecursionError, ValueError):
         raise refusal(text, "it cannot be read as one") from None
     if parsed.get("error"):

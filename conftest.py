@@ -1,4 +1,4 @@
-"""The quick tests draw the same examples every time, as those of the library do."""
+"""How hypothesis draws examples, for the tests of the library and of the reproductions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 
 from hypothesis import settings
 
+# compiled functions make the first example slow, and these machines are noisy
+# the quick tests draw the same examples every time; make test-slow goes looking for new ones
 settings.register_profile(
     "corrdp",
     deadline=None,
