@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corrdp.bounds.chains import records
 from corrdp.bounds.chains import transfer as module
-from corrdp.bounds.chains import transfer as records
 from corrdp.bounds.chains.sweep import Side, prepare
 from corrdp.bounds.chains.transfer import step_matrices, transfer
 from corrdp.bounds.contraction import contraction, contraction_limit

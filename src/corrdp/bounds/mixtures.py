@@ -7,7 +7,7 @@ Two laws p, q on finitely many states and a positive function f that does not va
 * :func:`lambda_pairs`: ``f(y) <= e^{A(y,y')} f(y')``; exact by pivoting on spanning trees;
 * :func:`star`: the supremum of the first over a common unknown reweighting of p and q.
 
-All are compiled; the loops that call them are in :mod:`corrdp.bounds.chains.transfer`.
+All are compiled; the loops that call them are in :mod:`corrdp.bounds.chains.sweep`.
 """
 
 from __future__ import annotations
