@@ -315,6 +315,7 @@ def test_rows_left_out_are_a_gap_and_not_glued_together(tmp_path):
         assert (found.rows, found.breaks, found.longest, found.span) == (11, 1, 11, 12)
         assert found.sequences == 1
     assert "`ok` does not hold are left out" in " ".join(found.assumptions)
+    assert "says nothing about the rows that are kept" in " ".join(found.assumptions)
     for where, message in (("s", "not a condition"), ("t > 99", "no row of .* satisfies")):
         with pytest.raises(DataError, match=message):
             fitted(path, where=where)

@@ -279,8 +279,9 @@ class ChainFit(Result):
             said.append("the rows are events in order: each is the next step, however long after")
         if self.reading is not None and self.reading.where is not None:
             said.append(
-                f"the rows in which `{self.reading.where}` does not hold are left out, and which "
-                "ones these are is public"
+                f"the rows in which `{self.reading.where}` does not hold are left out: which ones "
+                "these are is public, and what they hold says nothing about the rows that are kept "
+                "(other sites at the same times would)"
             )
         if self.breaks:
             said.append(
