@@ -1,4 +1,4 @@
-"""Figures and claims of source 003 run again: the verdicts expected, and why."""
+"""Figures and claims of Westenfeld (2022) run again: the verdicts expected, and why."""
 
 from __future__ import annotations
 

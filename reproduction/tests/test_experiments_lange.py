@@ -1,4 +1,4 @@
-"""Figures of source 000 run again: the verdicts expected, and what changes them."""
+"""Figures of Lange (2024) run again: the verdicts expected, and what changes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chapter 5 of source 004, run again: known tables, verdicts, errata, bad input."""
+"""Chapter 5 of Guerra-Balboa (2026), run again: known tables, verdicts, errata, bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 002 and chapter 6 of source 004: figures, tables and errata, next to the truth."""
+"""Lange et al. (2025) and chapter 6 of Guerra-Balboa (2026): figures, tables, errata."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_any_dp_mechanism_has_the_general_bound_alone():
 
 
 def test_without_a_range_the_trap_is_explained():
-    """002: targets within the range leak 1.45 tau, far apart 2.00 tau."""
+    """Lange et al. (2025): values within the range leak 1.45 tau, far apart 2.00 tau."""
     from corrdp.bounds.gaussian.clipped import clipped_estimate
 
     pair = cdp.GaussianRecords(PAIR, mean=100)

@@ -31,11 +31,13 @@ COLUMNS = (
 PUBLISHED = {
     "general": Published(
         "without knowledge of the dependence the noise grows with the number of records",
-        "source 002, section 7.2",
+        "Lange et al. (2025), section 7.2",
         17568,
     ),
-    "lange": Published("the Markov bound needs a target above 4 ln gamma", "002, theorem 6.2"),
-    "zhao": Published("Zhao's bound needs a target above 6 ln omega", "000, equation 280"),
+    "lange": Published(
+        "the Markov bound needs a target above 4 ln gamma", "Lange et al. (2025), theorem 6.2"
+    ),
+    "zhao": Published("Zhao's bound needs a target above 6 ln omega", "Lange (2024), equation 280"),
     "tight": Published("the tight bounds need a few times the noise of plain DP", "corrdp"),
     "quilt": Published(
         "the Markov quilt mechanism, which protects against an adversary who knows no record",
@@ -47,7 +49,7 @@ PUBLISHED = {
 @experiment(
     "noise",
     "What a promise costs: noise relative to plain DP",
-    "sources 000 to 002, and Song, Wang, Chaudhuri, SIGMOD 2017",
+    "Lange (2024), Chakrabarti et al. (2022), Lange et al. (2025), Song et al. (2017)",
     PUBLISHED,
 )
 def noise(run: Run) -> Result:

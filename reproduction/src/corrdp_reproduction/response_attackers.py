@@ -1,4 +1,4 @@
-"""Source 001, figure 4: attackers on heart rates that were sanitized at a promised leakage."""
+"""Chakrabarti et al. (2022), figure 4: attackers on sanitized heart rates."""
 
 from __future__ import annotations
 

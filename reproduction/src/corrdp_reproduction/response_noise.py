@@ -1,4 +1,4 @@
-"""Source 001, figure 3: how much noise each theorem asks for."""
+"""Chakrabarti et al. (2022), figure 3: how much noise each theorem asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 001, figure 1: which pairs of flip rates keep a leakage, and the best of them."""
+"""Chakrabarti et al. (2022), figure 1: flip rates that keep a leakage, and the best of them."""
 
 from __future__ import annotations
 

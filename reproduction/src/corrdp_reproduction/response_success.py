@@ -1,4 +1,4 @@
-"""Source 001, figure 2: how often one hidden record is guessed from randomized response."""
+"""Chakrabarti et al. (2022), figure 2: guessing one record from randomized response."""
 
 from __future__ import annotations
 

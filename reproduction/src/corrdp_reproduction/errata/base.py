@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 SOURCES = {
-    "000": "Lange, master thesis, 2024",
+    "000": "Lange, master thesis, KIT 2024",
     "001": "Chakrabarti, Gao, Saraf, Schoenebeck, Yu, 2022",
     "002": "Lange, Guerra-Balboa, Parra-Arnau, Strufe, PVLDB 18(11), 2025",
-    "003": "thesis on passive partial knowledge differential privacy",
-    "004": "Guerra-Balboa, dissertation",
+    "003": "Westenfeld, bachelor thesis, Luebeck 2022",
+    "004": "Guerra-Balboa, dissertation, KIT 2026",
 }
 
 
@@ -42,7 +42,7 @@ class Erratum:
     key : str
         Source and number, such as ``"000-E22"``.
     where : str
-        Place in the source: theorem, equation or section, and line of the stored text.
+        Place in the source: theorem, equation or section.
     printed : str
         What the source states, in our words.
     right : str

@@ -1,4 +1,4 @@
-"""Errors of source 003 in definitions, formulas and theorems: counterexamples, computed."""
+"""Errors of Westenfeld (2022) in definitions, formulas and theorems: counterexamples, computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of source 003 in its algorithms and figures: counterexamples, computed."""
+"""Errors of Westenfeld (2022) in its algorithms and figures: counterexamples, computed."""
 
 from __future__ import annotations
 

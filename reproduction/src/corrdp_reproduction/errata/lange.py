@@ -1,4 +1,4 @@
-"""Errors of source 000 on the notion, simulation and families: counterexamples, computed."""
+"""Errors of Lange (2024) on the notion, simulation and families: counterexamples, computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of source 000 on Gaussian records, chains and data: counterexamples, computed."""
+"""Errors of Lange (2024) on Gaussian records, chains and data: counterexamples, computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors in chapter 5 of source 004: reconstruction advantage, its bounds, attacks and audits."""
+"""Errors in chapter 5 of Guerra-Balboa (2026): advantage, its bounds, attacks and audits."""
 
 from __future__ import annotations
 

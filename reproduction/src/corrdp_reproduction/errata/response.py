@@ -1,4 +1,4 @@
-"""Errata of source 001: randomized response on two-state chains."""
+"""Errata of Chakrabarti et al. (2022): randomized response on two-state chains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errata of source 002, and of chapter 6 of source 004, which restates it."""
+"""Errata of Lange et al. (2025), and of chapter 6 of Guerra-Balboa (2026), which restates it."""
 
 from __future__ import annotations
 
@@ -127,9 +127,9 @@ def _asymmetric_response() -> Counterexample:
     return Counterexample(
         q != r and max(q, r) < 0.5 and flips.rate < 0.5,
         leak <= 2.0 + 1e-6,
-        f"Activity has switching probabilities {q} and {r}, both below 1/2 as theorem 1 of source "
-        f"001 asks; for epsilon 2 it gives flip rates {flips.flip0:.4f} and {flips.flip1:.4f}, "
-        f"which leak {leak:.4f} by its formula.",
+        f"Activity has switching probabilities {q} and {r}, both below 1/2 as theorem 1 of "
+        f"Chakrabarti et al. asks; for epsilon 2 it gives flip rates {flips.flip0:.4f} and "
+        f"{flips.flip1:.4f}, which leak {leak:.4f} by its formula.",
     )
 
 
@@ -294,7 +294,8 @@ ERRATA = (
     Erratum(
         "002-E08",
         "section 7.3.2; dissertation, section 6.5.3.2",
-        "source 001 needs a symmetric matrix and so does not apply to these data.",
+        "Randomized response of Chakrabarti et al. (2022) needs a symmetric matrix and so does "
+        "not apply to these data.",
         "only its closed form does; its theorem 1 covers Activity, 80 and 90 kWh (against an "
         "adversary who knows no record).",
         _asymmetric_response,

@@ -1,4 +1,4 @@
-"""Source 004, example 2.16: the sizes of two parts, 0-DP each and nothing together."""
+"""Guerra-Balboa (2026), example 2.16: the sizes of two parts, 0-DP each and nothing together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 004, example 2.25: a noisy count of a household, and what it says about one member."""
+"""Guerra-Balboa (2026), example 2.25: what a noisy count of a household says about a member."""
 
 from __future__ import annotations
 

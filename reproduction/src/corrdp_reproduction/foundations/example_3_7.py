@@ -1,4 +1,4 @@
-"""Source 004, example 3.7: a location read off two published centroids."""
+"""Guerra-Balboa (2026), example 3.7: a location read off two published centroids."""
 
 from __future__ import annotations
 

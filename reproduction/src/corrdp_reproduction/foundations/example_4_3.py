@@ -1,4 +1,4 @@
-"""Source 004, example 4.3: every member of a network publishes a noisy degree."""
+"""Guerra-Balboa (2026), example 4.3: every member of a network publishes a noisy degree."""
 
 from __future__ import annotations
 

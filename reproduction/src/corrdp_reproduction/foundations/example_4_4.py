@@ -1,4 +1,4 @@
-"""Source 004, example 4.4: noisy counts of cliques, and what one edge costs."""
+"""Guerra-Balboa (2026), example 4.4: noisy counts of cliques, and what one edge costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 004, example 4.8: noisy counts of two neighbourhoods."""
+"""Guerra-Balboa (2026), example 4.8: noisy counts of two neighbourhoods."""
 
 from __future__ import annotations
 

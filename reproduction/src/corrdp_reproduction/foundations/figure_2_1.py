@@ -1,4 +1,4 @@
-"""Source 004, figure 2.1: trade-off curves of mechanisms with epsilon 1, delta .1 and mu."""
+"""Guerra-Balboa (2026), figure 2.1: trade-off curves of epsilon 1, delta .1 and mu."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 004, chapters 2 to 4: the numbers that stand outside of figures and examples."""
+"""Guerra-Balboa (2026), chapters 2 to 4: the numbers that stand outside of figures and examples."""
 
 from __future__ import annotations
 

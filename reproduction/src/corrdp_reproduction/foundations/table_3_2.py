@@ -1,4 +1,4 @@
-"""Source 004, table 3.2: seventeen trajectory mechanisms, judged by the linter."""
+"""Guerra-Balboa (2026), table 3.2: seventeen trajectory mechanisms, judged by the linter."""
 
 from __future__ import annotations
 

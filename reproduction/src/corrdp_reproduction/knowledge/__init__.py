@@ -1,1 +1,1 @@
-"""Source 003, a thesis on partial knowledge (2022): one module per figure, and its other claims."""
+"""Westenfeld (2022), on partial knowledge: one module per figure, and its other claims."""

@@ -1,4 +1,4 @@
-"""Source 003: what the text claims outside of its figures, and the comparison it leaves out."""
+"""Westenfeld (2022): claims outside of the figures, and the comparison left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 003, figure 3.1: Gaussian noise for plain differential privacy by two formulas."""
+"""Westenfeld (2022), figure 3.1: Gaussian noise for plain differential privacy by two formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 003, figure 4.1: the privacy loss of a count against the bias."""
+"""Westenfeld (2022), figure 4.1: the privacy loss of a count against the bias."""
 
 from __future__ import annotations
 

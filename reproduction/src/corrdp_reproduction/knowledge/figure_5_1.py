@@ -1,4 +1,4 @@
-"""Source 003, figure 5.1: how long the probabilities of all classes take."""
+"""Westenfeld (2022), figure 5.1: how long the probabilities of all classes take."""
 
 from __future__ import annotations
 

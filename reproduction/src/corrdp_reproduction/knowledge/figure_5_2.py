@@ -1,4 +1,4 @@
-"""Source 003, figure 5.2: how wide the interval of biases is, and which epsilon that allows."""
+"""Westenfeld (2022), figure 5.2: how wide the interval of biases is, and what that allows."""
 
 from __future__ import annotations
 

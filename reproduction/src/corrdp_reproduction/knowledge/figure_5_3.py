@@ -1,4 +1,4 @@
-"""Source 003, figure 5.3a: the epsilons that pay for cutting off the noise of the bias."""
+"""Westenfeld (2022), figure 5.3a: the epsilons that pay for cutting off the noise of the bias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 003, figure 5.4: how many classes of background knowledge are left out."""
+"""Westenfeld (2022), figure 5.4: how many classes of background knowledge are left out."""
 
 from __future__ import annotations
 

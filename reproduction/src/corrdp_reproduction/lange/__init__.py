@@ -1,1 +1,1 @@
-"""Source 000, Lange's master thesis (2024): one module per figure, and its other numbers."""
+"""Lange (2024), master thesis: one module per figure, and its other numbers."""

@@ -1,4 +1,4 @@
-"""Source 000, figure 10: the same sums without clipping."""
+"""Lange (2024), figure 10: the same sums without clipping."""
 
 from __future__ import annotations
 

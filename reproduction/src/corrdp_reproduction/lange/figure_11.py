@@ -1,4 +1,4 @@
-"""Source 000, figure 11: the Markov chain bound next to that of Zhao et al."""
+"""Lange (2024), figure 11: the Markov chain bound next to that of Zhao et al."""
 
 from __future__ import annotations
 

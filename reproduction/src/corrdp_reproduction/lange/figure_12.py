@@ -1,4 +1,4 @@
-"""Source 000, figure 12: two chains, one better for Zhao's bound and one for the thesis's."""
+"""Lange (2024), figure 12: two chains, one better for Zhao's bound and one for the thesis's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 000, figure 13: the Markov chain bound next to the general one."""
+"""Lange (2024), figure 13: the Markov chain bound next to the general one."""
 
 from __future__ import annotations
 

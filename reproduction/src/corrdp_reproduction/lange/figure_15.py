@@ -1,4 +1,4 @@
-"""Source 000, figure 15: what a count on a chain leaks, next to the bound."""
+"""Lange (2024), figure 15: what a count on a chain leaks, next to the bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 000, figure 16: how strong dependence may be for a given loss of accuracy."""
+"""Lange (2024), figure 16: how strong dependence may be for a given loss of accuracy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 000, figure 17: error of a genotype count; the trios stand in for the 1000 Genomes."""
+"""Lange (2024), figure 17: error of a genotype count; the trios stand in for the 1000 Genomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 000, figure 18: error of a sum of heights in a family."""
+"""Lange (2024), figure 18: error of a sum of heights in a family."""
 
 from __future__ import annotations
 

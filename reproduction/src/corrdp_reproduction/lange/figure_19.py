@@ -1,4 +1,4 @@
-"""Source 000, figure 19: error of a count of active intervals."""
+"""Lange (2024), figure 19: error of a count of active intervals."""
 
 from __future__ import annotations
 

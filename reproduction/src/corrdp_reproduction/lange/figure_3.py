@@ -1,4 +1,4 @@
-"""Source 000, figure 3: how likely Laplace noise misses half the range under any dependence."""
+"""Lange (2024), figure 3: how likely Laplace noise misses half the range under any dependence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 000, figure 5: the probability of a large error that no mechanism avoids."""
+"""Lange (2024), figure 5: the probability of a large error that no mechanism avoids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 000, figure 7: accuracy of a count of genotypes in a family."""
+"""Lange (2024), figure 7: accuracy of a count of genotypes in a family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 000, figure 8: where the Gaussian bound is below the general one."""
+"""Lange (2024), figure 8: where the Gaussian bound is below the general one."""
 
 from __future__ import annotations
 

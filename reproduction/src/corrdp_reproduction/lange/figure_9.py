@@ -1,4 +1,4 @@
-"""Source 000, figure 9: what a clipped sum of Gaussian records leaks, next to the bound."""
+"""Lange (2024), figure 9: what a clipped sum of Gaussian records leaks, next to the bound."""
 
 from __future__ import annotations
 

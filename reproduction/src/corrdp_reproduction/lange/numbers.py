@@ -1,4 +1,4 @@
-"""Source 000: numbers and formulas of the text that belong to no figure."""
+"""Lange (2024): numbers and formulas of the text that belong to no figure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Source 004, chapter 5 of Guerra-Balboa's dissertation: risk of reconstruction, and audits."""
+"""Guerra-Balboa (2026), chapter 5: risk of reconstruction, and audits."""

@@ -1,4 +1,4 @@
-"""Source 004, example 5.12: the bound for Gaussian DP and equally likely records."""
+"""Guerra-Balboa (2026), example 5.12: the bound for Gaussian DP and equally likely records."""
 
 from __future__ import annotations
 

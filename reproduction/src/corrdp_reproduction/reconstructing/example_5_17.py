@@ -1,4 +1,4 @@
-"""Source 004, example 5.17: how much noise DP-SGD needs for a risk."""
+"""Guerra-Balboa (2026), example 5.17: how much noise DP-SGD needs for a risk."""
 
 from __future__ import annotations
 

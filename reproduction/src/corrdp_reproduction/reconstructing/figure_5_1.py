@@ -1,4 +1,4 @@
-"""Source 004, figure 5.1: the risk of five mechanisms at the same epsilon."""
+"""Guerra-Balboa (2026), figure 5.1: the risk of five mechanisms at the same epsilon."""
 
 from __future__ import annotations
 

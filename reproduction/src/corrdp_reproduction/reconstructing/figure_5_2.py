@@ -1,4 +1,4 @@
-"""Source 004, figure 5.2: Laplace noise calibrated to advantage, and to success."""
+"""Guerra-Balboa (2026), figure 5.2: Laplace noise calibrated to advantage, and to success."""
 
 from __future__ import annotations
 

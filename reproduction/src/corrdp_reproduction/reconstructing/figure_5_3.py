@@ -1,4 +1,4 @@
-"""Source 004, figure 5.3: bounds from epsilon and delta alone."""
+"""Guerra-Balboa (2026), figure 5.3: bounds from epsilon and delta alone."""
 
 from __future__ import annotations
 

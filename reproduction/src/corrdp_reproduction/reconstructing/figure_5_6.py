@@ -1,4 +1,4 @@
-"""Source 004, figure 5.6: a sum of working hours with Laplace noise, and how near counts."""
+"""Guerra-Balboa (2026), figure 5.6: a noisy sum of working hours, and how near counts."""
 
 from __future__ import annotations
 

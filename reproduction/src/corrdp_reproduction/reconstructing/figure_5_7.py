@@ -1,4 +1,4 @@
-"""Source 004, figure 5.7: the risk of local protocols over two road networks."""
+"""Guerra-Balboa (2026), figure 5.7: the risk of local protocols over two road networks."""
 
 from __future__ import annotations
 

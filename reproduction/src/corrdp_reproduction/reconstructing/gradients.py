@@ -1,4 +1,4 @@
-"""Figures 5.4 and 5.5 of source 004: attacks on DP-SGD that know nothing, a class, the record."""
+"""Guerra-Balboa (2026), figures 5.4, 5.5: attacks on DP-SGD that know nothing, a class, all."""
 
 from __future__ import annotations
 

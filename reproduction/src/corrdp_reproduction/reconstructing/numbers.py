@@ -1,4 +1,4 @@
-"""Source 004, chapter 5: numbers of the text that belong to no figure."""
+"""Guerra-Balboa (2026), chapter 5: numbers of the text that belong to no figure."""
 
 from __future__ import annotations
 

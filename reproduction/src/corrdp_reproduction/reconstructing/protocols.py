@@ -1,4 +1,4 @@
-"""Figures 5.8 and 5.9 of source 004 in one, and what 5.7 shares: protocols, cities, audits."""
+"""Guerra-Balboa (2026), figures 5.8 and 5.9, and what 5.7 shares: protocols, cities, audits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 004, table 5.1: which bound serves which knowledge, and which of them compose."""
+"""Guerra-Balboa (2026), table 5.1: which bound serves which knowledge, and which compose."""
 
 from __future__ import annotations
 

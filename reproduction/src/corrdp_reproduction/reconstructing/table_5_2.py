@@ -1,4 +1,4 @@
-"""Source 004, table 5.2: an attack that never looks at the output."""
+"""Guerra-Balboa (2026), table 5.2: an attack that never looks at the output."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Figures and tables of source 002, and of chapter 6 of source 004, which restates it."""
+"""Lange et al. (2025), and chapter 6 of Guerra-Balboa (2026), which restates it."""

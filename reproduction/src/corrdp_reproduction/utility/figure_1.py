@@ -1,4 +1,4 @@
-"""Source 002, figure 1: noise for normal records, relative to DP, against their correlation."""
+"""Lange et al. (2025), figure 1: noise for normal records, relative to DP, by correlation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 002, figure 2: error of a noisy count against that of randomized response."""
+"""Lange et al. (2025), figure 2: error of a noisy count against that of randomized response."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ PUBLISHED = {
     "n": Published("length of the series", "figure 2", 700),
     "lower": Published(
         "the Laplace mechanism calibrated by the Markov bound has a lower error than the "
-        "randomized response of source 001, wherever both apply",
+        "randomized response of Chakrabarti et al. (2022), wherever both apply",
         "section 6.2",
     ),
-    "keeps": Published("that randomized response keeps epsilon-BDP", "section 6.2, on source 001"),
+    "keeps": Published(
+        "that randomized response keeps epsilon-BDP", "section 6.2, on Chakrabarti et al. (2022)"
+    ),
     "least": Published(
         "the Laplace mechanism applies only for epsilon >= 4 ln gamma", "section 6.2"
     ),
@@ -116,7 +118,7 @@ def _keeps(table: Table) -> Finding:
         "keeps",
         excess <= 1e-9,
         f"It leaks {worst['response_leaks']:.4f} to the worst adversary at {_point(worst)}: "
-        f"theorem 2 of source 001 is wrong. It keeps its promise at {len(kept)} of "
+        f"theorem 2 of Chakrabarti et al. (2022) is wrong. It keeps its promise at {len(kept)} of "
         f"{len(table.rows)} points, with up to {waste:.3g} times the error of the least flips.",
         excess,
         0.0,

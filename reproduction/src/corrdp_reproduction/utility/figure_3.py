@@ -1,4 +1,4 @@
-"""Source 002, figure 3: noise for Markov chains, relative to DP, against gamma."""
+"""Lange et al. (2025), figure 3: noise for Markov chains, relative to DP, against gamma."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 002, figure 4: error of noisy sums over normal records."""
+"""Lange et al. (2025), figure 4: error of noisy sums over normal records."""
 
 from __future__ import annotations
 

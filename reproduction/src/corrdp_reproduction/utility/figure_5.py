@@ -1,4 +1,4 @@
-"""Source 002, figure 5: error of noisy counts over Markov chains."""
+"""Lange et al. (2025), figure 5: error of noisy counts over Markov chains."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ PUBLISHED = {
         "section 7.4",
     ),
     "not applicable": Published(
-        "no matrix is symmetric, so the randomized response of source 001 does not apply",
+        "no matrix is symmetric, so the randomized response of Chakrabarti et al. (2022) does "
+        "not apply",
         "section 7.3.2",
     ),
 }
@@ -162,7 +163,7 @@ def _times(sets: list[Records], table: Table) -> Finding:
 
 
 def _not_applicable() -> Finding:
-    """Source 001 wants switching probabilities below 1/2; its theorem 1 needs no symmetry."""
+    """Chakrabarti et al. want switching probabilities below 1/2; their theorem 1 no symmetry."""
     lazy = [name for name, p in PRINTED.items() if p[0][1] < 0.5 and p[1][0] < 0.5]
     return judge(
         "not applicable",

@@ -1,4 +1,4 @@
-"""Source 004, figure 6.1: the Gaussian bound against the general one."""
+"""Guerra-Balboa (2026), figure 6.1: the Gaussian bound against the general one."""
 
 from __future__ import annotations
 

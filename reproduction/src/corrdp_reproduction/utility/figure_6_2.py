@@ -1,4 +1,4 @@
-"""Source 004, figure 6.2: figure 1 of source 002 again."""
+"""Guerra-Balboa (2026), figure 6.2: figure 1 of Lange et al. (2025) again."""
 
 from __future__ import annotations
 

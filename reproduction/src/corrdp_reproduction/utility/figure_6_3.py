@@ -1,4 +1,4 @@
-"""Source 004, figure 6.3: where the Markov bound is below the general one."""
+"""Guerra-Balboa (2026), figure 6.3: where the Markov bound is below the general one."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def figure_6_3(run: Run) -> Result:
             )
         )
     notes = (
-        "Figure 3 of source 002 is another one (noise against gamma): 002-figure-3.",
+        "Figure 3 of Lange et al. (2025) is another one (noise against gamma): `002-figure-3`.",
     )  # fmt: skip
     table = Table(_COLUMNS, tuple(rows))
     return run.result(table, findings, {"epsilons": EPSILONS}, notes)

@@ -1,4 +1,4 @@
-"""Source 004, figure 6.4: failure probability of a noisy count and of randomized response."""
+"""Guerra-Balboa (2026), figure 6.4: how often a noisy count and randomized response fail."""
 
 from __future__ import annotations
 

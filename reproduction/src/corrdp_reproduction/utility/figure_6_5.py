@@ -1,4 +1,4 @@
-"""Source 004, figure 6.5: figure 2 of source 002 again."""
+"""Guerra-Balboa (2026), figure 6.5: figure 2 of Lange et al. (2025) again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ figure_6_5 = twin(
     {
         "n": "figure 6.5",
         "lower": "figure 6.5",
-        "keeps": "section 6.4.2.1, on source 001",
+        "keeps": "section 6.4.2.1, on Chakrabarti et al. (2022)",
         "least": "section 6.4.2.1",
     },
 )

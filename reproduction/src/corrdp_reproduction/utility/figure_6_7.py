@@ -1,4 +1,4 @@
-"""Source 004, figure 6.7: figure 5 of source 002 with the single days of the activity series."""
+"""Guerra-Balboa (2026), figure 6.7: figure 5 of Lange et al. (2025) with the single days."""
 
 from __future__ import annotations
 

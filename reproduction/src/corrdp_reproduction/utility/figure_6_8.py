@@ -1,4 +1,4 @@
-"""Source 004, figure 6.8: relative error of noisy sums over normal records."""
+"""Guerra-Balboa (2026), figure 6.8: relative error of noisy sums over normal records."""
 
 from __future__ import annotations
 

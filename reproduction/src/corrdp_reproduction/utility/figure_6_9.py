@@ -1,4 +1,4 @@
-"""Source 004, figure 6.9: relative error of noisy counts over Markov chains."""
+"""Guerra-Balboa (2026), figure 6.9: relative error of noisy counts over Markov chains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 002, table 3: the data sets, their dependence, and what it costs."""
+"""Lange et al. (2025), table 3: the data sets, their dependence, and what it costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source 004, table 6.2: table 3 of source 002 with the single days."""
+"""Guerra-Balboa (2026), table 6.2: table 3 of Lange et al. (2025) with the single days."""
 
 from __future__ import annotations
 
