@@ -18,7 +18,7 @@ help:
 	@echo "make test-reproduction  the quick tests of the published figures"
 	@echo "make test-slow  the tests that take longer"
 	@echo "make test-spark the Spark engine in local mode; installs PySpark, needs Java 17"
-	@echo "make bench      every benchmark, one after another"
+	@echo "make bench      every benchmark, one after another, and their page in the docs"
 	@echo "make docs       the site, in docs/_build/html"
 	@echo "make clean      remove .venv, demo/ and caches"
 
@@ -51,6 +51,7 @@ test-spark: $(STAMP)
 bench: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,bench]" --editable reproduction
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@$(BIN)/python benchmarks/_page.py
 
 docs: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,docs]" --editable reproduction

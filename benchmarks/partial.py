@@ -42,12 +42,12 @@ def one_delta(board: Board, sizes: list[int]) -> None:
     """delta of a count with noise 12, for a fixed number of unknown records."""
     noise = Noise(12.0)
     for unknown in sizes:
-        knowledge = Knowledge(unknown + 1, 0)
+        knowledge, epsilon = Knowledge(unknown + 1, 0), 5 / math.sqrt(unknown)
         board.compare(
             f"one delta, {unknown:,} unknown records",
-            lambda k=knowledge: partial_delta(0.1, k, BIAS, noise).active,
+            lambda k=knowledge, e=epsilon: partial_delta(e, k, BIAS, noise).active,
             "a convolution by FFT on a grid",
-            lambda u=unknown: convolved(u, BIAS, 12.0, 0.1),
+            lambda u=unknown, e=epsilon: convolved(u, BIAS, 12.0, e),
             same=lambda a, b: math.isclose(a, b, rel_tol=1e-3),
             wanted=1.5,
         )

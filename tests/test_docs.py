@@ -138,3 +138,15 @@ def test_theorems_have_one_name():
         assert not re.search(r"\btheorem [A-Z]-\d|theorems\.md#", text), path
     assert {"chains#transfer", "composition#accounting"} <= cited
     assert cited <= set(sections())
+
+
+def test_speed_page_shows_the_results_kept():
+    """``python benchmarks/_page.py`` draws the page anew from benchmarks/results."""
+    import subprocess
+    import sys
+
+    code = "from _page import page, read; print(page(read()), end='')"
+    drawn = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True
+    )
+    assert drawn.stdout == (ROOT / "docs" / "benchmarks.md").read_text(), drawn.stderr
