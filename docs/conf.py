@@ -15,6 +15,12 @@ html_theme = "pydata_sphinx_theme"
 html_title = "corrdp"
 html_static_path = ["_static"]
 html_show_sourcelink = False
-html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 8,
+}
+# a page without pages below it has nothing to show at its left
+html_sidebars = {"*": [], "theorems/*": ["sidebar-nav-bs"]}
 # fetched by mathjax.py: the built site asks nobody else for anything
 mathjax_path = "mathjax/tex-svg-full.js"
