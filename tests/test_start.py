@@ -5,45 +5,69 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
-
-import pytest
+from pathlib import Path
 
 import corrdp
 
 HEAVY = ("scipy", "numba", "opendp", "ibis", "duckdb", "pandas", "matplotlib", "joblib")
 
 
-def loaded_by(code: str) -> set[str]:
-    """Top-level modules in a fresh interpreter after running ``code``."""
+def loaded_by(code: str, whole: bool = False) -> set[str]:
+    """Modules in a fresh interpreter after running ``code``; only top-level ones if not whole."""
     report = f"{code}\nimport sys\nprint('loaded:', *sorted(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", report], capture_output=True, text=True, check=True
     )
     line = done.stdout.splitlines()[-1]
     assert line.startswith("loaded:")
-    return {name.partition(".")[0] for name in line.split()[1:]}
+    return {name if whole else name.partition(".")[0] for name in line.split()[1:]}
 
 
 def test_import_is_light():
     assert not loaded_by("import corrdp").intersection(HEAVY)
 
 
-HELP = """
+COMMANDS = """
 import sys
-sys.argv = ["corrdp", {arguments}]
 from corrdp.cli import main
-try:
-    main()
-except SystemExit as stop:
-    assert stop.code == 0, stop.code
+for arguments in {commands}:
+    sys.argv = ["corrdp", *arguments]
+    try:
+        main()
+    except SystemExit as stop:
+        assert stop.code == 0, (arguments, stop.code)
 """
 
 
-@pytest.mark.parametrize("arguments", ["'--help'", "'--version'", "'release', '--help'"])
-def test_help_does_not_even_import_numpy(arguments):
-    assert not loaded_by(HELP.format(arguments=arguments)).intersection((*HEAVY, "numpy"))
+def test_help_does_not_even_import_numpy():
+    commands = [["--help"], ["--version"], ["release", "--help"]]
+    loaded = loaded_by(COMMANDS.format(commands=commands))
+    assert not loaded.intersection((*HEAVY, "numpy"))
+
+
+def test_verbs_load_what_they_need_and_no_more(tmp_path):
+    data, model = str(tmp_path / "walk.csv"), str(tmp_path / "model.json")
+    Path(data).write_text("t,s\n" + "".join(f"{t},{t // 3 % 2}\n" for t in range(60)))
+    noise = ["--query", "count:s = 1", "--epsilon", ".5"]
+    commands = [
+        ["fit", data, "--state", "s = 1", "--order", "t", "-o", model],
+        ["leakage", model, "--epsilon", "1"],
+        ["calibrate", model, *noise],
+        ["release", data, "--model", model, *noise],
+    ]
+    loaded = loaded_by(COMMANDS.format(commands=commands), whole=True)
+    assert {"duckdb", "opendp.measurements", "scipy.special"} <= loaded
+    needless = {"scipy.stats", "scipy.optimize", "opendp.prelude", "pandas", "sklearn", "polars"}
+    assert not loaded & (needless | {"matplotlib", "joblib"})
+
+
+def test_statistics_of_scipy_are_loaded_for_sobol_numbers_alone():
+    files = Path(corrdp.__file__).parent.rglob("*.py")
+    users = [f.name for f in files if re.search(r"(from|import) scipy\.stats", f.read_text())]
+    assert users == ["clipped.py"]
 
 
 def submodules() -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import normaltest
 
 from corrdp.bounds.gaussian.methods import (
     comparison,
@@ -385,6 +386,17 @@ def test_mardia_against_its_definition():
     assert found.skewness == pytest.approx((inner**3).sum() / 50**2 * 50 / 6, rel=1e-9)
     fourth = (inner.diagonal() ** 2).mean()
     assert found.kurtosis == pytest.approx((fourth - 8) / np.sqrt(8 * 8 / 50), rel=1e-9)
+
+
+def test_each_role_is_tested_as_scipy_does():
+    rng = np.random.default_rng(14)
+    for n, heavy in ((20, 1e6), (33, 1.0), (4000, 1e-3)):
+        values = np.stack([rng.normal(5.0, heavy, n), rng.exponential(heavy, n)], axis=1)
+        for (role, found), column in zip(
+            check_normality(values, ("a", "b")).roles, values.T, strict=True
+        ):
+            expected = -normaltest(column).statistic / 2 / np.log(10)
+            assert found == pytest.approx(expected, rel=1e-9), role
 
 
 def test_normality_in_words():

@@ -62,9 +62,9 @@ class Task:
         if self.picture is not None:
             from corrdp.report.dependence import shown
 
-            ax = shown(model).picture
-            assert ax is not None
-            save_picture(ax, self.picture)
+            draw = shown(model).draw
+            assert draw is not None
+            save_picture(draw(), self.picture)
         if self.json:
             print(as_json(model))
         else:

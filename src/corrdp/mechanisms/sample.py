@@ -157,16 +157,20 @@ def integer_mechanism(cells: int, sensitivity: int, epsilon: float, scale: float
             f"epsilon={epsilon:.3g} would add no noise at all; choose a smaller target"
         )
     need("noise")
-    import opendp.prelude as dp
+    # not its prelude, which loads scikit-learn, polars and pandas where they are installed
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import absolute_distance, l1_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")
-    number = dp.atom_domain(T="i64")
+    enable_features("contrib")
+    number = atom_domain(T="i64")
     if cells == 1:
-        domain, metric = number, dp.absolute_distance(T="i64")
+        domain, metric = number, absolute_distance(T="i64")
     else:
-        domain, metric = dp.vector_domain(number), dp.l1_distance(T="i64")
+        domain, metric = vector_domain(number), l1_distance(T="i64")
     while True:
-        measurement = dp.m.make_laplace(domain, metric, scale=scale)
+        measurement = make_laplace(domain, metric, scale=scale)
         # OpenDP rounds its proof up: at the calibrated scale it may be an ulp above epsilon
         if measurement.map(sensitivity) <= epsilon:
             return measurement, scale

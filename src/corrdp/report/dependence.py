@@ -44,9 +44,12 @@ _SHOWN_SHAPES = 5
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What a report shows of a model; without a picture for a table or a joint law."""
+    """What a report shows of a model; without a picture for a table or a joint law.
 
-    picture: Axes | None = None
+    The picture is drawn when it is asked for: numbers alone need no matplotlib.
+    """
+
+    draw: Callable[[], Axes] | None = None
     title: str = ""
     head: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
@@ -67,7 +70,7 @@ def shown(model: Model) -> Shown:
 
 def _blocks(model: Groups | Independent) -> Shown:
     size = model.m if isinstance(model, Groups) else None
-    return Shown(draw_blocks(size or 1), "Records and their blocks")
+    return Shown(lambda: draw_blocks(size or 1), "Records and their blocks")
 
 
 def _chain(chain: MarkovChain) -> Shown:
@@ -89,13 +92,12 @@ def _chain(chain: MarkovChain) -> Shown:
             f"{fit.breaks:,}."
         )
     title = "States and transitions; thicker arrows are more likely"
-    return Shown(draw_chain(chain), title, head, tuple(rows), tuple(facts))
+    return Shown(lambda: draw_chain(chain), title, head, tuple(rows), tuple(facts))
 
 
 def _window(chain: WindowChain) -> Shown:
-    return Shown(
-        draw_chain(chain.by_window), "Windows of consecutive records and their transitions"
-    )
+    title = "Windows of consecutive records and their transitions"
+    return Shown(lambda: draw_chain(chain.by_window), title)
 
 
 def _gaussian(model: GaussianRecords) -> Shown:
@@ -107,8 +109,11 @@ def _gaussian(model: GaussianRecords) -> Shown:
     )
     facts = [f"{model.length:,} records in {many}."]
     if shape.size > _SHOWN_RECORDS:
-        picture = draw_blocks(min(model.largest_block, 6))
-        return Shown(picture, "Records and their blocks", facts=tuple(facts))
+        return Shown(
+            lambda: draw_blocks(min(model.largest_block, 6)),
+            "Records and their blocks",
+            facts=tuple(facts),
+        )
     names = list(model.roles(number))
     rows = [
         (name, f"{deviation:.4g}", *(f"{r:.4f}" for r in row))
@@ -119,16 +124,18 @@ def _gaussian(model: GaussianRecords) -> Shown:
     head = ("record", "standard deviation", *names)
     title = "Correlations within a block"
     return Shown(
-        draw_correlations(shape.correlation, names), title, head, tuple(rows), tuple(facts)
+        lambda: draw_correlations(shape.correlation, names), title, head, tuple(rows), tuple(facts)
     )
 
 
 def _tree(model: MarkovTree) -> Shown:
     parents = np.asarray(model.parents)
     child = np.flatnonzero(parents >= 0)
-    picture = draw_network(len(parents), np.column_stack([parents[child], child]))
-    finite = model.diameters[child]
-    return Shown(picture, "Records and their links", facts=(_diameters(finite),))
+    return Shown(
+        lambda: draw_network(len(parents), np.column_stack([parents[child], child])),
+        "Records and their links",
+        facts=(_diameters(model.diameters[child]),),
+    )
 
 
 def _field(model: MarkovField) -> Shown:
@@ -139,8 +146,11 @@ def _field(model: MarkovField) -> Shown:
             f"Ising model: coupling {fit.coupling:.4g} ± {fit.coupling_error:.2g}, field "
             f"{fit.field:.4g} ± {fit.field_error:.2g} (pseudo-likelihood)."
         )
-    picture = draw_network(len(model.block_of_record), pairs)
-    return Shown(picture, "Records and their links", facts=tuple(facts))
+    return Shown(
+        lambda: draw_network(len(model.block_of_record), pairs),
+        "Records and their links",
+        facts=tuple(facts),
+    )
 
 
 def _diameters(values: np.ndarray) -> str:
@@ -159,9 +169,12 @@ def _pedigree(model: Pedigree) -> Shown:
         facts.append(
             f"SNP {fit.snp}: allele {fit.allele} has frequency {fit.frequency:.4f} among founders."
         )
-    picture = draw_family(order[0][0].parents)
     return Shown(
-        picture, "The most frequent family", ("family", "how many"), tuple(rows), tuple(facts)
+        lambda: draw_family(order[0][0].parents),
+        "The most frequent family",
+        ("family", "how many"),
+        tuple(rows),
+        tuple(facts),
     )
 
 
@@ -181,8 +194,8 @@ def model_section(model: Model) -> str:
     """The model as a picture, with its numbers for the steward."""
     parts = ["<h2>How the records depend on each other</h2>", paragraph(f"{model.describe()}.")]
     found = shown(model)
-    if found.picture is not None:
-        parts.append(figure(found.picture, "model", found.title))
+    if found.draw is not None:
+        parts.append(figure(found.draw(), "model", found.title))
     if found.rows:
         parts.append(table(found.head, ((row, False) for row in found.rows), "wide tight"))
     parts += [paragraph(text, "quiet") for text in found.facts]

@@ -22,7 +22,7 @@ from corrdp.tables.sequences import (
     check_number_of_states,
     sorted_states,
 )
-from corrdp.tables.source import Table
+from corrdp.tables.source import Table, numbers
 
 _GLANCE = 20_000  # rows in which a column shows whether it holds states or measurements
 _MAX_CELLS = 100_000
@@ -257,14 +257,14 @@ def _span(table: Table, rows: Any, pace: Pace, groups: list[str]) -> int:
 def _counts(found: Any) -> TripleCounts:
     """Turn the aggregated triples into arrays."""
     states, codes = state_codes(found[name] for name in ("x", "y", "z"))
-    times = found["times"].to_numpy()
+    times = numbers(found["times"])
     recorded = codes >= 0
     pairs = recorded[:, 1] & recorded[:, 2]
-    linked = times - found["broken"].to_numpy()
+    linked = times - numbers(found["broken"])
     counts, later = np.zeros((2, len(states), len(states)), dtype=np.int64)
-    for into, number in ((counts, linked), (later, found["later"].to_numpy())):
+    for into, number in ((counts, linked), (later, numbers(found["later"]))):
         np.add.at(into, (codes[pairs, 1], codes[pairs, 2]), number[pairs])
-    runs = times - found["cut"].to_numpy()
+    runs = times - numbers(found["cut"])
     whole = recorded.all(axis=1) & (runs > 0)
     triples = np.column_stack([codes[whole], runs[whole]]).astype(np.int64)
     return TripleCounts(
@@ -274,7 +274,7 @@ def _counts(found: Any) -> TripleCounts:
         rows=int(times[recorded[:, 2]].sum()),
         missing=int(times[~recorded[:, 2]].sum()),
         sequences=_total(found, "sequences"),
-        longest=(longest := int(found["last"].to_numpy().max()) + 1),
+        longest=(longest := int(numbers(found["last"]).max()) + 1),
         span=longest,
         breaks=_total(found, "broken"),
         later=later,
@@ -305,13 +305,16 @@ def state_codes(columns: Iterable[Any]) -> tuple[tuple[Any, ...], np.ndarray]:
 
 def _codes(column: Any, labels: dict[Any, int]) -> np.ndarray:
     """Number a column's values by their place in ``labels``, which grows; -1 is missing."""
-    encoded = column.combine_chunks().dictionary_encode()
-    known = [labels.setdefault(value, len(labels)) for value in encoded.dictionary.to_pylist()]
-    return np.array([*known, -1])[encoded.indices.fill_null(-1).to_numpy()]
+    encoded = column.combine_chunks().dictionary_encode("encode")
+    known = [
+        -1 if value is None else labels.setdefault(value, len(labels))
+        for value in encoded.dictionary.to_pylist()
+    ]
+    return np.array(known, dtype=np.int64)[np.from_dlpack(encoded.indices)]
 
 
 def _total(found: Any, name: str) -> int:
-    return int(found[name].to_numpy().sum())
+    return int(numbers(found[name]).sum())
 
 
 def count_where(table: Table, condition: str) -> Tally[int]:
@@ -379,18 +382,18 @@ def grid_sum(table: Table, expression: str, lower: float, upper: float, grid: fl
     kind = picked.schema()["value"]
     if not (kind.is_numeric() or kind.is_boolean()):
         raise DataError(f"{expression!r} is of type {kind}; a sum needs numbers")
-    numbers = picked["value"]
+    values = picked["value"]
     if kind.is_boolean():
-        numbers = numbers.cast("int64")
+        values = values.cast("int64")
     # Rounding is monotone, so clipping at the rounded bounds gives the same steps; and whole
     # numbers do not depend on how an engine reads a long literal
     low, high = round(lower / grid), round(upper / grid)
-    scaled = (numbers.cast("float64") / grid).clip(lower=low, upper=high)
+    scaled = (values.cast("float64") / grid).clip(lower=low, upper=high)
     below = scaled.floor().cast("int64")
     rest = scaled - below
     up = (rest > 0.5) | ((rest == 0.5) & (below % 2 != 0))
     steps = below + up.cast("int64")
-    return _tally(table, picked, numbers, steps.sum().cast("decimal(38, 0)"))
+    return _tally(table, picked, values, steps.sum().cast("decimal(38, 0)"))
 
 
 def histogram(table: Table, expression: str) -> Tally[dict[Any, int]]:

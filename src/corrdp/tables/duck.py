@@ -70,7 +70,7 @@ class DuckTable(Table):
         A keyboard interrupt ends the counting at once.
         """
         with _speaking(self.path):
-            return run(self.backend.con, expression.to_pyarrow)
+            return _fetched(self.backend, expression)
 
     def parse_time(self, text: Any, form: str) -> Any:
         """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
@@ -146,6 +146,19 @@ def run(connection: Any, work: Callable[[], _T], seconds: float | None = None) -
                 connection.interrupt()
                 wait([working], 0.05)
         return working.result()
+
+
+def _fetched(backend: Any, expression: Any) -> Any:
+    """What an ibis table expression finds, in its types; the door of ibis would load pandas."""
+    import pyarrow as pa
+
+    query, schema = backend.compile(expression), expression.schema().to_pyarrow()
+    found = run(backend.con, lambda: backend.con.sql(query).to_arrow_table())
+    columns = [
+        pa.nulls(len(column)) if pa.types.is_null(field.type) else column.cast(field.type)
+        for column, field in zip(found.columns, schema, strict=True)
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> DuckTable:
@@ -248,7 +261,7 @@ def _opened(
     check_columns(path, read.columns, layout)
     with _speaking(path):
         records = backend.create_view(_VIEW, without_nan(read))
-        rows = run(backend.con, records.limit(1).to_pyarrow).num_rows
+        rows = _fetched(backend, records.limit(1)).num_rows
     if not rows:
         raise DataError(f"{path} has {'a header and ' if layout.header else ''}no rows")
     return DuckTable(path, records, backend, texts, layout, forms=forms, written=written)

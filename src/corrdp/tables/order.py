@@ -19,7 +19,7 @@ import numpy as np
 
 from corrdp.errors import DataError
 from corrdp.tables.clock import DAY, PLAIN, Clock, Reading, in_utc
-from corrdp.tables.source import Table
+from corrdp.tables.source import Table, numbers
 from corrdp.tables.time import TimeColumn, read_time, time_of_day
 
 _HEAD_ROWS = 10_000  # rows from which the usual step is learnt
@@ -263,6 +263,6 @@ def _usual_step(table: Table, records: Any, group: list[str], radix: int | None)
     tally = table.collect(gaps.group_by("step").aggregate(n=gaps.count()).order_by("step"))
     if not tally.num_rows:
         return None
-    total = np.cumsum(tally["n"].to_numpy())
+    total = np.cumsum(numbers(tally["n"]))
     middle = int(np.searchsorted(total, (total[-1] + 1) // 2))
     return tally["step"][middle].as_py()

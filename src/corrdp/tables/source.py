@@ -21,6 +21,8 @@ from operator import or_
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from corrdp.errors import DataError, DataWarning
 from corrdp.queries import MISSING_TEXT, is_missing
 from corrdp.tables.expressions import IDENTIFIER, Expression, check_expression, columns_told, listed
@@ -451,6 +453,18 @@ def builtin(name: str, kind: str) -> Any:
     def read(text: Any, form: Any) -> Any: ...
 
     return ibis.udf.scalar.builtin(read, name=name, signature=(("string", "string"), kind))
+
+
+def numbers(column: Any) -> np.ndarray:
+    """A column of numbers of a result, none of them missing; pyarrow's own way loads pandas.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> numbers(pa.chunked_array([[1, 2], [3]])).tolist()
+    [1, 2, 3]
+    """
+    return np.from_dlpack(column.combine_chunks())
 
 
 def is_parquet(path: str | Path) -> bool:

@@ -22,7 +22,7 @@ from corrdp.tables.sequences import (
     check_number_of_runs,
     numbered_steps,
 )
-from corrdp.tables.source import Table
+from corrdp.tables.source import Table, numbers
 
 
 def count_runs(
@@ -48,7 +48,7 @@ def count_runs(
     found = table.collect(kept.group_by(names).aggregate(times=kept.count()).limit(MAX_RUNS + 1))
     check_number_of_runs(found.num_rows)
     states, codes = state_codes(found[name] for name in names)
-    return states, np.column_stack([codes, found["times"].to_numpy()]).astype(np.int64)
+    return states, np.column_stack([codes, numbers(found["times"])]).astype(np.int64)
 
 
 def count_runs_by_half(
@@ -70,7 +70,7 @@ def count_runs_by_half(
     found = table.collect(cells.limit(MAX_RUNS + 1))
     check_number_of_runs(found.num_rows)
     states, codes = state_codes(found[name] for name in names)
-    counts = [found[name].to_numpy() for name in ("times", "later")]
+    counts = [numbers(found[name]) for name in ("times", "later")]
     return states, np.column_stack([codes, *counts]).astype(np.int64)
 
 
@@ -102,7 +102,7 @@ def count_runs_by_group(
     check_number_of_runs(found.num_rows)
     states, codes = state_codes(found[name] for name in names)
     owners = found["series"].combine_chunks().dictionary_encode().indices.to_numpy()
-    return states, largest_first(np.column_stack([owners, codes, found["times"].to_numpy()]))
+    return states, largest_first(np.column_stack([owners, codes, numbers(found["times"])]))
 
 
 def largest_first(runs: np.ndarray) -> np.ndarray:
@@ -262,9 +262,9 @@ def count_by_group(
     ]
     found = table.collect(ibis.union(*tallies))
     states, codes = state_codes([found["x"]])
-    tally = np.column_stack([codes, found["n"].to_numpy(), found["number"].to_numpy()])
+    tally = np.column_stack([codes, numbers(found["n"]), numbers(found["number"])])
     tally = tally[order := np.lexsort(tally.T[1::-1])]
-    moves = found["moves"].to_numpy()[order] == 1
+    moves = numbers(found["moves"])[order] == 1
     return GroupCounts(states, tally[~moves], tally[moves])
 
 
@@ -357,7 +357,7 @@ def _met(table: Table, steps: Any, keys: list[str]) -> tuple[tuple[Any, ...], di
     if not seen.num_rows:
         return (), {}
     states, codes = state_codes(seen[name] for name in _MOVES)
-    cells = np.column_stack([codes, seen["n"].to_numpy()]).astype(np.int64)
+    cells = np.column_stack([codes, numbers(seen["n"])]).astype(np.int64)
     sides = (seen[name].to_pylist() for name in ("series", "series_right"))
     places: dict[Any, list[int]] = {}
     for place, pair in enumerate(zip(*sides, strict=True)):

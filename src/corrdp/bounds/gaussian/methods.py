@@ -27,7 +27,7 @@ from corrdp.bounds.gaussian.factors import (
     sharp_factor,
     worst_costs,
 )
-from corrdp.bounds.gaussian.siblings import uncertain_siblings
+from corrdp.bounds.gaussian.siblings import student_radius, uncertain_siblings
 from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import Bound, Scope
 from corrdp.errors import InputError, ModelError, NotApplicableError
@@ -131,8 +131,6 @@ def uncertain_regression(
     >>> round(uncertain_regression(model, L1(1.0), .95).value, 3)
     1.603
     """
-    from scipy.stats import t as student
-
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, such as .95; got {confidence!r}")
     fit = model.fitted
@@ -147,9 +145,7 @@ def uncertain_regression(
             f"confidence needs at least {m + 1}"
         )
     number = max(m * (m - 1) * 2.0 ** (m - 2), 1.0)
-    degrees = nu - np.arange(m) - 1.0
-    degrees[-1] = max(degrees[-1], 1.0)  # with all others known nothing is left to estimate
-    radius = student.isf((1.0 - confidence) / (2.0 * number), degrees) / np.sqrt(degrees)
+    radius = student_radius(nu, m, (1.0 - confidence) / number)
     laws = {}
     try:
         for shape, roles in zip(model.shapes, fit.shape_roles, strict=True):

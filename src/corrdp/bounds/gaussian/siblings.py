@@ -75,10 +75,12 @@ def uncertain_siblings(
         two = DenseShape(pair.covariance, np.zeros(2))
     except ModelError as error:
         raise NotApplicableError(f"the families allow no confidence: {error}") from None
-    widths = _radius(fit.complete - 1, m, alpha)
+    widths = student_radius(fit.complete - 1, m, alpha)
     slack = 1.0 + rounding_slack(law) + rounding_slack(two)
     upper = {key: b * slack for key, b in coefficients(law.cov, widths).items()}
-    together = coefficients(two.cov, _radius(pair.pairs - 1, 2, alpha))[1, 0, frozenset()] * slack
+    together = (
+        coefficients(two.cov, student_radius(pair.pairs - 1, 2, alpha))[1, 0, frozenset()] * slack
+    )
 
     def solve(shape: Shape, rates: np.ndarray, members: np.ndarray) -> Costs:
         roles = fit.shape_roles[next(k for k, s in enumerate(model.shapes) if s is shape)]
@@ -94,10 +96,11 @@ def uncertain_siblings(
     return metric_bound(model, guarantee, costs, SIBLINGS, rounding=rounding, extra=said)
 
 
-def _radius(nu: int, m: int, alpha: float) -> np.ndarray:
+def student_radius(nu: int, m: int, alpha: float) -> np.ndarray:
     """Half width of Student's interval by number of known records, in residual deviations."""
     from scipy.special import stdtrit
 
+    # with all others known nothing is left to estimate
     degrees = np.maximum(nu - np.arange(m) - 1.0, 1.0)
     return -stdtrit(degrees, alpha / 2.0) / np.sqrt(degrees)
 

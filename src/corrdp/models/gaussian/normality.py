@@ -140,15 +140,36 @@ def _log10_two_sided(z: float) -> float:
 
 
 def _each(values: np.ndarray, roles: tuple[str, ...]) -> list[tuple[str, float]]:
-    from scipy.stats import normaltest
-
     found = []
     for k, role in enumerate(roles):
         column = values[~np.isnan(values[:, k]), k]
         if len(column) >= _FEWEST and np.ptp(column) > 0:
             # chi-square with two degrees of freedom: its tail is exp(-x/2)
-            found.append((role, -float(normaltest(column).statistic) / 2.0 / math.log(10)))
+            found.append((role, -_dagostino_pearson(column) / 2.0 / math.log(10)))
     return found
+
+
+def _dagostino_pearson(values: np.ndarray) -> float:
+    """The square of the skewness plus that of the kurtosis, each made standard normal: what
+    ``scipy.stats.normaltest`` returns, which takes over a second to import."""
+    n = len(values)
+    centred = values - values.mean()
+    centred = centred / math.sqrt(float((centred**2).mean()))
+    skewness, kurtosis = float((centred**3).mean()), float((centred**4).mean())
+    # D'Agostino (1970): skewness by Johnson's S_U curve
+    spread = 3.0 * (n**2 + 27 * n - 70) * (n + 1) * (n + 3)
+    width = math.sqrt(2.0 * (spread / ((n - 2.0) * (n + 5) * (n + 7) * (n + 9)) - 1.0)) - 1.0
+    scaled = skewness * math.sqrt((n + 1) * (n + 3) * (width - 1.0) / (12.0 * (n - 2)))
+    leaning = math.asinh(scaled) / math.sqrt(math.log(width) / 2.0)
+    # Anscombe and Glynn (1983): kurtosis by the cube root of a gamma variable
+    away = kurtosis - 3.0 * (n - 1) / (n + 1)
+    away /= math.sqrt(24.0 * n * (n - 2) * (n - 3) / ((n + 1.0) ** 2 * (n + 3) * (n + 5)))
+    skew = math.sqrt(6.0 * (n + 3) * (n + 5) / (n * (n - 2.0) * (n - 3)))
+    skew *= 6.0 * (n**2 - 5 * n + 2) / ((n + 7.0) * (n + 9))
+    degrees = 6.0 + 8.0 / skew * (2.0 / skew + math.sqrt(1.0 + 4.0 / skew**2))
+    root = np.cbrt((1.0 - 2.0 / degrees) / (1.0 + away * math.sqrt(2.0 / (degrees - 4.0))))
+    heavy = (1.0 - 2.0 / (9.0 * degrees) - float(root)) / math.sqrt(2.0 / (9.0 * degrees))
+    return leaning**2 + heavy**2
 
 
 def normality(model: GaussianRecords) -> Normality:
