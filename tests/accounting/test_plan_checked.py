@@ -75,7 +75,7 @@ BAD_PLANS = [
     (set_(("plan", "domain", "atoms"), ["a", "a", "b", "c"]), "not distinct"),
     (set_(("plan", "domain", "size"), -1), "whole number"),
     (set_(("plan", "surprise"), 1), "unknown key 'surprise'"),
-    (set_(("plan", "targets"), []), "no target is named"),
+    (set_(("plan", "targets"), []), "no unit is named"),
     (set_(("plan", "claims"), [{"target": "bounded", "eps": "2"}]), "no number"),
     (set_((*FIRST, "eps"), 0.0), "reads what differs"),
     (set_((*FIRST, "eps"), 0), "reads what differs"),

@@ -19,7 +19,14 @@ from corrdp.accounting.atoms import atom_losses
 from corrdp.accounting.choices import Losses, worst_choice
 from corrdp.accounting.listed import composite, graph_losses, listed_losses, stream_losses
 from corrdp.accounting.mistakes import Verdict
-from corrdp.accounting.plan import Claim, Plan, at, check_target, claim_from_dict, plan_from_dict
+from corrdp.accounting.plan import (
+    Claim,
+    Plan,
+    at,
+    check_granularity,
+    claim_from_dict,
+    plan_from_dict,
+)
 from corrdp.accounting.step import Notion, Step
 from corrdp.accounting.totals import Total, total_of
 from corrdp.errors import CompositionError, InputError
@@ -34,16 +41,16 @@ if TYPE_CHECKING:
 _SLACK = 1e-12  # a claim is kept when the loss exceeds it by rounding only
 
 
-def losses_of(domain: Domain, target: Granularity, steps: Sequence[Step]) -> Losses:
+def losses_of(domain: Domain, unit: Granularity, steps: Sequence[Step]) -> Losses:
     """The losses of every release for every neighbour type, by the shortest way there is."""
     every = [candidate for step in steps for candidate in step.candidates]
-    found: Losses | None = atom_losses(domain, target, every)
+    found: Losses | None = atom_losses(domain, unit, every)
     if found is None and isinstance(domain, StreamDomain):
-        found = stream_losses(domain, target, every)
-    if found is None and isinstance(domain, GraphDomain) and target == Edge():
+        found = stream_losses(domain, unit, every)
+    if found is None and isinstance(domain, GraphDomain) and unit == Edge():
         found = graph_losses(domain, every)
     if found is None:
-        found = listed_losses(domain, target, every)
+        found = listed_losses(domain, unit, every)
     fixed = len(every) == len(steps)
     return found if fixed else worst_choice(found, [len(step.candidates) for step in steps])
 
@@ -170,7 +177,7 @@ class Composition:
         verdicts = []
         for k, claim in enumerate(claims):
             with at(f"claims[{k}]"):
-                check_target(self.plan.domain, claim.unit)
+                check_granularity(self.plan.domain, claim.unit)
             part = replace(self.plan, units=(claim.unit,), claims=())
             found = level_at(part, claim)
             holds = found <= claim.level * (1 + _SLACK)
@@ -300,8 +307,8 @@ class Composition:
         """Inverse of :meth:`to_dict`: the plan is accounted for again and must give the same."""
         check_header(data, "composition")
         plan = plan_from_dict(data["plan"])
-        targets = list(dict.fromkeys(as_granularity(t["target"]) for t in data["totals"]))
-        again = account(replace(plan, units=tuple(targets)))
+        units = tuple(dict.fromkeys(as_granularity(t["target"]) for t in data["totals"]))
+        again = account(replace(plan, units=units))
         mine = cls(plan, again.totals)
         for key in ("totals", "verdicts"):
             if mine.to_dict()[key] != data[key]:
@@ -377,23 +384,23 @@ def account(plan: Plan | dict[str, Any], unit: Granularity | str | None = None) 
         )
     totals = []
     for wanted in units:
-        with at(f"target {wanted}"):
-            check_target(plan.domain, wanted)
+        with at(f"unit {wanted}"):
+            check_granularity(plan.domain, wanted)
         totals += _totals(plan, wanted)
     return Composition(plan, tuple(totals))
 
 
-def _totals(plan: Plan, target: Granularity) -> list[Total]:
+def _totals(plan: Plan, unit: Granularity) -> list[Total]:
     if not plan.steps:
         from corrdp.results import Certificate
 
         nothing = Certificate("sequential", "no release was made")
-        return [Total(target, "pure", 0.0, None, (), 0.0, nothing)]
+        return [Total(unit, "pure", 0.0, None, (), 0.0, nothing)]
     for k, step in enumerate(plan.steps):
         with at(f"releases[{k}] ({step.id!r})"):
             step.check_promise(plan.domain)
-            _refuse_false_zero(plan.domain, target, step)
-    losses = losses_of(plan.domain, target, plan.steps)
+            _refuse_false_zero(plan.domain, unit, step)
+    losses = losses_of(plan.domain, unit, plan.steps)
     notions: list[Notion] = [step.notion for step in plan.steps]
     if "tradeoff" in notions:
         for k, step in enumerate(plan.steps):
@@ -402,24 +409,24 @@ def _totals(plan: Plan, target: Granularity) -> list[Total]:
                     f"releases[{k}] ({step.id!r}): what is read is chosen from earlier outputs, "
                     "which this account covers for pure releases only, not beside trade-off curves"
                 )
-        return [total_of(target, "tradeoff", plan.steps, range(len(notions)), losses)]
+        return [total_of(unit, "tradeoff", plan.steps, range(len(notions)), losses)]
     return [
         total_of(
-            target, notion, plan.steps, [k for k, n in enumerate(notions) if n == notion], losses
+            unit, notion, plan.steps, [k for k, n in enumerate(notions) if n == notion], losses
         )
         for notion in dict.fromkeys(notions)
     ]
 
 
-def _refuse_false_zero(domain: Domain, target: Granularity, step: Step) -> None:
+def _refuse_false_zero(domain: Domain, unit: Granularity, step: Step) -> None:
     """A whole release that is 0-DP and depends on the data does not exist."""
     if step.mode != "common" or step.notion != "pure" or np.any(step.level):
         return
-    moved = losses_of(domain, target, [replace(step, guarantee=1.0)]).each[0]
+    moved = losses_of(domain, unit, [replace(step, guarantee=1.0)]).each[0]
     if moved > 0:
         raise CompositionError(
             f"epsilon 0 in mode common says that the release on the whole data set tells no "
-            f"neighbours apart, but {target} neighbours change what it reads ({step.map}). If the "
+            f"neighbours apart, but {unit} neighbours change what it reads ({step.map}). If the "
             "mechanism alone is 0-DP on what it is given, say mode pre; if it reads nothing, "
             "leave it out"
         )
@@ -431,11 +438,11 @@ def proof_of(composition: Composition) -> dict[str, Any]:
     :func:`corrdp.plans.check_proof` reads nothing else, and shares no code with the
     accountant: it builds neighbours one pair after another and adds up.
     """
-    targets = tuple(dict.fromkeys(total.unit for total in composition.totals))
-    # a claim at a target that is not proved here has no place in the certificate
-    verdicts = [v for v in composition.verdicts if v.claim.unit in targets]
+    units = tuple(dict.fromkeys(total.unit for total in composition.totals))
+    # a claim at a unit that is not proved here has no place in the certificate
+    verdicts = [v for v in composition.verdicts if v.claim.unit in units]
     claims = tuple(verdict.claim for verdict in verdicts)
-    plan = replace(composition.plan, units=targets, claims=claims)
+    plan = replace(composition.plan, units=units, claims=claims)
     keys = ("target", "notion", "value", "witness", "losses", "sequential")
     totals = [total.to_dict() for total in composition.totals]
     return {

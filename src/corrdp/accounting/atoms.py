@@ -31,23 +31,21 @@ from corrdp.metric.granularities import Bounded, FreeLunch, Granularity, Unbound
 _CANDIDATES = 200  # pairs near the maximum that are added up again without rounding
 
 
-def unit_name(step: Step, target: Granularity) -> str:
+def unit_name(step: Step, unit: Granularity) -> str:
     """The unit of a guarantee about records one by one."""
-    unit = step.unit(target)
-    if isinstance(unit, Bounded | Unbounded | FreeLunch):
-        return "free-lunch" if isinstance(unit, FreeLunch) else unit.name
-    if unit in ("l1", "l2"):
-        return str(unit)
-    raise InputError(f"step {step.id!r}: {unit} has no meaning for records one by one")
+    metric = step.unit(unit)
+    if isinstance(metric, Bounded | Unbounded | FreeLunch):
+        return "free-lunch" if isinstance(metric, FreeLunch) else metric.name
+    if metric in ("l1", "l2"):
+        return str(metric)
+    raise InputError(f"step {step.id!r}: {metric} has no meaning for records one by one")
 
 
 class _Cells:
     """One release seen from the atoms; ``full`` says that data sets have a largest size."""
 
-    def __init__(
-        self, step: Step, target: Granularity, index: dict[Any, int], *, full: bool = False
-    ):
-        self.unit, self.mode = unit_name(step, target), step.mode
+    def __init__(self, step: Step, unit: Granularity, index: dict[Any, int], *, full: bool = False):
+        self.unit, self.mode = unit_name(step, unit), step.mode
         self.blind = isinstance(step.map, Identity | ReadsRecords)
         self.values: np.ndarray | None = None
         if isinstance(step.map, ReadsSum):
@@ -120,15 +118,15 @@ class _Cells:
         return np.where(alone, 0.0, 1.0)
 
 
-def multiset_losses(domain: MultisetDomain, target: Granularity, steps: Sequence[Step]) -> Losses:
+def multiset_losses(domain: MultisetDomain, unit: Granularity, steps: Sequence[Step]) -> Losses:
     """Losses on multisets under unbounded or bounded granularity."""
     index = {atom: k for k, atom in enumerate(domain.atoms)}
     full = domain.largest is not None
-    seen = [_Cells(step, target, index, full=full) for step in steps]
+    seen = [_Cells(step, unit, index, full=full) for step in steps]
     levels = [float(step.level) for step in steps]
-    if isinstance(target, Unbounded):
+    if isinstance(unit, Unbounded):
         columns = [times(v, cells.added()) for v, cells in zip(levels, seen, strict=True)]
-        return ListedLosses(list(target.types(domain)), np.array(columns).T)
+        return ListedLosses(list(unit.types(domain)), np.array(columns).T)
     return PairLosses(domain.atoms, seen, np.array(levels))
 
 
@@ -226,10 +224,10 @@ class PairLosses(Losses):
 class RecordLosses(Losses):
     """Losses on tuples under bounded granularity: by record, then over pairs of its values."""
 
-    def __init__(self, domain: TupleDomain, target: Granularity, steps: Sequence[Step]):
+    def __init__(self, domain: TupleDomain, unit: Granularity, steps: Sequence[Step]):
         self.domain = domain
         index = {atom: k for k, atom in enumerate(domain.atoms)}
-        self.seen = [_Cells(step, target, index) for step in steps]
+        self.seen = [_Cells(step, unit, index) for step in steps]
         self.levels = np.zeros((len(steps), domain.length))
         for row, step in zip(self.levels, steps, strict=True):
             records = getattr(step.map, "records", None)
@@ -302,13 +300,13 @@ class RecordLosses(Losses):
                 yield change, self._losses(change, everything)
 
 
-def atom_losses(domain: Domain, target: Granularity, steps: Sequence[Step]) -> Losses | None:
-    """Losses by atoms; None where the domain or the target is of another kind."""
-    if isinstance(domain, MultisetDomain) and isinstance(target, Bounded | Unbounded):
-        return multiset_losses(domain, target, steps)
+def atom_losses(domain: Domain, unit: Granularity, steps: Sequence[Step]) -> Losses | None:
+    """Losses by atoms; None where the domain or the unit is of another kind."""
+    if isinstance(domain, MultisetDomain) and isinstance(unit, Bounded | Unbounded):
+        return multiset_losses(domain, unit, steps)
     alone = isinstance(domain, TupleDomain) and domain.length == 1
     if isinstance(domain, TupleDomain) and (
-        isinstance(target, Bounded) or (alone and isinstance(target, FreeLunch))
+        isinstance(unit, Bounded) or (alone and isinstance(unit, FreeLunch))
     ):
-        return RecordLosses(domain, target, steps)
+        return RecordLosses(domain, unit, steps)
     return None

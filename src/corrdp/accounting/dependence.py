@@ -141,7 +141,7 @@ def level_at(plan: Plan, claim: Claim) -> float:
     Parameters
     ----------
     plan : Plan
-        With the target of the claim as its only one.
+        With the unit of the claim as its only one.
     claim : Claim
 
     Examples
@@ -173,9 +173,9 @@ def implied_mu(plan: Plan, totals: Sequence[Total]) -> float:
     Parameters
     ----------
     plan : Plan
-        With one target.
+        With one unit.
     totals : sequence of Total
-        Those of the plan at its target.
+        Those of the plan at its unit.
     """
     from corrdp.accounting.account import losses_of
 

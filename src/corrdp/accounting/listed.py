@@ -34,7 +34,7 @@ from corrdp.metric.granularities import (
 LISTED = 600  # closures cost the cube of this
 
 
-def listed_losses(domain: Domain, target: Granularity, steps: Sequence[Step]) -> ListedLosses:
+def listed_losses(domain: Domain, unit: Granularity, steps: Sequence[Step]) -> ListedLosses:
     """Losses for every pair of neighbours.
 
     In mode common the metric of the guarantee is seen through the map: least distance over the
@@ -42,65 +42,65 @@ def listed_losses(domain: Domain, target: Granularity, steps: Sequence[Step]) ->
     """
     if domain.count() > LISTED:
         raise NotApplicableError(
-            f"{target} granularity on this {domain.type} domain has no shorter account, and its "
+            f"{unit} granularity on this {domain.type} domain has no shorter account, and its "
             f"{domain.count():g} data sets are too many to list (at most {LISTED})"
         )
     items = domain.databases()
     pairs = [
-        (i, j) for i, a in enumerate(items) for j in range(i) if target.related(domain, a, items[j])
+        (i, j) for i, a in enumerate(items) for j in range(i) if unit.related(domain, a, items[j])
     ]
     if not pairs:
-        raise InputError(f"no two data sets of this domain are {target} neighbours (lint L-11)")
+        raise InputError(f"no two data sets of this domain are {unit} neighbours (lint L-11)")
     i, j = np.array(pairs).T
-    columns = [times(step.level, distances(domain, step, target)[i, j]) for step in steps]
+    columns = [times(step.level, distances(domain, step, unit)[i, j]) for step in steps]
     changes = [Change("pair", (items[b], items[a])) for a, b in pairs]
     return ListedLosses(changes, np.array(columns).T)
 
 
 def composite(
-    domain: Domain, steps: Sequence[Step], target: Granularity, *, gaussian: bool
+    domain: Domain, steps: Sequence[Step], unit: Granularity, *, gaussian: bool
 ) -> np.ndarray:
     """The metric of all releases together between every two data sets of a listed domain."""
-    each = [times(step.level, distances(domain, step, target)) for step in steps]
+    each = [times(step.level, distances(domain, step, unit)) for step in steps]
     n = int(domain.count())
     if gaussian:
         return np.sqrt(sum((d**2 for d in each), np.zeros((n, n))))
     return sum(each, np.zeros((n, n)))
 
 
-def distances(domain: Domain, step: Step, target: Granularity) -> np.ndarray:
+def distances(domain: Domain, step: Step, unit: Granularity) -> np.ndarray:
     """The distance of a step's guarantee between every two data sets of a listed domain."""
     if step.is_vector:
-        raise InputError(f"step {step.id!r}: one epsilon per record needs bounded or event targets")
+        raise InputError(f"step {step.id!r}: one epsilon per record needs bounded or event units")
     items = domain.databases()
-    unit = step.unit(target)
+    metric = step.unit(unit)
     labels = [step.map.apply(domain, item) for item in items]
     if step.mode == "common":
-        whole = _whole(domain, unit, step)
+        whole = _whole(domain, metric, step)
         return closure(fibre_minimum(whole, labels))
-    if isinstance(unit, DistanceTable) and unit.labels is not None:
-        place = [unit.labels.index(label) for label in labels]
-        return np.array(unit.distances)[np.ix_(place, place)]
-    if isinstance(step.map, Identity) or isinstance(unit, DistanceTable):
-        return _whole(domain, unit, step)
-    return np.array([[_between(domain, step, unit, a, b) for b in labels] for a in labels])
+    if isinstance(metric, DistanceTable) and metric.labels is not None:
+        place = [metric.labels.index(label) for label in labels]
+        return np.array(metric.distances)[np.ix_(place, place)]
+    if isinstance(step.map, Identity) or isinstance(metric, DistanceTable):
+        return _whole(domain, metric, step)
+    return np.array([[_between(domain, step, metric, a, b) for b in labels] for a in labels])
 
 
-def _whole(domain: Domain, unit: Any, step: Step) -> np.ndarray:
-    if isinstance(unit, DistanceTable):
-        return np.array(unit.distances)
-    if isinstance(unit, Granularity):
-        return canonical_matrix(domain, unit)
-    raise InputError(f"step {step.id!r}: {unit} is no metric on the data sets")
+def _whole(domain: Domain, metric: Any, step: Step) -> np.ndarray:
+    if isinstance(metric, DistanceTable):
+        return np.array(metric.distances)
+    if isinstance(metric, Granularity):
+        return canonical_matrix(domain, metric)
+    raise InputError(f"step {step.id!r}: {metric} is no metric on the data sets")
 
 
-def _between(domain: Domain, step: Step, unit: Any, a: Any, b: Any) -> float:
+def _between(domain: Domain, step: Step, metric: Any, a: Any, b: Any) -> float:
     """Distance of two inputs of a mechanism, in mode pre."""
     if a == b:
         return 0.0
-    if unit == "l1":
+    if metric == "l1":
         return math.fsum(abs(x - y) for x, y in zip(a, b, strict=True))
-    if unit == "l2":
+    if metric == "l2":
         return math.dist(a, b)
     inner: Domain | None = None
     if isinstance(step.map, Select):
@@ -110,10 +110,12 @@ def _between(domain: Domain, step: Step, unit: Any, a: Any, b: Any) -> float:
     elif isinstance(step.map, Columns) and isinstance(domain, StreamDomain):
         inner = StreamDomain(domain.users, len(step.map.steps), domain.atoms, domain.periodic)
     if inner is not None:
-        return canonical_distance(inner, unit, a, b)
-    if str(unit) in ("free-lunch", "local"):
+        return canonical_distance(inner, metric, a, b)
+    if str(metric) in ("free-lunch", "local"):
         return float(a != b)
-    raise InputError(f"step {step.id!r}: {unit} has no meaning for what map {step.map.name} gives")
+    raise InputError(
+        f"step {step.id!r}: {metric} has no meaning for what map {step.map.name} gives"
+    )
 
 
 def graph_losses(domain: GraphDomain, steps: Sequence[Step]) -> ListedLosses | None:
@@ -167,20 +169,20 @@ def cell_distance(unit: Granularity, cells: Cells) -> float:
 
 
 def stream_losses(
-    domain: StreamDomain, target: Granularity, steps: Sequence[Step]
+    domain: StreamDomain, unit: Granularity, steps: Sequence[Step]
 ) -> ListedLosses | None:
-    """Losses on a stream; None where the target is of another kind.
+    """Losses on a stream; None where the unit is of another kind.
 
     Only the largest changes count, since every distance grows with the cells that differ.
     """
-    if isinstance(target, FreeLunch):
+    if isinstance(unit, FreeLunch):
         return None
-    if isinstance(target, Event) and target.change == "presence":
+    if isinstance(unit, Event) and unit.change == "presence":
         return None
-    changes = _changes(domain, target, steps)
+    changes = _changes(domain, unit, steps)
     if len(changes) > _TYPES:
         raise NotApplicableError(
-            f"{target} neighbours on this stream are of more than {_TYPES} kinds; "
+            f"{unit} neighbours on this stream are of more than {_TYPES} kinds; "
             "shorten the stream, or ask for user granularity"
         )
     if len(changes) * len(steps) > _ENTRIES:
@@ -194,42 +196,42 @@ def stream_losses(
             touched.setdefault(t, []).append(k)
     # where cells may be empty, all of a user may come and go, about which guarantees for points
     # that move say nothing
-    comes = isinstance(target, User) and not domain.periodic
+    comes = isinstance(unit, User) and not domain.periodic
     matrix = np.zeros((len(changes), len(steps)))
     for column, step in enumerate(steps):
-        unit = _unit(step, target)
+        metric = _metric(step, unit)
         read = step.map.steps if isinstance(step.map, Columns) else tuple(range(domain.steps))
         # alone with what it is given, a mechanism counts the columns anew
         place = {t: k if step.mode == "pre" else t for k, t in enumerate(read)}
         for k in {k for t in read for k in touched.get(t, ())}:
             seen = [(u, place[t]) for u, t in changes[k].where if t in place]
-            if comes and (step.is_vector or isinstance(unit, Event | WEvent | LTrajectory)):
+            if comes and (step.is_vector or isinstance(metric, Event | WEvent | LTrajectory)):
                 matrix[k, column] = math.inf
             elif step.is_vector:
                 matrix[k, column] = math.fsum(step.level[t] for _, t in seen)
             else:
-                matrix[k, column] = scaled(step.level, cell_distance(unit, seen))
+                matrix[k, column] = scaled(step.level, cell_distance(metric, seen))
     return ListedLosses(changes, matrix)
 
 
-def _unit(step: Step, target: Granularity) -> Granularity:
-    unit: Any = step.unit(target)
-    if not isinstance(unit, Granularity) or "stream" not in unit.shapes:
+def _metric(step: Step, unit: Granularity) -> Granularity:
+    metric: Any = step.unit(unit)
+    if not isinstance(metric, Granularity) or "stream" not in metric.shapes:
         raise InputError(
-            f"step {step.id!r}: {unit} has no meaning on a stream; name event, w-event(..), "
+            f"step {step.id!r}: {metric} has no meaning on a stream; name event, w-event(..), "
             "l-trajectory(..), user or free-lunch"
         )
-    if isinstance(unit, Event) and unit.change == "presence":
+    if isinstance(metric, Event) and metric.change == "presence":
         raise NotApplicableError(f"step {step.id!r}: points that come and go have no account yet")
-    return unit
+    return metric
 
 
-def _changes(domain: StreamDomain, target: Granularity, steps: Sequence[Step]) -> list[Change]:
+def _changes(domain: StreamDomain, unit: Granularity, steps: Sequence[Step]) -> list[Change]:
     """The largest changes."""
-    changes = list(itertools.islice(target.types(domain), _TYPES + 1))
-    width = min(getattr(target, "w", 1), domain.steps)
-    units = [step.unit(target) for step in steps]
-    if domain.users >= width or not any(isinstance(unit, User | LTrajectory) for unit in units):
+    changes = list(itertools.islice(unit.types(domain), _TYPES + 1))
+    width = min(getattr(unit, "w", 1), domain.steps)
+    metrics = [step.unit(unit) for step in steps]
+    if domain.users >= width or not any(isinstance(m, User | LTrajectory) for m in metrics):
         return changes  # everyone differs already, or who it is does not matter
     if domain.users**width * len(changes) <= _ASSIGNMENTS:
         return list(_every_user(domain, changes))

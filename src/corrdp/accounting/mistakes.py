@@ -137,7 +137,7 @@ def _replaced_total(plan: Plan, claim: Claim) -> float | None:
 def vacuous_spaces(plan: Plan) -> list[Finding]:
     """L-11: a granularity under which no data set has a neighbour."""
     asked: list[tuple[str, Granularity]] = [
-        (f"targets[{k}]", target) for k, target in enumerate(plan.units)
+        (f"targets[{k}]", unit) for k, unit in enumerate(plan.units)
     ]
     asked += [
         (f"releases[{k}] ({step.id!r})", step.metric)
@@ -219,18 +219,18 @@ def zero_times_infinity(plan: Plan) -> list[Finding]:
     for k, step in enumerate(plan.steps):
         if step.notion != "pure" or np.any(step.level):
             continue
-        for target in plan.units:
-            if target.vacuous(plan.domain) or not all(p.priced for p in step.preprocessing):
+        for unit in plan.units:
+            if unit.vacuous(plan.domain) or not all(p.priced for p in step.preprocessing):
                 continue
-            unit = replace(step, guarantee=1.0) if step.mode == "common" else step
-            worst = losses_of(plan.domain, target, [unit]).each[0]
+            one = replace(step, guarantee=1.0) if step.mode == "common" else step
+            worst = losses_of(plan.domain, unit, [one]).each[0]
             if worst == math.inf or (step.mode == "common" and worst > 0):
                 findings.append(
                     Finding(
                         "L-22",
                         "error",
                         f"releases[{k}] ({step.id!r})",
-                        f"epsilon 0 does not mean a loss of 0: some {target} neighbours give the "
+                        f"epsilon 0 does not mean a loss of 0: some {unit} neighbours give the "
                         "mechanism inputs about which its guarantee says nothing. Zero times "
                         "infinity is infinity: give the release noise, or keep it fixed",
                     )

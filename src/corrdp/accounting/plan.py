@@ -192,7 +192,7 @@ SCHEMA = {
     'or {"any": [maps]} where it is chosen from earlier outputs',
     "releases[].mode": "common (default): the guarantee is about the whole release on the data "
     "set; pre: about the mechanism alone, on what the map gives it",
-    "releases[].metric": "unit of the guarantee: a granularity (default: the target's own), l1 or "
+    "releases[].metric": "unit of the guarantee: a granularity (default: the plan's unit), l1 or "
     'l2 of the numbers (mode pre), or {"table": [[..]]} (labels, of optional)',
     "releases[].flags": '{"reads_previous_outputs": true, "map_depends_on_outputs": false, '
     '"released": true, "independent_noise": true}: how the release is made, where it differs',
@@ -333,13 +333,13 @@ class Plan:
 Plan.__init__ = renamed(targets="units")(Plan.__init__)  # type: ignore[method-assign]
 
 
-def check_target(domain: Domain, target: Granularity) -> None:
+def check_granularity(domain: Domain, unit: Granularity) -> None:
     """Refuse a granularity that has no meaning on the domain, or no neighbours."""
-    target.check(domain)
-    empty = target.vacuous(domain)
+    unit.check(domain)
+    empty = unit.vacuous(domain)
     if empty:
         raise InputError(
-            f"{target} granularity protects nothing here (lint L-11): {empty}. Every release "
+            f"{unit} granularity protects nothing here (lint L-11): {empty}. Every release "
             "would count as 0-DP; choose another granularity"
         )
 

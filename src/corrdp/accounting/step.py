@@ -201,9 +201,9 @@ class Step:
         )
         return base * factor
 
-    def unit(self, target: Granularity) -> Granularity | str | DistanceTable:
-        """The metric of the guarantee when neighbours are those of ``target``."""
-        return target if self.metric is None else self.metric
+    def unit(self, unit: Granularity) -> Granularity | str | DistanceTable:
+        """The metric of the guarantee when neighbours are those of ``unit``."""
+        return unit if self.metric is None else self.metric
 
     def check(self, domain: Domain) -> None:
         """Refuse what cannot be read or has no meaning on the domain."""

@@ -214,28 +214,28 @@ def _plain(value: Any) -> Any:
 
 
 def total_of(
-    target: Granularity, notion: Notion, steps: Sequence[Step], chosen: Sequence[int], all_: Losses
+    unit: Granularity, notion: Notion, steps: Sequence[Step], chosen: Sequence[int], all_: Losses
 ) -> Total:
     """The total of some of the steps, those of one notion (all of them for trade-off curves)."""
     gaussian = notion == "gaussian"
     if notion == "tradeoff":
-        return _tradeoff_total(target, steps, all_)
+        return _tradeoff_total(unit, steps, all_)
     each = all_.each[list(chosen)]
     sequential = combined(each, gaussian=gaussian)
     witness, losses = all_.worst(chosen, gaussian=gaussian)
     value = combined(losses, gaussian=gaussian)
     if value == 0:
-        certificate = _certificate("sequential", target, steps, chosen)
-        return Total(target, notion, 0.0, None, (), 0.0, certificate)
+        certificate = _certificate("sequential", unit, steps, chosen)
+        return Total(unit, notion, 0.0, None, (), 0.0, certificate)
     names = [steps[k].id for k in chosen]
     parts = tuple((name, float(v)) for name, v in zip(names, losses, strict=True) if v > 0)
-    candidates, rule = _rules(target, [steps[k] for k in chosen], each, value, sequential, gaussian)
-    certificate = _certificate(rule, target, steps, chosen, gaussian=gaussian)
-    return Total(target, notion, value, witness, parts, sequential, certificate, candidates)
+    candidates, rule = _rules(unit, [steps[k] for k in chosen], each, value, sequential, gaussian)
+    certificate = _certificate(rule, unit, steps, chosen, gaussian=gaussian)
+    return Total(unit, notion, value, witness, parts, sequential, certificate, candidates)
 
 
 def _rules(
-    target: Granularity,
+    unit: Granularity,
     steps: Sequence[Step],
     each: np.ndarray,
     value: float,
@@ -251,7 +251,7 @@ def _rules(
         if parallel
         else Candidate("parallel", None, "some neighbours change what two releases read")
     )
-    pairs = isinstance(target, Bounded) and len(steps) > 1 and _value_partition(steps)
+    pairs = isinstance(unit, Bounded) and len(steps) > 1 and _value_partition(steps)
     largest = np.sort(each)[-2:]
     found.append(
         Candidate("pairs", combined(largest, gaussian=gaussian))
@@ -287,7 +287,7 @@ _REFERENCES = {
 
 def _certificate(
     rule: str,
-    target: Granularity,
+    unit: Granularity,
     steps: Sequence[Step],
     chosen: Sequence[int],
     *,
@@ -303,7 +303,7 @@ def _certificate(
     return Certificate(
         rule,
         f"Guerra-Balboa, dissertation, {where} (composition#accounting)",
-        (*_how_made(made), *_where_it_holds(target, made)),
+        (*_how_made(made), *_where_it_holds(unit, made)),
     )
 
 
@@ -348,7 +348,7 @@ def _preprocessed(step: Step) -> str:
     )
 
 
-def _where_it_holds(target: Granularity, steps: Sequence[Step]) -> list[str]:
+def _where_it_holds(unit: Granularity, steps: Sequence[Step]) -> list[str]:
     """Between which data sets the guarantees are taken to hold."""
     said = []
     modes = {step.mode for step in steps}
@@ -363,7 +363,7 @@ def _where_it_holds(target: Granularity, steps: Sequence[Step]) -> list[str]:
     if silent:
         all_ = len(silent) == len(steps)
         who = "no release states a metric" if all_ else f"{_named(silent)} states no metric"
-        said.append(f"{who}: the guarantee is taken to be about {target} neighbours")
+        said.append(f"{who}: the guarantee is taken to be about {unit} neighbours")
     return said
 
 
@@ -373,12 +373,12 @@ def _named(steps: Sequence[Step]) -> str:
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-def _tradeoff_total(target: Granularity, steps: Sequence[Step], losses: Losses) -> Total:
+def _tradeoff_total(unit: Granularity, steps: Sequence[Step], losses: Losses) -> Total:
     found = composed_curves(steps, losses)
     everything = range(len(steps))
-    certificate = _certificate("tradeoff", target, steps, everything)
+    certificate = _certificate("tradeoff", unit, steps, everything)
     if not found:
-        return Total(target, "tradeoff", 0.0, None, (), 0.0, certificate)
+        return Total(unit, "tradeoff", 0.0, None, (), 0.0, certificate)
     gaps = [1.0 if curve is None else curve.total_variation for _, _, curve in found]
     worst = int(np.argmax(gaps))
     change, row, _ = found[worst]
@@ -390,4 +390,4 @@ def _tradeoff_total(target: Granularity, steps: Sequence[Step], losses: Losses) 
     if np.isfinite(losses.each).all():
         alone = [curve_at(s, float(v)) for s, v in zip(steps, losses.each, strict=True) if v > 0]
         whole = tensor(*alone).total_variation
-    return Total(target, "tradeoff", gaps[worst], change, parts, whole, certificate, (), curves)
+    return Total(unit, "tradeoff", gaps[worst], change, parts, whole, certificate, (), curves)

@@ -145,20 +145,20 @@ def _check(proof: dict[str, Any]) -> ProofCheck:
     skipped, proved = [], []
     known: dict[tuple[Unit, str], float | None] = {}  # None where it is not proved
     for k, total in enumerate(proof["totals"]):
-        target, notion = read_unit(total["target"]), total["notion"]
-        where = f"totals[{k}] ({target})"
-        known[target, notion] = None
-        if not number(total["value"], infinite=True) or target not in plan["targets"]:
+        unit, notion = read_unit(total["target"]), total["notion"]
+        where = f"totals[{k}] ({unit})"
+        known[unit, notion] = None
+        if not number(total["value"], infinite=True) or unit not in plan["targets"]:
             continue  # said among the problems
         curves = notion == "tradeoff"
         steps = [r for r in plan["releases"] if curves or r["notion"] == notion]
         try:
-            problems += [f"{where}: {p}" for p in _re_add(plan["domain"], target, total, steps)]
+            problems += [f"{where}: {p}" for p in _re_add(plan["domain"], unit, total, steps)]
         except Unknown as reason:
             skipped.append(f"{where}: {reason}")
             continue
-        known[target, notion] = float(total["value"])
-        proved.append(f"{target}: {UNITS[notion]} {known[target, notion]:.6g}")
+        known[unit, notion] = float(total["value"])
+        proved.append(f"{unit}: {UNITS[notion]} {known[unit, notion]:.6g}")
     told = check_verdicts(plan, proof.get("verdicts", []), known, partial(_implied_mu, plan))
     return ProofCheck(
         len(proved),
@@ -181,13 +181,13 @@ def _assumed(releases: list[Any]) -> Iterator[str]:
 
 
 class _Measured:
-    """Losses of some releases between two data sets, and the neighbours of a target."""
+    """Losses of some releases between two data sets, and the neighbours of a unit."""
 
-    def __init__(self, domain: Any, target: Unit, steps: list[Any]):
-        self.domain, self.target, self.steps = domain, target, steps
+    def __init__(self, domain: Any, unit: Unit, steps: list[Any]):
+        self.domain, self.unit, self.steps = domain, unit, steps
         self.weight = _weight(domain, steps)
         self.too_much(1)
-        self.listed = Listed(domain, steps, target) if must_be_listed(domain, target) else None
+        self.listed = Listed(domain, steps, unit) if must_be_listed(domain, unit) else None
 
     def too_much(self, pairs: int) -> None:
         """Stop before so many pairs of neighbours take for ever."""
@@ -200,7 +200,7 @@ class _Measured:
             self.listed.distance(k, one, two)
             if self.listed
             else max(
-                distance_of(self.domain, s, unit_of(s, self.target), one, two)
+                distance_of(self.domain, s, unit_of(s, self.unit), one, two)
                 for s in candidates(step)
             )
             for k, step in enumerate(self.steps)
@@ -210,13 +210,13 @@ class _Measured:
     def neighbours(self) -> Iterator[tuple[Any, Any]]:
         """Two data sets for every way in which neighbours differ."""
         if self.listed:
-            return self.listed.neighbours(self.target)
-        return _neighbours(self.domain, self.target)
+            return self.listed.neighbours(self.unit)
+        return _neighbours(self.domain, self.unit)
 
 
-def _re_add(domain: Any, target: Unit, total: Any, steps: list[Any]) -> list[str]:
+def _re_add(domain: Any, unit: Unit, total: Any, steps: list[Any]) -> list[str]:
     value, notion = float(total["value"]), total["notion"]
-    measured = _Measured(domain, target, steps)
+    measured = _Measured(domain, unit, steps)
     known: dict[tuple[float, ...], float] = {}
 
     def together(each: tuple[float, ...]) -> float:
@@ -229,7 +229,7 @@ def _re_add(domain: Any, target: Unit, total: Any, steps: list[Any]) -> list[str
 
     problems = []
     if total["witness"] is not None:
-        attained = together(measured.each(*_pair_of(domain, target, total["witness"])))
+        attained = together(measured.each(*_pair_of(domain, unit, total["witness"])))
         if not _same(attained, value):
             problems.append(f"the witness loses {attained:g}, not {value:g}")
         parts = {name: float(x) for name, x in total["losses"]}
@@ -240,7 +240,7 @@ def _re_add(domain: Any, target: Unit, total: Any, steps: list[Any]) -> list[str
         problems.append(f"a total of {value:g} without a witness")
     # a whole release that is 0-DP and depends on the data does not exist
     nothing = [s for s in steps if s["mode"] == "common" and _says_zero(s)]
-    moved = _Measured(domain, target, [{**s, "eps": 1.0} for s in nothing])
+    moved = _Measured(domain, unit, [{**s, "eps": 1.0} for s in nothing])
     pairs = 0
     for one, two in measured.neighbours():
         pairs += 1
@@ -267,7 +267,7 @@ def _says_zero(step: Any) -> bool:
     return step["notion"] == "pure" and none
 
 
-def _implied_mu(plan: Any, target: Unit) -> float | None:
+def _implied_mu(plan: Any, unit: Unit) -> float | None:
     """The mu of pure and Gaussian releases together; None where it cannot be re-checked."""
     releases = plan["releases"]
     choice = any(kind_of(r["map"]) == "any" for r in releases)
@@ -276,7 +276,7 @@ def _implied_mu(plan: Any, target: Unit) -> float | None:
     ):
         return math.inf
     try:
-        measured, worst = _Measured(plan["domain"], target, releases), 0.0
+        measured, worst = _Measured(plan["domain"], unit, releases), 0.0
         for pairs, (one, two) in enumerate(measured.neighbours()):
             measured.too_much(pairs)
             each = measured.each(one, two)
@@ -332,9 +332,9 @@ def _level(step: Any) -> float:
     return level
 
 
-def _neighbours(domain: Any, target: Unit) -> Iterator[tuple[Any, Any]]:
+def _neighbours(domain: Any, unit: Unit) -> Iterator[tuple[Any, Any]]:
     """Two data sets for every way in which neighbours differ."""
-    kind, name = domain["type"], target.name
+    kind, name = domain["type"], unit.name
     atoms = [frozen(a) for a in domain.get("atoms", ())]
     if (kind, name) == ("multiset", "unbounded"):
         yield from (((), (x,)) for x in atoms)
@@ -348,18 +348,18 @@ def _neighbours(domain: Any, target: Unit) -> Iterator[tuple[Any, Any]]:
         every = frozenset(itertools.combinations(range(domain["vertices"]), 2))
         yield from ((every, every - {e}) for e in sorted(every))
     elif kind == "stream":
-        for cells in _cells(domain, target):
-            yield _streams(domain, target, cells)
+        for cells in _cells(domain, unit):
+            yield _streams(domain, unit, cells)
     else:
-        raise Unknown(f"no list of {target} neighbours on a {kind} domain")
+        raise Unknown(f"no list of {unit} neighbours on a {kind} domain")
 
 
-def _cells(domain: Any, target: Unit) -> Iterator[list[tuple[int, int]]]:
+def _cells(domain: Any, unit: Unit) -> Iterator[list[tuple[int, int]]]:
     """The cells in which streams differ as far as neighbours can."""
-    users, steps, name = domain["users"], domain["steps"], target.name
-    spans = {"event": 1, "user": steps, "w-event": target.size, "l-trajectory": target.size}
+    users, steps, name = domain["users"], domain["steps"], unit.name
+    spans = {"event": 1, "user": steps, "w-event": unit.size, "l-trajectory": unit.size}
     if name not in spans:
-        raise Unknown(f"no list of {target} neighbours on a stream domain")
+        raise Unknown(f"no list of {unit} neighbours on a stream domain")
     span = min(spans[name], steps)
     if name == "l-trajectory" and not domain.get("periodic", True):
         yield from ([(0, t) for t in c] for c in itertools.combinations(range(steps), span))
@@ -383,17 +383,17 @@ def _records(domain: Any, i: int, x: Any) -> tuple[Any, ...]:
     return tuple([*base[:i], x, *base[i + 1 :]])
 
 
-def _streams(domain: Any, target: Unit, cells: Iterable[tuple[int, int]]) -> tuple[Any, Any]:
+def _streams(domain: Any, unit: Unit, cells: Iterable[tuple[int, int]]) -> tuple[Any, Any]:
     one = [[0] * domain["steps"] for _ in range(domain["users"])]
     two: list[list[int | None]] = [list(row) for row in one]
     # everything of a user may also be missing, which is as far as neighbours can differ
-    other = None if target.name == "user" and not domain.get("periodic", True) else 1
+    other = None if unit.name == "user" and not domain.get("periodic", True) else 1
     for u, t in cells:
         two[u][t] = other
     return frozen(one), frozen(two)
 
 
-def _pair_of(domain: Any, target: Unit, witness: Any) -> tuple[Any, Any]:
+def _pair_of(domain: Any, unit: Unit, witness: Any) -> tuple[Any, Any]:
     """The two data sets that a witness stands for."""
     kind, where = witness[0], frozen(witness[1])
     if kind == "add":
@@ -407,7 +407,7 @@ def _pair_of(domain: Any, target: Unit, witness: Any) -> tuple[Any, Any]:
         every = frozenset(itertools.combinations(range(domain["vertices"]), 2))
         return every, every - {where}
     if kind == "cells":
-        return _streams(domain, target, where)
-    if kind == "pair" and must_be_listed(domain, target):
+        return _streams(domain, unit, where)
+    if kind == "pair" and must_be_listed(domain, unit):
         return where[0], where[1]
-    raise Unknown(f"no list of {target} neighbours on a {domain['type']} domain")
+    raise Unknown(f"no list of {unit} neighbours on a {domain['type']} domain")

@@ -165,9 +165,9 @@ def kind_of(map_: Any) -> str:
     return str(next(iter(keys))) if keys else "records"
 
 
-def unit_of(step: Any, target: Unit) -> Any:
+def unit_of(step: Any, unit: Unit) -> Any:
     """The unit of a release's guarantee: its metric, or the neighbours that are asked about."""
-    return step.get("metric", "l1" if "rate" in step else target)
+    return step.get("metric", "l1" if "rate" in step else unit)
 
 
 def candidates(step: Any) -> list[Any]:

@@ -33,13 +33,13 @@ from corrdp.accounting.checker.plan import number
 _LISTED = 600
 
 
-def must_be_listed(domain: Any, target: Unit) -> bool:
+def must_be_listed(domain: Any, unit: Unit) -> bool:
     """Whether neighbours have to be looked for among all data sets."""
     kind = domain["type"]
     if kind in ("explicit", "users"):
         return True
-    alone = kind == "tuple" and domain["length"] == 1 and target.name == "free-lunch"
-    return kind in ("tuple", "multiset") and target.name in ("free-lunch", "relation") and not alone
+    alone = kind == "tuple" and domain["length"] == 1 and unit.name == "free-lunch"
+    return kind in ("tuple", "multiset") and unit.name in ("free-lunch", "relation") and not alone
 
 
 def data_sets(domain: Any) -> list[Any]:
@@ -117,12 +117,12 @@ def _one_cluster(unit: Unit, a: Any, b: Any) -> bool:
 class Listed:
     """Distances of every release between every two data sets of a domain."""
 
-    def __init__(self, domain: Any, steps: list[Any], target: Unit):
+    def __init__(self, domain: Any, steps: list[Any], unit: Unit):
         self.domain, self.items = domain, data_sets(domain)
         self.place = {item: k for k, item in enumerate(self.items)}
         self.near: dict[Unit, list[list[int]]] = {}
         self.tables = [
-            [self._table(one, unit_of(step, target)) for one in candidates(step)] for step in steps
+            [self._table(one, unit_of(step, unit)) for one in candidates(step)] for step in steps
         ]
 
     def distance(self, step: int, one: Any, two: Any) -> float:
@@ -130,9 +130,9 @@ class Listed:
         i, j = self.place[one], self.place[two]
         return max(table[i][j] for table in self.tables[step])
 
-    def neighbours(self, target: Unit) -> Iterator[tuple[Any, Any]]:
+    def neighbours(self, unit: Unit) -> Iterator[tuple[Any, Any]]:
         """Every pair of neighbours."""
-        for i, others in enumerate(self._near(target)):
+        for i, others in enumerate(self._near(unit)):
             yield from ((self.items[j], self.items[i]) for j in others if j < i)
 
     def _near(self, unit: Unit) -> list[list[int]]:
@@ -264,29 +264,29 @@ def check_verdicts(
     plan, verdicts
         Of the proof.
     known : mapping
-        Totals by target and notion; None for those that were not re-checked.
+        Totals by unit and notion; None for those that were not re-checked.
     implied_mu : callable
-        The mu of all releases at a target, pure ones included.
+        The mu of all releases at a unit, pure ones included.
     """
     told = Told()
     if [verdict["claim"] for verdict in verdicts] != plan.get("claims", []):
         told.problems.append("the verdicts are not about the claims of the plan")
     for k, verdict in enumerate(verdicts):
         claim, holds = verdict["claim"], verdict["holds"]
-        target, notion = read_unit(claim["target"]), "pure" if "eps" in claim else "gaussian"
+        unit, notion = read_unit(claim["target"]), "pure" if "eps" in claim else "gaussian"
         level = float(claim.get("eps", claim.get("mu")))
-        where, text = f"verdicts[{k}]", f"claim {UNITS[notion]} {level:.17g} at {target}"
+        where, text = f"verdicts[{k}]", f"claim {UNITS[notion]} {level:.17g} at {unit}"
         if holds is not True and holds is not False:
             told.problems.append(f"{where}: holds must be true or false")
             continue
         told.rejected += not holds
         kinds = notions_of(plan["releases"])
-        if any((target, kind) not in known for kind in kinds):
+        if any((unit, kind) not in known for kind in kinds):
             told.problems.append(f"{where}: a claim of {level:g} is decided, and no total backs it")
             continue
-        value = _level(notion, target, kinds, known)
+        value = _level(notion, unit, kinds, known)
         if value == float("inf") and notion == "gaussian":
-            value = implied_mu(target)
+            value = implied_mu(unit)
         if value is None:
             told.skipped.append(f"{where}: {text}, since its total was not re-checked")
             continue
@@ -302,10 +302,10 @@ def check_verdicts(
 
 
 def _level(
-    notion: str, target: Unit, kinds: list[str], known: Mapping[tuple[Unit, str], float | None]
+    notion: str, unit: Unit, kinds: list[str], known: Mapping[tuple[Unit, str], float | None]
 ) -> float | None:
     """The total in the unit of a claim; inf where releases of another notion say something too."""
-    values = {kind: known[target, kind] for kind in kinds}
+    values = {kind: known[unit, kind] for kind in kinds}
     others = [value for kind, value in values.items() if kind != notion]
     if None in others:
         return None

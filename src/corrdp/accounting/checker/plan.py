@@ -76,15 +76,15 @@ def read_plan(plan: Any) -> tuple[Any, list[str]]:
     found += [f"domain: {p}" for p in _domain(plan.get("domain"))]
     if found:
         return plan, found
-    domain, targets, releases = plan["domain"], [], []
-    for k, target in enumerate(plan["targets"]):
+    domain, units, releases = plan["domain"], [], []
+    for k, unit in enumerate(plan["targets"]):
         try:
-            targets.append(read_unit(target))
-            found += [f"targets[{k}]: {p}" for p in [unit_problem(targets[-1], domain)] if p]
+            units.append(read_unit(unit))
+            found += [f"targets[{k}]: {p}" for p in [unit_problem(units[-1], domain)] if p]
         except Wrong as reason:
             found.append(f"targets[{k}]: {reason}")
-    if not targets:
-        found.append("plan: no target is named")
+    if not units:
+        found.append("plan: no unit is named (targets)")
     seen: set[str] = set()
     curves = any(isinstance(r, dict) and r.get("notion") == "tradeoff" for r in plan["releases"])
     for k, release in enumerate(plan["releases"]):
@@ -104,7 +104,7 @@ def read_plan(plan: Any) -> tuple[Any, list[str]]:
         found += [f"{where}: {p}" for p in _release(releases[-1], domain, curves)]
     claims = plan.get("claims", [])
     found += [f"claims[{k}]: {p}" for k, claim in enumerate(claims) for p in _claim(claim, domain)]
-    return {"domain": domain, "targets": targets, "releases": releases, "claims": claims}, found
+    return {"domain": domain, "targets": units, "releases": releases, "claims": claims}, found
 
 
 def _canonical(release: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import renamed
 from corrdp.errors import InputError
 from corrdp.metric.conversion import conversion_factor
 from corrdp.metric.domains import StreamDomain
@@ -171,12 +172,13 @@ class UnitTable(Result):
     w: int
     l: int
 
-    def factor(self, source: str, target: str) -> float:
+    @renamed(target="unit")
+    def factor(self, source: str, unit: str) -> float:
         """One entry, by the names of two levels."""
-        for level in (source, target):
+        for level in (source, unit):
             if level not in self.levels:
                 raise InputError(f"no level {level!r}; they are {', '.join(self.levels)}")
-        return self.factors[self.levels.index(source)][self.levels.index(target)]
+        return self.factors[self.levels.index(source)][self.levels.index(unit)]
 
 
 def unit_table(streams: Streams, w: int, l: int) -> UnitTable:
@@ -219,10 +221,10 @@ def unit_table(streams: Streams, w: int, l: int) -> UnitTable:
         "user": 1,
     }
 
-    def factor(source: str, target: str) -> float:
-        if target == "user" and not streams.periodic:
+    def factor(source: str, unit: str) -> float:
+        if unit == "user" and not streams.periodic:
             return float(with_gaps[source])
-        return conversion_factor(source, target, domain)
+        return conversion_factor(source, unit, domain)
 
     rows = tuple(tuple(factor(a, b) for b in levels) for a in levels)
     return UnitTable(levels, rows, streams.users, streams.length, w, l)
