@@ -219,6 +219,7 @@ OLD_KEYWORDS = {
     "record": [
         lambda **who: corrdp.Adversary(**who),
         lambda **who: corrdp.Threat.under(CHAIN, **who).prior[0],
+        lambda **who: corrdp.partial.Mixture([0.3, 0.7], [0.5, 0.5]).posterior(9, 3, **who)[0],
     ],
     "unit": [
         lambda **who: corrdp.account(PLAN, **who).loss,
@@ -249,4 +250,7 @@ def test_old_fields_can_be_read_and_name_the_new_one(named):
     with pytest.warns(DeprecationWarning, match="targets= is now units="):
         plan = corrdp.Plan(PLAN.domain, PLAN.steps, targets=["bounded"])
     assert plan.to_dict()["targets"] == ["bounded"]
+    found = corrdp.reconstruction.epsilon_for_risk(0.1, THREAT)
+    with pytest.warns(DeprecationWarning, match="target is now goal"):
+        assert found.target == found.goal == found.to_dict()["target"] == 0.1
     assert Witness.from_dict({"target": 3, "values": None, "known": [], "note": ""}) == Witness(3)

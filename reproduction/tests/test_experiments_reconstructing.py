@@ -189,7 +189,7 @@ def test_crossings_of_laplace_and_oue() -> None:
     ],
 )
 def test_error_of_calibrated_noise(target, epsilon, error, success, curve) -> None:
-    row = next(iter(result_of("figure_5_2").table.where(target=target).records()))
+    row = next(iter(result_of("figure_5_2").table.where(risk=target).records()))
     assert row["epsilon_advantage"] == pytest.approx(epsilon, abs=6e-5)
     assert row["error_advantage"] == pytest.approx(error, abs=6e-5)
     for name, value in (("error_success", success), ("error_success_curve", curve)):
@@ -312,7 +312,7 @@ def test_predicted_precision_of_audits() -> None:
 
 def test_calibration_of_gradient_descent() -> None:
     """What both sides of the correction give."""
-    row = next(iter(result_of("example_5_17").table.where(m=10, target=0.1).records()))
+    row = next(iter(result_of("example_5_17").table.where(m=10, risk=0.1).records()))
     assert row["source"] == pytest.approx(21.9332, abs=6e-5)
     assert row["source_known"] == pytest.approx(35.7883, abs=6e-5)
     assert row["replaced"] == pytest.approx(2 * row["source"])
@@ -320,7 +320,7 @@ def test_calibration_of_gradient_descent() -> None:
     assert centred_rad(10 / row["centred"], 10) == pytest.approx(0.1, abs=1e-9)
     for pair in result_of("example_5_17").table.where(m=2).records():
         assert pair["centred"] == pytest.approx(pair["replaced"])  # two records: nothing gained
-        assert pair["simplex"] > 1.2 * pair["target"]
+        assert pair["simplex"] > 1.2 * pair["risk"]
 
 
 def test_gaussian_bound_of_ten_records() -> None:

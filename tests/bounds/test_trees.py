@@ -260,7 +260,7 @@ def test_transfer_needs_a_root_law():
     [
         (2, {}, "node 2 is not among"),
         (0, {5: 0}, "node 5 is not among"),
-        (0, {0: 1}, "is the target"),
+        (0, {0: 1}, "is the record attacked"),
         (0, {1: "x"}, "'x' is not one of the states"),
         (True, {}, "node True"),
     ],

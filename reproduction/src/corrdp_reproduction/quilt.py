@@ -21,8 +21,8 @@ def quilt_scale(chain: MarkovChain, epsilon: float) -> float:
 
     where
 
-    - a quilt Q is the record a steps before the target, the one b steps after, both, or none,
-    - N_Q are the records that Q does not separate from the target, itself among them: a + b - 1
+    - a quilt Q is the record a steps before record i, the one b steps after, both, or none,
+    - N_Q are the records that Q does not separate from i, itself among them: a + b - 1
       for both, all n for none,
     - quilts whose influence e reaches epsilon are left out.
 
@@ -54,8 +54,8 @@ def quilt_scale(chain: MarkovChain, epsilon: float) -> float:
     after = _influence(chain.transition, reach)
     before = _influence(chain.reversed().transition, reach)
     # interior records are all alike; those near an end have one side less, or closer
-    targets = {*range(min(reach + 1, n)), n // 2, *range(max(n - 1 - reach, 0), n)}
-    return max(_best(before, after, i, n - 1 - i, epsilon) for i in targets)
+    records = {*range(min(reach + 1, n)), n // 2, *range(max(n - 1 - reach, 0), n)}
+    return max(_best(before, after, i, n - 1 - i, epsilon) for i in records)
 
 
 def _influence(kernel: np.ndarray, reach: int) -> np.ndarray:

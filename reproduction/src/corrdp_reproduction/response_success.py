@@ -36,7 +36,7 @@ _COLUMNS = (
 _SECTION = "section 4.1"
 PUBLISHED = {
     "n": Published("length of a series", _SECTION, 30),
-    "target": Published("the record attacked, counted from 1", _SECTION, 15),
+    "record": Published("the record attacked, counted from 1", _SECTION, 15),
     "epsilon": Published("DP level of the response", "figure 2", 0.5),
     "series": Published("series for each theta", _SECTION, 100),
     "sanitizations": Published("responses for each series", _SECTION, 1000),
@@ -60,16 +60,16 @@ def figure_2(run: Run) -> Result:
     means of the series), at 99 % for all values of theta together.
     """
     given = run.given
-    n, target, epsilon = given["n"], given["target"] - 1, given["epsilon"]
+    n, record, epsilon = given["n"], given["record"] - 1, given["epsilon"]
     thetas = THETAS[run.size]
     response = BinaryResponse.for_epsilon(epsilon)
     rows = []
     for theta in run.over(thetas):
-        hits = simulated(theta, response.flip0, n, target, *SERIES[run.size], run.rng)
+        hits = simulated(theta, response.flip0, n, record, *SERIES[run.size], run.rng)
         single, aware = (_estimate(rates, len(thetas)) for rates in hits)
         chain = MarkovChain([[1 - theta, theta], [theta, 1 - theta]], n, (0.5, 0.5))
-        none, every = (_about(chain, response, target, a) for a in ("none", "all"))
-        best = best_success(theta, response.flip0, n, target)
+        none, every = (_about(chain, response, record, a) for a in ("none", "all"))
+        best = best_success(theta, response.flip0, n, record)
         rows.append((theta, *single, *aware, best, _charged(single[0]), _charged(aware[0]), none,
                      every, success_bound(none, (0.5, 0.5))))  # fmt: skip
     table = Table(_COLUMNS, tuple(rows))
@@ -141,7 +141,7 @@ def simulated(
     theta: float,
     flip: float,
     n: int,
-    target: int,
+    record: int,
     series: int,
     responses: int,
     rng: np.random.Generator,
@@ -153,7 +153,7 @@ def simulated(
     theta : float in [0, 1/2]
         Pr[next record differs].
     flip : float in (0, 1/2)
-    n, target : int
+    n, record : int
         Length of a series, and the record guessed (from 0).
     series, responses : int
         How many series, and how many responses to each; all are drawn at once.
@@ -174,13 +174,13 @@ def simulated(
     changes[:, 0] = rng.random(series) < 0.5
     records = np.cumsum(changes, axis=1) % 2
     reports = records[:, None, :] ^ (rng.random((series, responses, n)) < flip)
-    truth = records[:, None, target]
-    single = reports[..., target] == truth
-    aware = (log_odds(reports, theta, flip, target) < 0) == truth
+    truth = records[:, None, record]
+    single = reports[..., record] == truth
+    aware = (log_odds(reports, theta, flip, record) < 0) == truth
     return single.mean(axis=1), aware.mean(axis=1)
 
 
-def log_odds(reports: np.ndarray, theta: float, flip: float, target: int) -> np.ndarray:
+def log_odds(reports: np.ndarray, theta: float, flip: float, record: int) -> np.ndarray:
     r"""What all reports say of one record of a symmetric chain: ln Pr[0 | z] / Pr[1 | z].
 
     .. math:: h_t = 2 \operatorname{artanh}\big((1 - 2\theta) \tanh((s_{t+1} + h_{t+1})/2)\big)
@@ -195,7 +195,7 @@ def log_odds(reports: np.ndarray, theta: float, flip: float, target: int) -> np.
     reports : array of 0 and 1
         Time is the last axis; all series are handled at once.
     theta, flip : float
-    target : int
+    record : int
 
     Examples
     --------
@@ -203,8 +203,8 @@ def log_odds(reports: np.ndarray, theta: float, flip: float, target: int) -> np.
     [2.793208, 0.595983]
     """
     step, kept = math.log((1.0 - flip) / flip), 1.0 - 2.0 * theta
-    total = step * (1.0 - 2.0 * reports[..., target])
-    for side in (range(target), range(reports.shape[-1] - 1, target, -1)):
+    total = step * (1.0 - 2.0 * reports[..., record])
+    for side in (range(record), range(reports.shape[-1] - 1, record, -1)):
         said = np.zeros(reports.shape[:-1])
         for t in side:
             said = 2.0 * np.arctanh(
@@ -214,14 +214,14 @@ def log_odds(reports: np.ndarray, theta: float, flip: float, target: int) -> np.
     return total
 
 
-def best_success(theta: float, flip: float, n: int, target: int) -> float:
+def best_success(theta: float, flip: float, n: int, record: int) -> float:
     r"""Success of the best guess of one record of a symmetric chain, exactly.
 
     .. math:: \tfrac12 \sum_z \max\{\Pr[z \mid X_i = 0], \Pr[z \mid X_i = 1]\}
 
     where
 
-    - z runs over all 2^n responses; given the target its two sides are independent, so that
+    - z runs over all 2^n responses; given the record its two sides are independent, so that
       2^(n/2) likelihoods, sorted by their ratio, serve for the sum.
 
     Parameters
@@ -229,19 +229,19 @@ def best_success(theta: float, flip: float, n: int, target: int) -> float:
     theta, flip : float
     n : int
         At most 45.
-    target : int
+    record : int
 
     Examples
     --------
     >>> round(best_success(.5, .25, 9, 4), 12), round(best_success(.1, .25, 3, 1), 6)
     (0.75, 0.805)
     """
-    if max(target, n - 1 - target) > 22:
-        raise InputError(f"2^{max(target, n - 1 - target)} responses are too many to go through")
+    if max(record, n - 1 - record) > 22:
+        raise InputError(f"2^{max(record, n - 1 - record)} responses are too many to go through")
     own = np.array([[1.0 - flip, flip], [flip, 1.0 - flip]])  # [value, report]
-    side = _likelihoods(theta, flip, target)
-    near = (side[:, :, None] * own[:, None, :]).reshape(2, -1)  # the target's own report as well
-    far = _likelihoods(theta, flip, n - 1 - target)
+    side = _likelihoods(theta, flip, record)
+    near = (side[:, :, None] * own[:, None, :]).reshape(2, -1)  # the record's own report as well
+    far = _likelihoods(theta, flip, n - 1 - record)
     with np.errstate(divide="ignore"):
         ratio = np.log(far[0]) - np.log(far[1])
         needed = np.log(near[1]) - np.log(near[0])
@@ -263,11 +263,11 @@ def _likelihoods(theta: float, flip: float, k: int) -> np.ndarray:
     return law
 
 
-def _about(chain: MarkovChain, response: BinaryResponse, target: int, adversary: str) -> float:
-    """What the response leaks about the target."""
+def _about(chain: MarkovChain, response: BinaryResponse, record: int, adversary: str) -> float:
+    """What the response leaks about the record."""
     leak = leakage(chain, mechanism=response, adversary=adversary)  # type: ignore[arg-type]
     assert leak.per_record is not None
-    return float(leak.per_record[target])
+    return float(leak.per_record[record])
 
 
 def _estimate(rates: np.ndarray, together: int) -> tuple[float, float, float]:

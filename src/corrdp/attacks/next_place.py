@@ -91,12 +91,12 @@ def likeliest_next(learned: MovesMade, here: np.ndarray, size: int) -> np.ndarra
     [2, -1]
     """
     pairs, often = np.unique(learned.here * size + learned.after, return_counts=True)
-    source, target = np.divmod(pairs, size)
-    order = np.lexsort((target, -often, source))
-    source, target = source[order], target[order]
+    source, after = np.divmod(pairs, size)
+    order = np.lexsort((after, -often, source))
+    source, after = source[order], after[order]
     top = np.diff(source, prepend=NOWHERE) != 0
     best = np.full(size, NOWHERE)
-    best[source[top]] = target[top]
+    best[source[top]] = after[top]
     return np.asarray(best[here])
 
 
@@ -327,9 +327,9 @@ class LSTM(Attack):
             order = self.rng.permutation(len(windows))
             for first in range(0, len(order), _BATCH):
                 chosen = order[first : first + _BATCH]
-                target = torch.as_tensor(labels[chosen], dtype=torch.float32)
+                right = torch.as_tensor(labels[chosen], dtype=torch.float32)
                 optimizer.zero_grad()
-                loss = loss_of(_logits(torch, network, windows[chosen]), target)
+                loss = loss_of(_logits(torch, network, windows[chosen]), right)
                 loss.backward()
                 optimizer.step()
         return network

@@ -56,7 +56,7 @@ def audit_model(
     - S is learned from one half of the outputs and tested on the other half.
 
     A mechanism that reports each record of a Markov chain alone is attacked through the ratio of
-    the two likelihoods of the reports near the target; any other through its outputs as they are.
+    the two likelihoods of the reports near the record; any other through its outputs as they are.
     The limit found is a lower bound on the leakage, so attacks can only break the claim.
     ``upper`` is what is proved for the mechanism, by the rule of :func:`corrdp.calibrate`: for a
     fitted model over its .95 confidence region and the richer models beside it, although records
@@ -101,7 +101,7 @@ def audit_model(
     ends = math.inf if time_limit is None else began + check_positive("time_limit", time_limit)
     if isinstance(mechanism, FiniteMechanism) and isinstance(model, MarkovChain):
         attack: Callable[..., tuple[Samples, bool]] = attack_reports
-        how = "likelihood ratio of the reports near the target"
+        how = "likelihood ratio of the reports near the record"
     else:
         attack, how = attack_outputs, "the outputs"
     choices = adversaries(mechanism, level, model, rng)

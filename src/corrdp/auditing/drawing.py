@@ -26,29 +26,29 @@ from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.groups import JointTable
 from corrdp.results import Witness
 
-WINDOW = 64  # reports looked at on either side of the target; looking at fewer is still an attack
-_HALVES = (1, 3, 5, 8)  # records that an adversary leaves unknown on either side of the target
+WINDOW = 64  # reports looked at on either side of the record; looking at fewer is still an attack
+_HALVES = (1, 3, 5, 8)  # records that an adversary leaves unknown on either side of the record
 
 
 @dataclass(frozen=True)
 class Attacked:
-    """Whom the audit plays: a target, two values of it, and the records known beside it."""
+    """Whom the audit plays: a record, two values of it, and the records known beside it."""
 
-    target: int
+    record: int
     values: tuple[Any, Any]
     known: Mapping[int, Any]
 
     def __str__(self) -> str:
-        near = sorted(self.known, key=lambda k: abs(k - self.target))[:2]
+        near = sorted(self.known, key=lambda k: abs(k - self.record))[:2]
         knows = ", ".join(f"record {k} is {self.known[k]!r}" for k in sorted(near))
         more = len(self.known) - len(near)
         knows += f" and {more:,} more" if more else ""
-        told = f"tells {self.values[0]!r} from {self.values[1]!r} in record {self.target}"
+        told = f"tells {self.values[0]!r} from {self.values[1]!r} in record {self.record}"
         return f"an adversary who {told}, knowing " + (knows or "no other record")
 
     def given(self, value: Any) -> dict[int, Any]:
-        """What is fixed when the target has this value."""
-        return {**self.known, self.target: value}
+        """What is fixed when the record has this value."""
+        return {**self.known, self.record: value}
 
 
 def adversaries(
@@ -64,15 +64,15 @@ def adversaries(
             raise InputError("the model has no length: give one, so that records can be drawn")
         n = 2 * WINDOW + 1
     assert model.states is not None
-    target = n // 2 if witness is None or witness.record is None else witness.record
+    record = n // 2 if witness is None or witness.record is None else witness.record
     values = None if witness is None else witness.values
     pair = (model.states[0], model.states[1]) if values is None else values
-    known = {} if witness is None else {target + k: v for k, v in witness.known}
+    known = {} if witness is None else {record + k: v for k, v in witness.known}
     known = {k: v for k, v in known.items() if 0 <= k < n}
     chosen = [known, {}] if known else [{}]
     if isinstance(model, MarkovChain) and not isinstance(mechanism, FiniteMechanism):
-        chosen += _windows(model, target, pair, known, rng)
-    return [Attacked(target, pair, given) for given in chosen]
+        chosen += _windows(model, record, pair, known, rng)
+    return [Attacked(record, pair, given) for given in chosen]
 
 
 def _witness(mechanism: Any, claim: float, model: Model) -> Witness | None:
@@ -85,12 +85,12 @@ def _witness(mechanism: Any, claim: float, model: Model) -> Witness | None:
 
 def _windows(
     model: MarkovChain,
-    target: int,
+    record: int,
     pair: tuple[Any, Any],
     known: Mapping[int, Any],
     rng: np.random.Generator,
 ) -> list[dict[int, Any]]:
-    """All records but some around the target: what is far from it would only hide an answer.
+    """All records but some around the one attacked: what is far from it would only hide an answer.
 
     The records beyond the ends of a window are those of one draw, with either value of the pair at
     its ends.
@@ -98,13 +98,13 @@ def _windows(
     assert model.length is not None
     asked = [dict(known)] if known else []
     for half in _HALVES:
-        ends = [k for k in (target - half, target + half) if 0 <= k < model.length]
+        ends = [k for k in (record - half, record + half) if 0 <= k < model.length]
         asked += [dict.fromkeys(ends, value) for value in pair if ends]
     found = []
     for at_ends in asked:
-        first = max((k for k in at_ends if k < target), default=-1)
-        last = min((k for k in at_ends if k > target), default=model.length)
-        laws = [{**at_ends, target: value} for value in pair]
+        first = max((k for k in at_ends if k < record), default=-1)
+        last = min((k for k in at_ends if k > record), default=model.length)
+        laws = [{**at_ends, record: value} for value in pair]
         try:
             drawn = [model.condition(given).sample(rng) for given in laws]
         except InputError:
@@ -142,7 +142,7 @@ def attack_reports(
     progress: bool,
     **_: Any,
 ) -> tuple[Samples, bool]:
-    """Reports near the target, and how much better they fit one value than the other."""
+    """Reports near the record, and how much better they fit one value than the other."""
     chain, near = _window(model, who)
     laws = [chain.condition(near.given(value)) for value in near.values]
     channel = np.asarray(mechanism.channel())
@@ -170,10 +170,10 @@ def _difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _window(model: MarkovChain, who: Attacked) -> tuple[MarkovChain, Attacked]:
-    """The chain cut to the records near the target: their law is a chain as well."""
+    """The chain cut to the records near the one attacked: their law is a chain as well."""
     n = model.length or 2 * WINDOW + 1
-    first = max(0, who.target - WINDOW)
-    last = min(n - 1, who.target + WINDOW)
+    first = max(0, who.record - WINDOW)
+    last = min(n - 1, who.record + WINDOW)
     if model.homogeneous:
         start = model.start if model.initial is None or first == 0 else _law_at(model, first)
         chain = MarkovChain(model.transition, last - first + 1, start, model.states)
@@ -181,7 +181,7 @@ def _window(model: MarkovChain, who: Attacked) -> tuple[MarkovChain, Attacked]:
         kernels = model.transition[first:last]
         chain = MarkovChain(kernels, None, model.marginals[first], model.states)
     known = {k - first: v for k, v in who.known.items() if first <= k <= last}
-    return chain, Attacked(who.target - first, who.values, known)
+    return chain, Attacked(who.record - first, who.values, known)
 
 
 def _law_at(model: MarkovChain, record: int) -> np.ndarray:
@@ -238,9 +238,9 @@ def _log_likelihood(chain: MarkovChain, channel: np.ndarray, reports: np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class _OnDependentRecords:
-    """A mechanism of the target alone: the other records are drawn from the model.
+    """A mechanism of one record alone: the other records are drawn from the model.
 
-    ``laws`` are the laws of all records given what is known, by value of the target.
+    ``laws`` are the laws of all records given what is known, by value of that record.
     """
 
     call: Callable[[Any, np.random.Generator], Any]
@@ -255,13 +255,13 @@ class _GivenOne:
     """Gaussian records given one of them: a draw moved along the regression on that one."""
 
     model: GaussianRecords
-    target: int
+    record: int
     value: float
     slope: np.ndarray
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:
         records = self.model.sample(rng)
-        return records + self.slope * (self.value - records[self.target])
+        return records + self.slope * (self.value - records[self.record])
 
 
 @dataclass(eq=False)
@@ -280,8 +280,8 @@ class _Drawn:
 
 def _law_given(model: Model, who: Attacked, value: Any) -> Any:
     if isinstance(model, GaussianRecords):
-        row = model.cov[who.target]
-        return _GivenOne(model, who.target, value, row / row[who.target])
+        row = model.cov[who.record]
+        return _GivenOne(model, who.record, value, row / row[who.record])
     assert isinstance(model, MarkovChain | JointTable)
     law = model.condition(who.given(value))
     return _Drawn(law) if isinstance(law, MarkovChain) else law

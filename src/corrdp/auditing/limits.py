@@ -225,7 +225,7 @@ def sampled_rad(
     where
 
     - g_xj is the guess from run j of input x, S(x) the guesses that count as right for x,
-    - a(X) is what the attacker knows of the target beforehand: every run is attacked once for
+    - a(X) is what the attacker knows of the record beforehand: every run is attacked once for
       each label, so the second term uses the runs of the first,
     - with a uniform prior, exact guesses and nothing known the second term is 1/m exactly.
 
@@ -272,7 +272,7 @@ def sampled_rad(
     success = float(weights @ right[numbers, told[np.arange(len(told)), labels[numbers]]])
     if hits is None and aux is None and (law == law[0]).all():
         return success - 1 / m, success, 1 / m
-    # how often each guess would be right about a fresh target with each label
+    # how often each guess would be right about a fresh record with each label
     known = np.zeros((told.shape[1], m))
     for label in range(told.shape[1]):
         known[label] = (law * (labels == label)) @ right

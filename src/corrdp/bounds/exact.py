@@ -1,6 +1,6 @@
 """Exact leakage of small models by enumeration: the oracle behind the bounds.
 
-Every adversary (K, i), every value of the known records and every pair of values of the target is
+Every adversary (K, i), every value of the known records and every pair of values of record i is
 tried. What is compared depends on the scope:
 
 * every mechanism: ``sup E[F | a] / E[F | b]`` over all functions F that change by at most
@@ -162,8 +162,8 @@ Compare = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[float
 def adversaries(
     table: JointTable,
 ) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...], list[tuple[int, np.ndarray]]]]:
-    """Each adversary with one value of what it knows: target, known, values, and for each
-    possible value of the target the outcomes that have it."""
+    """Each adversary with one value of what it knows: record, known, values, and for each
+    possible value of the record the outcomes that have it."""
     rows, _ = table.outcomes
     n = rows.shape[1]
     for i in range(n):

@@ -278,13 +278,13 @@ def field_contraction(
         eps,
         ceiling,
     )
-    target = int(per_record.argmax())
+    record = int(per_record.argmax())
     return Bound(
-        float(per_record[target]),
+        float(per_record[record]),
         "upper bound",
         Certificate("contraction", REFERENCE),
         per_record,
-        Witness(target, note=f"after {count} sweeps of messages"),
+        Witness(record, note=f"after {count} sweeps of messages"),
     )
 
 

@@ -34,7 +34,7 @@ _SPLIT_RECORDS = 10  # all 2^(n-1) splits of a joint table are tried up to this 
 @bound("general", on=Model)
 @bound("general", on=Model, confidence=True)
 def general(model: Model, guarantee: Pure) -> Bound:
-    """Sum of epsilon over the block of records that depend on the target. O(n).
+    """Sum of epsilon over the block of records that depend on the one attacked. O(n).
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def general(model: Model, guarantee: Pure) -> Bound:
         return Bound(guarantee.largest, kind, Certificate("general", REFERENCE))
     eps = guarantee.vector(len(blocks))
     per_record = np.bincount(blocks, weights=eps)[blocks]
-    target = int(per_record.argmax())
+    record = int(per_record.argmax())
     return Bound(
-        float(per_record[target]),
+        float(per_record[record]),
         kind,
         Certificate("general", REFERENCE),
         per_record,
-        Witness(target, note="the block is one value repeated") if kind == "exact" else None,
+        Witness(record, note="the block is one value repeated") if kind == "exact" else None,
     )
 
 
@@ -207,7 +207,7 @@ def minimum_error(model: Model, target: float, *, query: Query) -> MinimumError:
     ----------
     model : Model
         For ``Groups`` some law in the model makes a block one value repeated, so D and D' may
-        differ in the whole block; for a joint table the pairs that known records and one target
+        differ in the whole block; for a joint table the pairs that known records and one more
         settle; for independent records and chains D and D' differ in one record.
     target : float
     query : Query

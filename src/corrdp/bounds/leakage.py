@@ -149,8 +149,8 @@ def leakage(
     where
 
     * Y is the output of the mechanism and S any set of outputs,
-    * i is any target record, K any set of other records that the adversary knows, x_K their values,
-    * a, b are any two values of the target that are possible given x_K.
+    * i is any record, K any set of other records that the adversary knows, x_K their values,
+    * a, b are any two values of record i that are possible given x_K.
 
     Parameters
     ----------

@@ -31,13 +31,13 @@ REFERENCE = "theorem trees-and-fields#trees"
 def tree_contraction(tree: MarkovTree, guarantee: Pure) -> Bound:
     """Contraction bound of every node of a tree, every adversary. O(n) after the diameters.
 
-    ``A_v = eps_v + sum over neighbours c of v away from the target of A_c (*) D_c``,
+    ``A_v = eps_v + sum over neighbours c of v away from the record of A_c (*) D_c``,
     ``leakage(i) <= A_i``
 
     where
 
     * D_c is the diameter of the edge between c and v, the same in both directions,
-    * A is rooted at the target; two passes serve every target at once.
+    * A is rooted at the record attacked; two passes serve every record at once.
 
     Never more than the sum of epsilon over the tree.
 
@@ -67,9 +67,9 @@ def tree_contraction(tree: MarkovTree, guarantee: Pure) -> Bound:
     per_record = np.minimum(
         per_record, np.bincount(tree.block_of_record, eps)[tree.block_of_record]
     )
-    target = int(per_record.argmax())
+    record = int(per_record.argmax())
     certificate = Certificate("contraction", REFERENCE)
-    return Bound(float(per_record[target]), "upper bound", certificate, per_record, Witness(target))
+    return Bound(float(per_record[record]), "upper bound", certificate, per_record, Witness(record))
 
 
 def _one_adversary(tree: MarkovTree, scope: Scope) -> tuple[Pure, int, dict[int, Any]]:
@@ -83,7 +83,7 @@ def _one_adversary(tree: MarkovTree, scope: Scope) -> tuple[Pure, int, dict[int,
 
 @bound("transfer", on=MarkovTree, given=_one_adversary)
 def tree_transfer(
-    tree: MarkovTree, guarantee: Pure, target: int, known: Mapping[int, Any]
+    tree: MarkovTree, guarantee: Pure, record: int, known: Mapping[int, Any]
 ) -> Bound:
     """Transfer bound for one adversary; with two states, the worst case over all mechanisms.
 
@@ -92,7 +92,7 @@ def tree_transfer(
 
     where
 
-    * c runs over the neighbours of v away from the target,
+    * c runs over the neighbours of v away from the record attacked,
     * h_c(y) is the probability of what is known beyond c, given X_c = y,
     * Lambda is the mixture cost of chains#mixtures, direction by direction.
 
@@ -101,15 +101,15 @@ def tree_transfer(
     tree : MarkovTree
         With a root law.
     guarantee : Pure
-    target : int
-        The record attacked.
+    record : int
+        The one attacked.
     known : mapping of node to state
         What the adversary knows.
 
     Returns
     -------
     Bound
-        The largest A_target(a, b) over values a, b that are possible given what is known; of kind
+        The largest A_record(a, b) over values a, b that are possible given what is known; of kind
         "exact" for two states, with ``per_record`` None. O(n s^2) mixture problems.
 
     Raises
@@ -126,7 +126,7 @@ def tree_transfer(
     Examples
     --------
     >>> star = MarkovTree([-1, 0, 0], [[.8, .2], [.3, .7]], root_law=[.4, .6])
-    >>> bound = tree_transfer(star, Pure(1.0), target=0, known={})
+    >>> bound = tree_transfer(star, Pure(1.0), record=0, known={})
     >>> round(bound.value, 6), bound.kind
     (1.988667, 'exact')
     """
@@ -134,37 +134,37 @@ def tree_transfer(
         raise NotApplicableError("one adversary is judged by the law of the roots; give root_law=")
     n, s = len(tree.parents), len(tree.states)
     eps = guarantee.vector(n)
-    weights = _evidence(tree, target, known)
+    weights = _evidence(tree, record, known)
     unknown = np.ones(n, dtype=bool)
     unknown[list(known)] = False
-    order, away, kernels = _rooted_at(tree, target)
+    order, away, kernels = _rooted_at(tree, record)
     costs, logs = _follow(order, away, kernels, weights, unknown, eps)
     if (logs[away < 0].max(axis=1) == -np.inf).any():
         raise InputError(f"the known values {dict(known)!r} have probability 0")
     pairs = [
-        (float(costs[target, a, b]), a, b)
-        for a, b in itertools.permutations(np.flatnonzero(logs[target] > -np.inf), 2)
+        (float(costs[record, a, b]), a, b)
+        for a, b in itertools.permutations(np.flatnonzero(logs[record] > -np.inf), 2)
     ]
     value, a, b = max(pairs, default=(0.0, None, None))
-    facts = tuple((j - target, value) for j, value in known.items())
+    facts = tuple((j - record, value) for j, value in known.items())
     told = None if a is None else (tree.states[a], tree.states[b])
     return Bound(
         value * (1.0 + ROUNDING + n * 2.0**-50),
         "exact" if s == 2 else "upper bound",
         Certificate("transfer", REFERENCE, ("the adversary knows just these records",)),
         None,
-        Witness(target, told, facts),
+        Witness(record, told, facts),
     )
 
 
-def _evidence(tree: MarkovTree, target: int, known: Mapping[int, Any]) -> np.ndarray:
+def _evidence(tree: MarkovTree, record: int, known: Mapping[int, Any]) -> np.ndarray:
     """Weight of each state of each node: root law, and 0 for states other than the known one."""
     n = len(tree.parents)
-    for v in (target, *known):
+    for v in (record, *known):
         if isinstance(v, bool) or not isinstance(v, int | np.integer) or not 0 <= v < n:
             raise InputError(f"node {v!r} is not among 0..{n - 1}")
-    if target in known:
-        raise InputError(f"node {target} is the target; it cannot be known")
+    if record in known:
+        raise InputError(f"node {record} is the record attacked; it cannot be known")
     weights = np.ones((n, len(tree.states)))
     weights[tree.parents < 0] = tree.root_law
     for v, value in known.items():
@@ -175,24 +175,24 @@ def _evidence(tree: MarkovTree, target: int, known: Mapping[int, Any]) -> np.nda
     return weights
 
 
-def _rooted_at(tree: MarkovTree, target: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The tree hung up at the target: an order, each node's neighbour towards it, and kernels.
+def _rooted_at(tree: MarkovTree, record: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The tree hung up at the record: an order, each node's neighbour towards it, and kernels.
 
-    Only the edges between the target and its root turn round; the weights of both ends make the
+    Only the edges between the record and its root turn round; the weights of both ends make the
     transposed kernel right.
     """
     n, s = len(tree.parents), len(tree.states)
     towards = tree.parents.copy()
     kernels = np.array(np.broadcast_to(tree.kernels, (n, s, s)))
-    path = [target]
+    path = [record]
     while tree.parents[path[-1]] >= 0:
         path.append(int(tree.parents[path[-1]]))
     given = tree.kernel_of(np.array(path))
     for k in range(len(path) - 1):
         towards[path[k + 1]] = path[k]
         kernels[path[k + 1]] = given[k if len(given) > 1 else 0].T
-    towards[target] = -1
-    # nodes on the path come first, from the target up; all others keep their order
+    towards[record] = -1
+    # nodes on the path come first, from the record up; all others keep their order
     on_path = np.zeros(n, dtype=bool)
     on_path[path] = True
     order = np.concatenate([np.array(path), tree.order[~on_path[tree.order]]])
@@ -308,13 +308,13 @@ def field_walks(field: MarkovField, guarantee: Pure) -> Bound:
         per_record * (1.0 + ROUNDING),
         np.bincount(field.block_of_record, eps)[field.block_of_record],
     )
-    target = int(per_record.argmax())
+    record = int(per_record.argmax())
     return Bound(
-        float(per_record[target]),
+        float(per_record[record]),
         "upper bound",
         Certificate("walks", WALKS),
         per_record,
-        Witness(target),
+        Witness(record),
     )
 
 

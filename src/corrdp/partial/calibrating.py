@@ -264,7 +264,7 @@ class Noiseless(Result):
     Parameters
     ----------
     unknown : int
-        Records besides the target; with one fewer, noise is needed.
+        Records besides the one attacked; with one fewer, noise is needed.
     delta : float
         Reached with them.
     epsilon, target, bias : float

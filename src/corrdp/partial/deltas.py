@@ -103,9 +103,9 @@ class PartialDelta(Result):
     passive : float
         Mean over them of the delta that holds given what was seen (PPK-DP): the attacker only
         looked. Not the delta of what was seen and the output together, which is larger where
-        the target moves the law of the known records.
+        the record attacked moves the law of the known records.
     if_one, if_zero : float
-        The two directions of ``active``: the target is 1 and not 0, and the other way round.
+        The two directions of ``active``: the record is 1 and not 0, and the other way round.
     kind : str
     certificate : Certificate
     """
@@ -139,7 +139,7 @@ def partial_delta(
 
     where
 
-    - N is the number of unknown records besides the target, p their bias, beta the noise,
+    - N is the number of unknown records besides the one attacked, p their bias, beta the noise,
     - H is the hockey-stick divergence, by the closed route of :mod:`corrdp.partial.mixtures`,
     - the known records are a known shift, so that with independent records active and passive
       attackers are the same. With a :class:`Mixture` they are not: what the attacker sees moves

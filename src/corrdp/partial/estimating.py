@@ -213,11 +213,11 @@ def estimated_noise_scale(
     - epsilon' is what the noisy count cost (half of epsilon is usual),
     - kappa_L = delta/10 is the chance that its noise exceeds its radius,
     - kappa_2 = delta/10 that the share of ones is further from the bias than Chernoff's bound says;
-      the target's value is given, so n - 1 records are random and the target counts both ways,
+      its value is given, so n - 1 records are random and the one attacked counts both ways,
     - beta* is :func:`corrdp.partial.calibrating.noise_scale`, kappa_4 the rest of delta.
 
     Three obligations, proved in partial-knowledge#estimated-bias: the interval misses the bias with
-    probability at most kappa_2 + kappa_L whatever the target is; the supremum is a true one, not
+    probability at most kappa_2 + kappa_L whatever the record is; the supremum is a true one, not
     one over a grid; and the two releases compose although they share their natural noise.
 
     Parameters
@@ -283,8 +283,8 @@ def estimated_noise_scale(
 
 
 def _shares(estimate: NoisyCount, miss: float) -> tuple[float, float]:
-    """Shares of ones among the n - 1 records besides the target: least and largest."""
+    """Shares of ones among the n - 1 records besides the one attacked: least and largest."""
     radius, others = estimate.radius(miss), max(estimate.n - 1, 1)
-    least = min(max(estimate.value - radius - 1, 0), others)  # the target was a one
+    least = min(max(estimate.value - radius - 1, 0), others)  # the record was a one
     most = min(max(estimate.value + radius, 0), others)  # it was not
     return least / others, most / others

@@ -3,7 +3,7 @@
 What differential privacy says about attackers with partial knowledge, and when it says nothing.
 
 An attacker who knows less is weaker if the records are independent. If they depend on each other he
-may be *stronger*: what he does not know moves together with the target.
+may be *stronger*: what he does not know moves together with the record.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def check_whole(name: str, value: Any, least: int) -> int:
 class Knowledge(Result):
     """How many records there are, and how many of them the attacker knows.
 
-    The attacker asks about one record, the target. ``unknown = n - known - 1`` records are left
+    The attacker asks about one record. ``unknown = n - known - 1`` records are left
     over: to him they are noise.
 
     Parameters
@@ -53,8 +53,8 @@ class Knowledge(Result):
     n : int
         Number of records.
     known : int
-        How many the attacker knows, the target not among them: 0 to n - 1. A larger number than
-        the true one is safe, a smaller one is not.
+        How many other records the attacker knows: 0 to n - 1. A larger number than the true one is
+        safe, a smaller one is not.
 
     References
     ----------
@@ -76,15 +76,15 @@ class Knowledge(Result):
         known = check_whole("known", self.known, 0)
         if known > n - 1:
             raise InputError(
-                f"known = {known} of n = {n} records leaves no target: the attacker knows at most "
-                f"n - 1 = {n - 1} (differential privacy assumes just that)"
+                f"known = {known} of n = {n} records leaves none to attack: the attacker knows "
+                f"at most n - 1 = {n - 1} (differential privacy assumes just that)"
             )
         object.__setattr__(self, "n", n)
         object.__setattr__(self, "known", known)
 
     @property
     def unknown(self) -> int:
-        """Records that are neither known nor the target."""
+        """Records that are neither known nor attacked."""
         return self.n - self.known - 1
 
 
@@ -224,7 +224,7 @@ def dp_promise(guarantee: float | Pure | Approximate, model: Model) -> PartialPr
     r"""What a DP mechanism promises against attackers who know any part of the other records.
 
     On independent records the same (epsilon, delta): the law of the output given what is known is
-    a mixture over the unknown records, with the same weights for both values of the target, and
+    a mixture over the unknown records, with the same weights for both values of the record, and
 
     .. math:: H_\varepsilon\Big(\sum_u w_u P_u \Big\| \sum_u w_u Q_u\Big)
               \le \sum_u w_u H_\varepsilon(P_u \| Q_u)

@@ -28,7 +28,7 @@ from functools import cached_property
 
 import numpy as np
 
-from corrdp._checks import check_items
+from corrdp._checks import check_items, renamed
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.metric.curves import check_times
@@ -152,24 +152,24 @@ def odds_pair(
     epsilon: float,
     doubt: float = 16.0,
 ) -> LatticePair:
-    r"""The count of the records unknown to an attacker, target included: target 1 against 0.
+    r"""The count of the records unknown to an attacker, the one attacked included: 1 against 0.
 
     .. math:: \frac{Q_j}{P_j} = r\,\frac{N + 1 - j}{j}
 
     where
 
-    - j of the N + 1 records are ones, P is their law if the target is one of them and Q if not,
-    - r = Pr[target = 1] / Pr[target = 0]: among exchangeable records, j of which are ones, the
-      target is one of these with probability j / (N + 1).
+    - j of the N + 1 records are ones, P is their law if the one attacked is among these, Q if not,
+    - r = Pr[record = 1] / Pr[record = 0]: among exchangeable records, j of which are ones, the
+      record is one of these with probability j / (N + 1).
 
     Parameters
     ----------
     first : int
         The least number of ones among the N others.
     one : array
-        ln Pr[k ones among the N others | target = 1], for k from ``first`` on.
+        ln Pr[k ones among the N others | record = 1], for k from ``first`` on.
     zero : float
-        ln Pr[``first`` ones | target = 0].
+        ln Pr[``first`` ones | record = 0].
     trials : int
         N.
     odds : float
@@ -247,15 +247,16 @@ class Mixture:
         """Probability that a record is 1 when nothing else is known."""
         return math.fsum(p * w for p, w in zip(self.biases, self.weights, strict=True))
 
-    def posterior(self, known: int, hits: int, target: int) -> np.ndarray:
-        """Probabilities of the biases after ``hits`` ones in ``known`` records and the target.
+    @renamed(target="record")
+    def posterior(self, known: int, hits: int, record: int) -> np.ndarray:
+        """Probabilities of the biases after ``hits`` of ``known`` records and one record more.
 
         Examples
         --------
-        >>> Mixture([.3, .7], [.5, .5]).posterior(10, 3, target=1).round(6).tolist()
+        >>> Mixture([.3, .7], [.5, .5]).posterior(10, 3, record=1).round(6).tolist()
         [0.927027, 0.072973]
         """
-        return np.exp(_normal(self._scores(known, hits + target, 1)))
+        return np.exp(_normal(self._scores(known, hits + record, 1)))
 
     def _scores(self, known: int, ones: int, more: int) -> np.ndarray:
         """ln of weight times likelihood, for each bias."""
@@ -275,7 +276,7 @@ class Mixture:
     def pairs(
         self, knowledge: Knowledge, hits: int, epsilon: float
     ) -> tuple[LatticePair, LatticePair]:
-        """Target 1 against 0 and 0 against 1, for an attacker who saw ``hits`` ones."""
+        """The record 1 against 0 and 0 against 1, for an attacker who saw ``hits`` ones."""
         unknown, law = knowledge.unknown, self._law(knowledge.unknown)
         one, zero = (
             np.logaddexp.reduce(_normal(self._scores(knowledge.known, hits + a, 1))[:, None] + law)
@@ -292,9 +293,10 @@ class Mixture:
             odds_pair(0, zero[::-1], one[-1], unknown, 1 / odds, epsilon, doubt),
         )
 
-    def seen(self, known: int, target: int) -> np.ndarray:
-        """Law of the number of ones among the known records, given the target."""
-        logs = _normal(self._scores(0, target, 1))[:, None] + self._law(known)
+    @renamed(target="record")
+    def seen(self, known: int, record: int) -> np.ndarray:
+        """Law of the number of ones among the known records, given the record attacked."""
+        logs = _normal(self._scores(0, record, 1))[:, None] + self._law(known)
         return np.exp(np.logaddexp.reduce(logs))
 
 

@@ -96,8 +96,8 @@ def rad_bound(
         several releases first (add epsilons, ``tensor`` curves), then ask once.
     threat : Threat
     model : Model, optional
-        How the target depends on other records, which are unknown unless in ``known``: the bounds
-        are then taken at the leakage about the target. Needs pure DP.
+        How the record depends on others, which are unknown unless in ``known``: the bounds
+        are then taken at the leakage about the record. Needs pure DP.
     record : int, optional
         With a model: the record attacked.
     known : mapping of int to state, optional

@@ -1,4 +1,4 @@
-"""Noise chosen for a risk target: the bounds turned round, always to the safe side."""
+"""Noise chosen for a risk: the bounds turned round, always to the safe side."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def epsilon_for_risk(risk: float, threat: Threat, *, delta: float = 0.0) -> Risk
     Raises
     ------
     InfeasibleError
-        When no epsilon or every epsilon keeps the target; the message gives the range.
+        When no epsilon or every epsilon keeps the risk; the message gives the range.
 
     References
     ----------
@@ -165,7 +165,7 @@ def sigma_for_risk(
     moved = f"one record moves the summed gradients by {sensitivity_multiplier:g} clipping norms"
     name, assumed = mu.certificate.name, (*mu.certificate.assumptions, moved)
     certificate = Certificate(name, mu.certificate.reference, assumed)
-    return RiskCalibration(sigma, mu.kind, certificate, mu.threat, "sigma", mu.target, mu.risk)
+    return RiskCalibration(sigma, mu.kind, certificate, mu.threat, "sigma", mu.goal, mu.risk)
 
 
 @renamed(target="risk")
@@ -199,12 +199,12 @@ def calibrate_risk(
     Returns
     -------
     RiskCalibration
-        Its value keeps the target; 1e-12 (relative) towards less noise no longer does.
+        Its value keeps the risk; 1e-12 (relative) towards less noise no longer does.
 
     Raises
     ------
     InfeasibleError
-        When the target is outside what the two ends give; the message says what they give.
+        When the risk is outside what the two ends give; the message says what they give.
 
     References
     ----------
@@ -234,7 +234,7 @@ def calibrate_risk(
     if not min(risks) <= goal < max(risks):
         raise InfeasibleError(
             f"the risk runs from {risks[0]:.6g} at {low:g} to {risks[1]:.6g} at {high:g}, and the "
-            f"target is {goal:.6g}; ask for a target in between, or search elsewhere"
+            f"risk asked for is {goal:.6g}; ask for one in between, or search elsewhere"
         )
     keeps, breaks = (low, high) if risks[0] <= goal else (high, low)
     value = _boundary(lambda v: float(found_at(v)), goal, keeps, breaks)
@@ -259,10 +259,10 @@ def _largest(
     floor: float,
     start: Callable[[float], float],
 ) -> RiskCalibration:
-    """The largest parameter whose bound is at most the target.
+    """The largest parameter whose bound is at most the risk asked for.
 
     ``start`` gives the one for which the total variation is a given share of its ceiling: all
-    bounds are at most that one, so it keeps the target.
+    bounds are at most that one, so it keeps that risk.
     """
     goal = check_positive("risk", wished)
     ceiling = bound(_LARGEST).value
@@ -273,7 +273,7 @@ def _largest(
             else f"no {name} keeps it: delta alone allows {floor:.6g}"
         )
         raise InfeasibleError(
-            f"a risk target of {goal:.6g} asks for nothing that {name} can give; {why}. Targets "
+            f"a risk of {goal:.6g} asks for nothing that {name} can give; {why}. Risks "
             f"lie strictly between {floor:.6g} and {ceiling:.6g}"
         )
 
@@ -369,13 +369,13 @@ def gaussian_sigma(risk: float, m: int) -> float:
 
 
 def _ceiling(risk: float, m: int) -> float:
-    """The largest advantage there is, once the target is known to lie below it."""
+    """The largest advantage there is, once the risk asked for is known to lie below it."""
     if isinstance(m, bool) or m != int(m) or m < 2:
         raise InputError(f"m must be a whole number of at least 2 records, got {m!r}")
     goal, ceiling = check_positive("risk", risk), (m - 1) / m
     if goal >= ceiling:
         raise InfeasibleError(
-            f"a risk target of {goal:.6g} asks for no noise at all: with {m} records the risk is "
-            f"{ceiling:.6g} without any. Targets lie strictly between 0 and {ceiling:.6g}"
+            f"a risk of {goal:.6g} asks for no noise at all: with {m} records the risk is "
+            f"{ceiling:.6g} without any. Risks lie strictly between 0 and {ceiling:.6g}"
         )
     return ceiling

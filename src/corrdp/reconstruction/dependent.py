@@ -1,7 +1,7 @@
-r"""Risk on dependent records: what the output says about the target through all the others.
+r"""Risk on dependent records: what the output says about a record through all the others.
 
-Unknown records that depend on the target speak for it. Given what the attacker knows, the output is
-a channel of the target alone,
+Unknown records that depend on the record speak for it. Given what the attacker knows, the output is
+a channel of the record alone,
 
 .. math:: p(\theta \mid x_i, x_K) = \sum_{x_U} \Pr[x_U \mid x_i, x_K]\, p(\theta \mid x),
 
@@ -33,7 +33,7 @@ from corrdp.reconstruction.results import Rad, RadBound
 from corrdp.reconstruction.threat import Threat, promise_of
 
 _WHERE = "reconstruction#risk-under-correlation"
-_REFERENCE = f"the optimal attack on the channel of the target alone ({_WHERE})"
+_REFERENCE = f"the optimal attack on the channel of the record alone ({_WHERE})"
 _SAME = 1e-9
 _CONDITIONED = 2_000  # records of a chain that is conditioned to single out one adversary
 
@@ -128,7 +128,7 @@ def _bound(
     leak = leakage_about(source, model, record, known)
     value = _about(leak, record)
     reference = (
-        f", at the leakage {value:.6g} about the target, by {leak.certificate.name} ({_WHERE})"
+        f", at the leakage {value:.6g} about the record, by {leak.certificate.name} ({_WHERE})"
     )
     assumed = (*leak.certificate.assumptions, *stated, _who(record, known))
     # Approximate, because a record that the mechanism does not read leaks 0
@@ -175,7 +175,7 @@ def _smaller(first: Leakage, second: Leakage, record: int | None) -> Leakage:
 
 
 def _about(leak: Leakage, record: int | None) -> float:
-    """Leakage about the target alone, where it is known."""
+    """Leakage about the record alone, where it is known."""
     if record is None or leak.per_record is None:
         return leak.value
     return min(leak.value, float(leak.per_record[record]))
@@ -271,11 +271,11 @@ def _check_prior(
         )
     law = _law_of(model, record, known)
     if law is None:
-        return ("the prior given is the law of the target, given what the attacker knows",)
+        return ("the prior given is the law of the record, given what the attacker knows",)
     off = float(np.abs(law - threat.prior).max())
     if off > _SAME:
         raise InputError(
-            f"the threat's prior is not the model's law of the target given the known records: it "
+            f"the threat's prior is not the model's law of the record given the known ones: it "
             f"differs by up to {off:.3g}; use Threat.under(model, record, known)"
         )
     return ()

@@ -79,7 +79,7 @@ def records_of(model: Model) -> Records | None:
 def effective(
     mechanism: Any, records: Records, record: int, known: Mapping[int, Any], threat: Threat
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    r"""The law of the output given the target and the known records, in finitely many cells.
+    r"""The law of the output given one record and the known ones, in finitely many cells.
 
     .. math:: p(\theta \mid x_i, x_K) = \sum_{x_U} \Pr[x_U \mid x_i, x_K]\, p(\theta \mid x)
 
@@ -117,7 +117,7 @@ def effective(
 
 
 def _mixed(kept: Records, record: int, columns: np.ndarray, count: int) -> np.ndarray:
-    """Pr[column | target] when outcome j falls into column columns[j]."""
+    """Pr[column | record] when outcome j falls into column columns[j]."""
     s = len(kept.states)
     joint = np.bincount(kept.rows[:, record] * count + columns, kept.weights, s * count)
     joint = joint.reshape(s, count)

@@ -75,7 +75,7 @@ def _records(mechanism: Any) -> int | None:
 REFERENCE = (
     "Guerra-Balboa, dissertation, theorem 5.3 and corollary 5.9 (reconstruction#optimal-attack)"
 )
-INDEPENDENT = "the target is independent of the other records, which the attacker knows"
+INDEPENDENT = "the record is independent of the others, which the attacker knows"
 _CELLS = 2**22  # guesses times outputs worked on at once
 _TOLERANCE = 1e-9
 
@@ -115,8 +115,8 @@ def rad(
         record (or its channel), or Laplace noise on a query.
     threat : Threat
     model : Model, optional
-        How the target depends on the other records, which are unknown unless in ``known``. The
-        threat's prior must be the model's law of the target: see :meth:`Threat.under`.
+        How the record depends on the others, which are unknown unless in ``known``. The
+        threat's prior must be the model's law of the record: see :meth:`Threat.under`.
     record : int, optional
         With a model: number of the record attacked, from 0.
     known : mapping of int to state, optional
@@ -212,7 +212,7 @@ def exact_rad(
 ) -> Rad:
     """:func:`rad` of a channel that has been checked."""
     law, prior = channel, threat.prior
-    # rows of impossible records may be anything: they are never targets
+    # rows of impossible records may be anything: they are never attacked
     mean = prior @ law
     gains = prior[:, None] * (law - mean)
     guesses = best_guesses(gains, threat)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import old_attribute
 from corrdp._json import coded
 from corrdp.plots.style import axes_or_pyplot
 from corrdp.results import Candidate, Certificate, Kind, Result
@@ -231,7 +232,7 @@ class Advantage(_Risk):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskCalibration(_Risk):
-    """The least noise that keeps a risk target.
+    """The least noise that keeps a risk.
 
     Parameters
     ----------
@@ -241,23 +242,26 @@ class RiskCalibration(_Risk):
         Of the risk at that parameter.
     parameter : str
         What the value is.
-    target : float
+    goal : float
         The risk promised.
     risk : float
-        The risk at the parameter, never above the target.
+        The risk at the parameter, never above the goal.
     """
 
     result = "risk calibration"
     title = "Calibrated"
     parameter: str = "epsilon"
-    target: float = 0.0
+    # files of version 0.1.0 call it so
+    goal: float = field(default=0.0, metadata={"key": "target"})
     risk: float = 0.0
+
+    target = old_attribute("target", "goal")
 
     def __repr__(self) -> str:
         return super().__repr__().replace(self.title, f"{self.title} {self.parameter}", 1)
 
     def _lines(self) -> list[str]:
-        return [f"  risk         {self.risk:.9g}, promised at most {self.target:.6g}"]
+        return [f"  risk         {self.risk:.9g}, promised at most {self.goal:.6g}"]
 
 
 def _listed(candidates: tuple[Candidate, ...]) -> list[str]:

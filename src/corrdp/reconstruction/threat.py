@@ -205,7 +205,7 @@ class Threat:
 
     @property
     def m(self) -> int:
-        """How many records the target may be."""
+        """How many values the record may have."""
         return len(self.prior)
 
     @property

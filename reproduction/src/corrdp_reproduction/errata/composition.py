@@ -210,8 +210,8 @@ COMPOSITION = (
     Erratum(
         "004-E20",
         "section 4.1, and equation (4.1)",
-        "r_i is the largest distance of f_i(D) and f_i(D') for the target's neighbours, measured "
-        "with the target's metric; (4.1) takes d_i of whole data sets.",
+        "r_i is the largest distance of f_i(D) and f_i(D') for neighbours of the unit, measured "
+        "with its metric; (4.1) takes d_i of whole data sets.",
         "With the metric of the release, on what it reads; (4.1) means I_p max_i Delta p_i times "
         "d(D, D').",
         _units,

@@ -316,7 +316,7 @@ ERRATA: tuple[Erratum, ...] = (
         "003-C09",
         "lemma 4.3",
         "The probability of a loss carries bias^q(D) (1 - bias)^(n - q(D)).",
-        "Without it: the known records and the target are given.",
+        "Without it: the known records and the one attacked are given.",
         _weights,
     ),
     Erratum(

@@ -204,7 +204,7 @@ def _composition() -> Counterexample:
     return Counterexample(
         together > 2 * alone,
         joint <= kappa,
-        f"Two counts without noise, of 401 unknown records and of all but the target: deltas "
+        f"Two counts without noise, of 401 unknown records and of all but the one attacked: deltas "
         f"{alone:.1e} and 0 at epsilon 1, together {together:.4f} at epsilon 2. The pair that "
         f"algorithm 2 releases, for which kappa_4 = 1e-3 is promised, has {joint:.2e} at most.",
     )

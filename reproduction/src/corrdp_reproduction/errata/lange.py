@@ -85,7 +85,7 @@ def _equation_48() -> Counterexample:
     below = e * (1 - alpha - beta) + alpha
     printed = math.log((e**2 * beta / (1 - beta)) / (below / (1 - beta)))
     right = math.log(e**2 * (1 - beta) / below)
-    # the adversary who targets the first bit and sees an answer of 0 or less
+    # the adversary who attacks the first bit and sees an answer of 0 or less
     law = table_2(r).law
     first = sum(p * math.exp(-sum(x)) for x, p in law.items() if x[0] == 0) / beta
     second = sum(p * math.exp(-sum(x)) for x, p in law.items() if x[0] == 1) / (1 - beta)
@@ -222,7 +222,7 @@ ERRATA: tuple[Erratum, ...] = (
         "000-E33",
         "section 2.5.1",
         "A noisy sum of scale lambda leaks n / lambda.",
-        "n M / lambda, where M is how far apart the target's values are.",
+        "n M / lambda, where M is how far apart the record's values are.",
         _yang,
     ),
 )

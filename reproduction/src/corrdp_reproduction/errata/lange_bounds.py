@@ -64,12 +64,12 @@ def _secret_range() -> Counterexample:
 
 
 def _right_side() -> Counterexample:
-    """The exponent of gamma where all known records lie to the right of the target."""
+    """The exponent of gamma where all known records lie to the right of the one attacked."""
     kernel = [[0.3899, 0.002, 0.6081], [0.0023, 0.9957, 0.002], [0.002, 0.0045, 0.9935]]
     chain = MarkovChain(kernel, 4)
     law = table_of(chain).law
     worst = 0.0
-    for last in range(3):  # record 4 is known, record 2 the target, records 1 and 3 unknown
+    for last in range(3):  # record 4 is known, record 2 is attacked, records 1 and 3 unknown
         given = {
             x: np.array([[law[a, x, c, last] for c in range(3)] for a in range(3)])
             for x in range(3)
@@ -81,7 +81,7 @@ def _right_side() -> Counterexample:
     return Counterexample(
         worst > gamma**3,
         worst <= min(gamma, chain.omega) ** 4,
-        f"three states, n = 4, target 2, record 4 known: the ratio is {worst:.4g}, gamma^3 = "
+        f"three states, n = 4, record 2 attacked, 4 known: the ratio is {worst:.4g}, gamma^3 = "
         f"{gamma**3:.4g}, so that the exponent is {math.log(worst) / math.log(gamma):.3f}.",
     )
 
@@ -194,15 +194,15 @@ ERRATA: tuple[Erratum, ...] = (
         "000-E19",
         "proposition 6.4",
         "A clipped sum of Gaussian records is BDP at F(n, rho) times its DP level.",
-        "Only for two values of the target at most b - a apart; for any two values the general "
+        "Only for two values of a record at most b - a apart; for any two values the general "
         "bound is attained.",
         _secret_range,
     ),
     Erratum(
         "000-E22",
         "equation 258",
-        "Where all known records follow the target, the ratio is at most gamma^3; only equation "
-        "256 needs gamma^4.",
+        "Where all known records follow the one attacked, the ratio is at most gamma^3; only "
+        "equation 256 needs gamma^4.",
         "gamma^4, which theorem 7.3 claims; omega^4 suffices too.",
         _right_side,
     ),

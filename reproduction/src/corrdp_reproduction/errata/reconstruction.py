@@ -76,13 +76,13 @@ def _equation_5_13(channel: np.ndarray, prior: np.ndarray, aux: list[int]) -> fl
 
 
 def _odds() -> Counterexample:
-    target, m, printed = 0.1, 100, 12.2087
-    g = target / (1 - 1 / m)
+    risk, m, printed = 0.1, 100, 12.2087
+    g = risk / (1 - 1 / m)
     right = (1 + g * (m - 1)) / (1 - g)
     risks = [GRR(m, math.log(odds)).rad_uniform() for odds in (printed, right)]
     return Counterexample(
         abs(right - printed) > 0.01 and abs(math.log(printed) - 2.503) > 5e-4,
-        abs(risks[1] - target) < _SAME,
+        abs(risks[1] - risk) < _SAME,
         f"its formula gives {right:.5f}, epsilon {math.log(right):.6f}, at which the advantage is "
         f"{risks[1]:.6f}; at {printed} it is {risks[0]:.6f}, and ln {printed} = "
         f"{math.log(printed):.4f}, not 2.503.",

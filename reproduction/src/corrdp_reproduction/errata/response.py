@@ -19,7 +19,7 @@ def _chain(theta: float, length: int | None = None) -> MarkovChain:
     return MarkovChain([[1 - theta, theta], [theta, 1 - theta]], length)
 
 
-def _leak(theta: float, flip: float, n: int, target: int, known: Mapping[int, int]) -> float:
+def _leak(theta: float, flip: float, n: int, record: int, known: Mapping[int, int]) -> float:
     """Largest log ratio over all outputs, by summing over all records and outputs."""
     worst = 0.0
     for z in itertools.product((0, 1), repeat=n):
@@ -28,23 +28,23 @@ def _leak(theta: float, flip: float, n: int, target: int, known: Mapping[int, in
             if any(x[k] != value for k, value in known.items()):
                 continue
             law = math.prod(1 - theta if a == b else theta for a, b in itertools.pairwise(x))
-            given[x[target]][0] += law * math.prod(
+            given[x[record]][0] += law * math.prod(
                 1 - flip if a == b else flip for a, b in zip(x, z, strict=True)
             )
-            given[x[target]][1] += law
+            given[x[record]][1] += law
         odds = [part / whole for part, whole in given]
         worst = max(worst, abs(math.log(odds[0] / odds[1])))
     return worst
 
 
 def _every_leak(theta: float, flip: float, n: int) -> float:
-    """The worst adversary: every target, every set of known records and their values."""
+    """The worst adversary: every record, every set of known records and their values."""
     worst = 0.0
-    for target in range(n):
-        others = [k for k in range(n) if k != target]
+    for record in range(n):
+        others = [k for k in range(n) if k != record]
         for known in itertools.product((None, 0, 1), repeat=n - 1):
             told = {k: v for k, v in zip(others, known, strict=True) if v is not None}
-            worst = max(worst, _leak(theta, flip, n, target, told))
+            worst = max(worst, _leak(theta, flip, n, record, told))
     return worst
 
 
@@ -57,8 +57,8 @@ def _most_ignorant() -> Counterexample:
     return Counterexample(
         informed > nothing + 0.1,
         abs(exact - every) < 1e-9,
-        f"three records, theta = {theta}, rho = {flip}, target the first: who knows the third "
-        f"learns {informed:.6f}, who knows nothing {nothing:.6f}; over all adversaries and targets "
+        f"three records, theta = {theta}, rho = {flip}, the first attacked: who knows the third "
+        f"learns {informed:.6f}, who knows nothing {nothing:.6f}; over all adversaries and records "
         f"{every:.6f} by enumeration, {exact:.6f} by the transfer bound.",
     )
 
@@ -71,7 +71,7 @@ def _worst_known_value() -> Counterexample:
     return Counterexample(
         contradicting > agreeing + 0.1,
         abs(worst - contradicting) < 1e-9,
-        f"three records, theta = {theta}, rho = {flip}, target the first, output 0 0: a third "
+        f"three records, theta = {theta}, rho = {flip}, the first attacked, output 0 0: a third "
         f"record known to be 1 gives {contradicting:.6f}, one known to be 0 {agreeing:.6f}.",
     )
 
@@ -184,9 +184,9 @@ ERRATA = (
     Erratum(
         "001-E2",
         "theorem 2, last sentence, and its proof",
-        "the leakage is largest when output, known records and target are all 0.",
+        "the leakage is largest when output, known records and the one attacked are all 0.",
         "the worst known value contradicts the output: an all-zero stretch up to a known 1 needs "
-        "two switches if the target is 1, and one if it is 0.",
+        "two switches if that record is 1, and one if it is 0.",
         _worst_known_value,
     ),
     Erratum(

@@ -249,7 +249,7 @@ ERRATA = (
         "002-E02",
         "theorem 5.8; dissertation, theorem 6.14 with equation (6.37)",
         "the clipped mechanism is epsilon-BDP with the Gaussian factor, for any two values.",
-        "for two values of the target at most the clipping width apart (the proof uses no others); "
+        "for two values of a record at most the clipping width apart (the proof uses no others); "
         "beyond, only the general bound holds. Every result needs its secret range.",
         _secret_range,
     ),

@@ -41,11 +41,11 @@ def example_4_8(run: Run) -> Result:
     """Totals by the accountant, and the exact loss over all neighbours of a listed domain."""
     steps = tuple(Step(f"{k}", EPSILON, part) for k, part in enumerate(NEAR))
     rows = []
-    for target in ("unbounded", "bounded"):
-        total = account(Plan(ABCD, steps), target).only
-        alone = EPSILON * sensitivity(counts(NEAR[:1]), ABCD, target, l1)
-        exact = EPSILON * sensitivity(counts(NEAR), ABCD, target, l1)
-        rows.append((target, alone, exact, total.value, total.sequential))
+    for unit in ("unbounded", "bounded"):
+        total = account(Plan(ABCD, steps), unit).only
+        alone = EPSILON * sensitivity(counts(NEAR[:1]), ABCD, unit, l1)
+        exact = EPSILON * sensitivity(counts(NEAR), ABCD, unit, l1)
+        rows.append((unit, alone, exact, total.value, total.sequential))
     table = Table(("neighbours", "one", "exact", "together", "sequential"), tuple(rows))
     free, fixed = rows
     # Laplace noise moved by k has loss k epsilon

@@ -66,7 +66,7 @@ def figure_4_1(run: Run) -> Result:
     for bias in grid:
         logs = log_binomial(unknown, bias, whole=True)[1]
         for hits in given["hits"]:
-            k = ones - hits  # among the records that are not known, the target included
+            k = ones - hits  # among the records that are not known, the one attacked included
             rows.append((hits, bias, abs(float(logs[k - 1] - logs[k]))))
     table = Table(("hits", "bias", "loss"), tuple(rows))
     findings = (

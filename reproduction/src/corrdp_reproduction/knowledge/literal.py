@@ -18,7 +18,7 @@ _MOST = 2 * 10**8
 def literal_delta(
     epsilon: float, knowledge: Knowledge, bias: float, noise: Noise
 ) -> tuple[float, float]:
-    r"""delta with the absolute privacy loss, the data drawn with target 1, and with target 0.
+    r"""delta with the absolute privacy loss, the data drawn with the record 1, and with it 0.
 
     .. math:: \delta_a = \int f_a(x)\,\big(1 - e^{\varepsilon - |L(x)|}\big)^+\,dx, \qquad
               L = \ln\frac{f_1}{f_0}

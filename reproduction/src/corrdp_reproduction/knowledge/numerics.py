@@ -47,7 +47,7 @@ def bucket_delta(
 
 
 def natural_pair(unknown: int, bias: float) -> tuple[np.ndarray, np.ndarray]:
-    """Laws of the count without noise: the target 1, the target 0.
+    """Laws of the count without noise: the record 1, the record 0.
 
     Examples
     --------

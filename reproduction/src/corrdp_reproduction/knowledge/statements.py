@@ -19,7 +19,7 @@ def deltas_by_class(n: int, known: int, bias: float, epsilon: float) -> list[flo
     Parameters
     ----------
     n, known : int
-        The first ``known`` records are known, the next is the target.
+        The first ``known`` records are known, the next is attacked.
     bias : float
     epsilon : float
 
@@ -63,7 +63,7 @@ def noisy_loss(unknown: int, bias: float, beta: float, seen: float) -> float:
     Parameters
     ----------
     unknown : int
-        Unknown records besides the target.
+        Unknown records besides the one attacked.
     bias : float
     beta : float
         Standard deviation of the Gaussian noise.
@@ -141,7 +141,7 @@ def end_violations(rng: np.random.Generator, tries: int) -> float:
 def theorem_4_22(epsilon: float) -> tuple[float, float, float]:
     """Both sides of equation 4.69 on two unknown records, and what does hold.
 
-    Ones have probability 2/3, the target is 0, the interval runs from 1/3 to 2/3, inside is .5.
+    Ones have probability 2/3, the record is 0, the interval runs from 1/3 to 2/3, inside is .5.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def theorem_4_22(epsilon: float) -> tuple[float, float, float]:
 
 
 def loss_law(unknown: int, bias: float) -> tuple[np.ndarray, np.ndarray]:
-    """Losses of a count without noise in rising order, and their probabilities if the target is 1.
+    """Losses of a count without noise in rising order, and their probabilities if the record is 1.
 
     Examples
     --------
@@ -208,9 +208,9 @@ def joint_delta(unknown: int, bias: float, epsilon: float, beta: float) -> float
     first = np.arange(-60, unknown + 62)
     second = np.linspace(-9 * beta, unknown + 1 + 9 * beta, 4001)
 
-    def law(target: int) -> np.ndarray:
-        laplace = (1 - step) / (1 + step) * step ** np.abs(first[:, None] - target - k)
-        normal = np.exp(-(((second - target - k[:, None]) / beta) ** 2) / 2)
+    def law(record: int) -> np.ndarray:
+        laplace = (1 - step) / (1 + step) * step ** np.abs(first[:, None] - record - k)
+        normal = np.exp(-(((second - record - k[:, None]) / beta) ** 2) / 2)
         mass = (laplace * weights) @ normal
         return np.asarray(mass * (second[1] - second[0]) / (beta * math.sqrt(2 * math.pi)))
 
@@ -219,7 +219,7 @@ def joint_delta(unknown: int, bias: float, epsilon: float, beta: float) -> float
 
 
 def two_counts_delta(unknown: int, bias: float, epsilon: float) -> float:
-    """delta of two counts without noise together: of all records, and of all but the target.
+    """delta of two counts without noise together: of all records, and of all but the one attacked.
 
     Examples
     --------
@@ -227,8 +227,8 @@ def two_counts_delta(unknown: int, bias: float, epsilon: float) -> float:
     1.0
     """
     weights = np.exp(log_binomial(unknown, bias, whole=True)[1])
-    joint = np.zeros((2, unknown + 2, unknown + 1))  # target; first count, second count
-    for target in (0, 1):
+    joint = np.zeros((2, unknown + 2, unknown + 1))  # record; first count, second count
+    for record in (0, 1):
         for others, mass in enumerate(weights):
-            joint[target, others + target, others] += mass
+            joint[record, others + record, others] += mass
     return hockey_stick(joint[1], joint[0], epsilon)

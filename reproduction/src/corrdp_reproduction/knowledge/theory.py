@@ -144,7 +144,7 @@ def _composition() -> Finding:
         "composition",
         together <= 2 * alone,
         f"A count of {unknown + 1} unknown records has delta {alone:.1e} at epsilon {epsilon:g}, "
-        f"one that leaves the target out has {0:g}; both together {together:.4f} at "
+        f"one that leaves the record out has {0:g}; both together {together:.4f} at "
         f"{2 * epsilon:g}. The two releases of algorithm 2 do compose (003-C16).",
         2 * alone,
         together,

@@ -18,7 +18,7 @@ def estimated_leakage(
 ) -> float:
     """Leakage of a noisy count of state 1, as the thesis estimates it. No bound of any kind.
 
-    Left open there and chosen here: target, number and places of known records are uniform, their
+    Left open there and chosen here: record i, number and places of known records are uniform, their
     values drawn from the chain; quantiles are of both samples together; the kernel is Gaussian
     (the thesis uses fastKDE) with Silverman's bandwidth.
 
@@ -47,13 +47,13 @@ def estimated_leakage(
     answers = np.arange(n + 1)
     found = []
     for _ in range(adversaries):
-        target, *others = rng.permutation(n).tolist()
+        record, *others = rng.permutation(n).tolist()
         known = others[: int(rng.integers(1, n))]
         facts = records[rng.choice(len(law), p=law)][known]
         allowed = (records[:, known] == facts).all(axis=1)
         samples = []
         for value in rng.permutation(2):
-            weights = np.where(allowed & (records[:, target] == value), law, 0.0)
+            weights = np.where(allowed & (records[:, record] == value), law, 0.0)
             often = np.bincount(counts, weights, n + 1) / weights.sum()
             truth = np.repeat(answers, rng.multinomial(SAMPLES, often))
             samples.append(truth + rng.laplace(scale=1.0 / epsilon, size=SAMPLES))

@@ -74,7 +74,7 @@ def _random_leakage(n: int, rho: float, rng: np.random.Generator) -> float:
         if np.linalg.eigvalsh(cov)[0] > 0:
             break
     order = rng.permutation(n)
-    given, unknown = np.split(order, [int(rng.integers(2, n + 1))])  # the target comes first
+    given, unknown = np.split(order, [int(rng.integers(2, n + 1))])  # the one attacked comes first
     own = np.linalg.solve(cov[np.ix_(given, given)], np.eye(len(given))[0])
     return abs(1.0 + float((cov[np.ix_(unknown, given)] @ own).sum()))
 

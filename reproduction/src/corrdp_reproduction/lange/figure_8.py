@@ -40,7 +40,7 @@ PUBLISHED = {
 def figure_8(run: Run) -> Result:
     """Factors of the leakage for a 1-DP clipped sum: general n, lange F, sharp F*.
 
-    All three are for equal variances and for values of the target within the clipping range.
+    All three are for equal variances and for values of record i within the clipping range.
     """
     rows = [
         (n, rho, float(n), lange_factor(n, rho), sharp_factor(n, rho))

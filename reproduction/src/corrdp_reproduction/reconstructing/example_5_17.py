@@ -22,12 +22,12 @@ from corrdp_reproduction.reconstructing.dissertation import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TARGETS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
+RISKS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
 RECORDS = (2, 10)
 _WHERE = "example 5.17"
 PUBLISHED = {
     "m": Published("records, equally likely", _WHERE, 10),
-    "target": Published("largest advantage allowed", _WHERE, 0.1),
+    "risk": Published("largest advantage allowed", _WHERE, 0.1),
     "steps": Published("full-batch steps", _WHERE, 100),
     "sigma": Published("noise multiplier that is enough, nothing known", _WHERE, 22),
     "nothing known": Published("the rule for who knows nothing keeps the risk", "example 5.17"),
@@ -47,14 +47,14 @@ def example_5_17(run: Run) -> Result:
     steps = given["steps"]
     rows = []
     for m in RECORDS:
-        for target in TARGETS:
+        for risk in RISKS:
             source, replaced, known = (
-                sigma_for_risk(target, threat, steps=steps, sensitivity_multiplier=k).value
+                sigma_for_risk(risk, threat, steps=steps, sensitivity_multiplier=k).value
                 for threat, k in ((uniform(m), 1), (uniform(m), 2), (_member(m), 1))
             )
-            rows.append((m, target, source, replaced, centred_sigma(target, m, steps), known,
+            rows.append((m, risk, source, replaced, centred_sigma(risk, m, steps), known,
                          corners(m, source, steps), member_risk(m, known, steps)))  # fmt: skip
-    columns = ("m", "target", "source", "replaced", "centred", "source_known", "simplex",
+    columns = ("m", "risk", "source", "replaced", "centred", "source_known", "simplex",
                "opposite_known")  # fmt: skip
     table = Table(columns, tuple(rows))
     return run.result(table, _findings(table, given), given)
@@ -91,7 +91,7 @@ def member_risk(m: int, sigma: float, steps: int) -> float:
     return 2 * share * (1 - share) * math.erf(math.sqrt(steps) / sigma / math.sqrt(2))
 
 
-def centred_sigma(target: float, m: int, steps: int) -> float:
+def centred_sigma(risk: float, m: int, steps: int) -> float:
     """The least noise multiplier by :func:`centred_rad`, nothing known of the record.
 
     Examples
@@ -101,18 +101,18 @@ def centred_sigma(target: float, m: int, steps: int) -> float:
     """
     from scipy.optimize import brentq
 
-    mu = brentq(lambda mu: centred_rad(mu, m) - target, 1e-6, 30.0, xtol=1e-12)
+    mu = brentq(lambda mu: centred_rad(mu, m) - risk, 1e-6, 30.0, xtol=1e-12)
     return math.sqrt(steps) / float(mu)
 
 
 def _findings(table: Table, given: dict[str, float]) -> tuple[Finding, ...]:
-    row = next(iter(table.where(m=given["m"], target=given["target"]).records()))
+    row = next(iter(table.where(m=given["m"], risk=given["risk"]).records()))
     least = min(row["replaced"], row["centred"])
     at = corners(row["m"], given["sigma"], int(given["steps"]))
-    over = [r for r in table.records() if r["simplex"] > r["target"] * (1 + 1e-9)]
-    known = [r for r in table.records() if r["opposite_known"] > r["target"] * (1 + 1e-9)]
-    worst = max(table.records(), key=lambda r: r["simplex"] / r["target"])
-    worse = max(table.records(), key=lambda r: r["opposite_known"] / r["target"])
+    over = [r for r in table.records() if r["simplex"] > r["risk"] * (1 + 1e-9)]
+    known = [r for r in table.records() if r["opposite_known"] > r["risk"] * (1 + 1e-9)]
+    worst = max(table.records(), key=lambda r: r["simplex"] / r["risk"])
+    worse = max(table.records(), key=lambda r: r["opposite_known"] / r["risk"])
     return (
         judge(
             "sigma",
@@ -127,20 +127,20 @@ def _findings(table: Table, given: dict[str, float]) -> tuple[Finding, ...]:
         judge(
             "nothing known",
             not over,
-            f"Broken at {len(over)} of {len(table.rows)} targets by the corners of a simplex, most "
-            f"for {worst['m']} records and a target of {worst['target']:g}: "
+            f"Broken at {len(over)} of {len(table.rows)} risks by the corners of a simplex, most "
+            f"for {worst['m']} records and a risk of {worst['risk']:g}: "
             f"{worst['simplex']:.4f}.",
             worst["simplex"],
-            worst["target"],
+            worst["risk"],
         ),
         judge(
             "anything known",
             not known,
-            f"Broken at {len(known)} of {len(table.rows)} targets by gradients opposite to each "
-            f"other, most for {worse['m']} records and a target of {worse['target']:g}: "
+            f"Broken at {len(known)} of {len(table.rows)} risks by gradients opposite to each "
+            f"other, most for {worse['m']} records and a risk of {worse['risk']:g}: "
             f"{worse['opposite_known']:.4f}.",
             worse["opposite_known"],
-            worse["target"],
+            worse["risk"],
         ),
     )
 
@@ -155,5 +155,5 @@ def draw(result: Result, ax: Axes) -> None:
         ("source_known", MUTED, ":", "source, record known"),
     ]
     part = result.table.where(m=10)
-    curves(ax, part, "target", drawn)
+    curves(ax, part, "risk", drawn)
     ax.set_yscale("log")

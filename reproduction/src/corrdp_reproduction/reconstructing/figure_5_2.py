@@ -17,7 +17,7 @@ from corrdp_reproduction.reconstructing.dissertation import CHAPTER, uniform
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TARGETS: dict[Size, tuple[float, ...]] = {
+RISKS: dict[Size, tuple[float, ...]] = {
     "quick": (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
     "full": tuple(k / 40 for k in range(1, 36)),
 }
@@ -47,31 +47,31 @@ def figure_5_2(run: Run) -> Result:
     given = run.given
     m, wide = given["m"], math.log(1 / (1 - given["confidence"]))
     rows = []
-    for target in run.over(TARGETS[run.size]):
+    for risk in run.over(RISKS[run.size]):
         levels = (
-            laplace_epsilon(target, m),
-            _by_success(Pure, target, m),
-            _by_success(lambda e: Tradeoff(LaplaceCurve(e)), target, m),
-            laplace_epsilon(target - 1 / m, m) if target > 1 / m + 1e-12 else None,
+            laplace_epsilon(risk, m),
+            _by_success(Pure, risk, m),
+            _by_success(lambda e: Tradeoff(LaplaceCurve(e)), risk, m),
+            laplace_epsilon(risk - 1 / m, m) if risk > 1 / m + 1e-12 else None,
         )
-        rows.append((target, *levels, *(None if e is None else wide / e for e in levels)))
+        rows.append((risk, *levels, *(None if e is None else wide / e for e in levels)))
     names = ("advantage", "success", "success_curve", "success_exact")
-    columns = ("target", *(f"epsilon_{name}" for name in names), *(f"error_{n}" for n in names))
+    columns = ("risk", *(f"epsilon_{name}" for name in names), *(f"error_{n}" for n in names))
     table = Table(columns, tuple(rows))
     notes = (
-        f"Success is at least 1/{m} whatever the noise, so no noise keeps a target below that.",
+        f"Success is at least 1/{m} whatever the noise, so no noise keeps a risk below that.",
         "Errors of success_exact are those of a tight bound on the success: what is gained beyond "
         "them comes from the other measure, what lies between from the bound.",
     )
     return run.result(table, _findings(table), given, notes)
 
 
-def _by_success(family: Any, target: float, m: int) -> float | None:
-    """Epsilon that keeps the success below a target; None where no noise does."""
-    if target <= 1 / m + 1e-12:
+def _by_success(family: Any, risk: float, m: int) -> float | None:
+    """Epsilon that keeps the success below a risk; None where no noise does."""
+    if risk <= 1 / m + 1e-12:
         return None
     try:
-        found = calibrate_risk(family, target, uniform(m), between=BETWEEN, measure="rero")
+        found = calibrate_risk(family, risk, uniform(m), between=BETWEEN, measure="rero")
     except InfeasibleError:
         return None
     return found.value
@@ -86,7 +86,7 @@ def _findings(table: Table) -> tuple[Finding, ...]:
         judge(
             "improves",
             min(*ratios, *own) > 1.0,
-            f"At all {len(rows)} targets that success can keep; at the others only the advantage "
+            f"At all {len(rows)} risks that success can keep; at the others only the advantage "
             "gives noise at all.",
             min(ratios),
             min(exact),
@@ -112,5 +112,5 @@ def draw(result: Result, ax: Axes) -> None:
         ("error_success_exact", INK, ":", "success, exact"),
         ("error_advantage", ACCENT, "-", "advantage, exact"),
     ]
-    curves(ax, result.table, "target", drawn)
+    curves(ax, result.table, "risk", drawn)
     ax.set_yscale("log")

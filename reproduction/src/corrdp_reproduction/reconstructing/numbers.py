@@ -32,7 +32,7 @@ LARGE = 40.0  # an epsilon beyond which nothing changes
 BRACKET = 60.0  # where the source's bisection starts
 _EXAMPLE = "example 5.4"
 PUBLISHED = {
-    "target": Published("largest advantage allowed", _EXAMPLE, 0.1),
+    "risk": Published("largest advantage allowed", _EXAMPLE, 0.1),
     "two": Published("epsilon of randomized response for it, two records", _EXAMPLE, 0.405),
     "hundred": Published("the same for 100 records", _EXAMPLE, 2.503),
     "odds": Published("e^epsilon for 100 records", _EXAMPLE, 12.2087),
@@ -90,7 +90,7 @@ def _mechanisms() -> Any:
 
 
 def _calibrated(given: dict[str, Any]) -> tuple[Finding, ...]:
-    found = {m: _epsilons(m, given["target"]) for m in (2, 100)}
+    found = {m: _epsilons(m, given["risk"]) for m in (2, 100)}
     odds = math.exp(found[100][0])
     return (
         judge(
@@ -118,10 +118,10 @@ def _calibrated(given: dict[str, Any]) -> tuple[Finding, ...]:
     )
 
 
-def _epsilons(m: int, target: float) -> tuple[float, float]:
-    """Epsilon of randomized response for a target: by the printed formula, and by root search."""
-    share = target / (1 - 1 / m)
-    exact = calibrate_risk(lambda e: GRR(m, e), target, uniform(m), between=(0.01, 20))
+def _epsilons(m: int, risk: float) -> tuple[float, float]:
+    """Epsilon of randomized response for a risk: by the printed formula, and by root search."""
+    share = risk / (1 - 1 / m)
+    exact = calibrate_risk(lambda e: GRR(m, e), risk, uniform(m), between=(0.01, 20))
     return math.log((1 + share * (m - 1)) / (1 - share)), exact.value
 
 

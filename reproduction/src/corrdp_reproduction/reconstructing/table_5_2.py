@@ -61,7 +61,7 @@ def table_5_2(run: Run) -> Result:
     """Impute an attribute in tables that ship with scikit-learn, five times each.
 
     Sex of diabetes patients from nine measurements, diagnosis of a tumour from thirty. The public
-    records train the classifier; the target is one of 100 others, all of whose other attributes
+    records train the classifier; one of 100 others is attacked, all of whose other attributes
     are known. ``advantage`` is exact, against randomized response over the 100 records;
     ``leak`` is what the best attack on it gains.
     """

@@ -86,12 +86,12 @@ class Lesson:
         self, truth: np.ndarray, sigma: float, steps: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, float, float]:
         whole = np.hstack([self.pictures, np.ones((len(self.pictures), 1))])
-        targets = np.eye(self.labels.max() + 1)[self.labels]
-        x, y = whole[self.others], targets[self.others]
-        own, wanted = whole[self.candidates], targets[self.candidates]
+        onehot = np.eye(self.labels.max() + 1)[self.labels]
+        x, y = whole[self.others], onehot[self.others]
+        own, wanted = whole[self.candidates], onehot[self.candidates]
         runs = len(truth)
         # classes come first: sums over them are then sums of whole arrays
-        weights = np.zeros((targets.shape[1], whole.shape[1], runs))
+        weights = np.zeros((onehot.shape[1], whole.shape[1], runs))
         products, norms = np.zeros((2, len(own), runs))
         apart, gram = np.zeros((len(own), len(own), runs)), own @ own.T
         for _ in range(steps):
@@ -113,7 +113,7 @@ class Lesson:
 
 
 def _residuals(x: np.ndarray, y: np.ndarray, weights: np.ndarray, clip: float) -> np.ndarray:
-    """Probabilities minus targets, scaled so that their outer product with x has norm <= clip."""
+    """Probabilities minus labels, scaled so that their outer product with x has norm <= clip."""
     errors = x @ weights
     errors -= errors.max(axis=0)
     np.exp(errors, out=errors)

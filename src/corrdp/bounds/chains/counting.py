@@ -1,6 +1,6 @@
 """Exact leakage of a count (or a sum of few values) over a long chain (chains#exact).
 
-The answer is a sum over records, so given the target its law is the convolution of a left and a
+The answer is a sum over records, so given record i its law is the convolution of a left and a
 right part, each settled by the nearest known record on its side. All pairs of sides are ordered
 by their transfer bound, and the exact value is worked out from the top until no bound is left
 above the best value found: usually one or two suffice.
@@ -41,13 +41,13 @@ class _Part:
     distance: np.ndarray  # distance of the known record, 0 for a free end
     state: np.ndarray
     costs: np.ndarray  # (options, s, s): transfer cost
-    laws: np.ndarray  # (options, s, sums): unnormalised law of the sum given the target
+    laws: np.ndarray  # (options, s, sums): unnormalised law of the sum given the record
     slack: np.ndarray  # what cutting the gap short may hide
 
 
 @njit(cache=True)
 def _sum_laws(kernel: np.ndarray, scores: np.ndarray, start: np.ndarray, out: np.ndarray) -> None:
-    """out[d, x, k] ~ Pr[sum of the records strictly between target and boundary = k | x].
+    """out[d, x, k] ~ Pr[sum of the records strictly between record and boundary = k | x].
 
     ``start`` are the weights of the boundary record; it is not part of the sum. For a free end
     the caller adds one more record by shifting.
@@ -343,7 +343,7 @@ def _witness(
     for sign, part, k in ((-1, left, l), (1, right, r)):
         if part.distance[k] > 0:
             known.append((sign * int(part.distance[k]), labels[part.state[k]]))
-    target = None if n is None else int(left.need[l])
+    record = None if n is None else int(left.need[l])
     if n is not None and not left.fixed[l] and right.fixed[r]:
-        target = n - 1 - int(right.need[r])
-    return Witness(target, (labels[a], labels[b]), tuple(known))
+        record = n - 1 - int(right.need[r])
+    return Witness(record, (labels[a], labels[b]), tuple(known))

@@ -126,11 +126,11 @@ def output_leakage(
     pairs = np.empty((len(reports), 2), dtype=np.int64)
     if not _changes(start, np.ascontiguousarray(kernels), law, reports, per_record, pairs):
         raise DataError("z has probability 0 under this chain and mechanism: it is not its output")
-    target = int(per_record.argmax())
-    high, low = (chain.states[x] for x in pairs[target])
+    record = int(per_record.argmax())
+    high, low = (chain.states[x] for x in pairs[record])
     certificate = Certificate("forward-backward", REFERENCE, (_ASSUMPTION,))
-    witness = Witness(target, (high, low))
-    return OutputLeakage(float(per_record[target]), per_record, witness, certificate)
+    witness = Witness(record, (high, low))
+    return OutputLeakage(float(per_record[record]), per_record, witness, certificate)
 
 
 def _numbers(chain: MarkovChain, z: Sequence[Any] | np.ndarray) -> np.ndarray:

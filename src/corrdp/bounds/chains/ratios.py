@@ -119,8 +119,8 @@ def _shifted(
 
 def _from_vector(values: np.ndarray, certificate: Certificate) -> Bound:
     per_record = np.nextafter(values, np.inf)
-    target = int(per_record.argmax())
-    return Bound(float(per_record[target]), "upper bound", certificate, per_record, Witness(target))
+    record = int(per_record.argmax())
+    return Bound(float(per_record[record]), "upper bound", certificate, per_record, Witness(record))
 
 
 _JUMPS = 12

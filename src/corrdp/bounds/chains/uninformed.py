@@ -1,6 +1,6 @@
 """Leakage to the adversary who knows no other record: what a published series says by itself.
 
-    leakage = max over targets i, values a, b of  eps(a, b) + Right_i(a, b) + Left_i(a, b),
+    leakage = max over records i, values a, b of  eps(a, b) + Right_i(a, b) + Left_i(a, b),
 
 each side as in chains#transfer, with every record on it unknown. For two states this is exact, and
 the limit over all lengths has a closed form. It certifies nothing against an adversary who knows
@@ -46,7 +46,7 @@ def uninformed(chain: MarkovChain, channel: np.ndarray) -> Bound:
     where
 
     - z is the whole published series, one report per record,
-    - i is the target, a and b two values that it can have.
+    - i is the record attacked, a and b two values that it can have.
 
     Two states: exact (the closed form of :func:`uninformed_limit` when the chain has no length
     and a stationary start). More states: the part of the transfer bound without known records,
@@ -131,7 +131,7 @@ def uninformed_limit(q: float, r: float, flip0: float, flip1: float) -> float:
     - ln(1 + w) is what a record and all beyond it can say of the record,
     - for q + r > 1 the worst series alternates, and 0 and 1 enter the equation by turns.
 
-    The supremum over all lengths, targets and outputs; approached exponentially fast from below.
+    The supremum over all lengths, records and outputs; approached exponentially fast from below.
     This is ``ln a^2/(c d)`` of the source with all digits kept for small and large steps.
 
     Parameters
@@ -223,7 +223,7 @@ def free_transfer(chain: MarkovChain, steps: np.ndarray) -> Bound:
 
     Notes
     -----
-    One pass on each side of the target, O(n s^4) at most; a homogeneous chain is followed until
+    One pass on each side of the record, O(n s^4) at most; a homogeneous chain is followed until
     it has forgotten where it began.
 
     Examples
@@ -297,10 +297,10 @@ def _followed(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, labels: 
                 sum_ = steps[a, b] + right[k_right, a, b] + left[k_left, a, b]
                 per_record = np.fmax(per_record, sum_)  # nan: this pair cannot occur
     per_record = np.minimum(per_record * (1.0 + ROUNDING), n * float(steps.max()))
-    target = int(per_record.argmax())
-    a, b = _pair(steps + right[k_right[target]] + left[k_left[target]])
-    witness = Witness(target, (labels[a], labels[b]))
-    return Bound(float(per_record[target]), kind, certificate, per_record, witness)
+    record = int(per_record.argmax())
+    a, b = _pair(steps + right[k_right[record]] + left[k_left[record]])
+    witness = Witness(record, (labels[a], labels[b]))
+    return Bound(float(per_record[record]), kind, certificate, per_record, witness)
 
 
 def _pairwise(s: int) -> bool:

@@ -55,7 +55,7 @@ class GaussianRecords(RealModel):
     mean : float or (n,) array, optional
         Their means; 0 when left out. No bound depends on them.
     secret_range : pair of float, optional
-        The range in which both values of a target lie that an adversary tells apart. Without it
+        The range in which both values of a record lie that an adversary tells apart. Without it
         only the general bound holds: see gaussian-records#regression.
 
     Attributes
