@@ -19,19 +19,13 @@ from corrdp.accounting.atoms import atom_losses
 from corrdp.accounting.choices import Losses, worst_choice
 from corrdp.accounting.listed import composite, graph_losses, listed_losses, stream_losses
 from corrdp.accounting.mistakes import Verdict
-from corrdp.accounting.plan import (
-    Claim,
-    Plan,
-    at,
-    check_granularity,
-    claim_from_dict,
-    plan_from_dict,
-)
+from corrdp.accounting.plan import Claim, Plan, at, check_granularity, plan_from_dict
 from corrdp.accounting.step import Notion, Step
 from corrdp.accounting.totals import Total, total_of
 from corrdp.errors import CompositionError, InputError
 from corrdp.metric.domains import Domain, GraphDomain, StreamDomain
 from corrdp.metric.granularities import Edge, Granularity, as_granularity
+from corrdp.results import Certificate, Result
 
 if TYPE_CHECKING:
     from corrdp.bounds.leakage import Leakage
@@ -56,7 +50,7 @@ def losses_of(domain: Domain, unit: Granularity, steps: Sequence[Step]) -> Losse
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Composition:
+class Composition(Result):
     """What the releases of a plan cost together; returned by :func:`account`.
 
     Parameters
@@ -66,6 +60,8 @@ class Composition:
         One per unit, and per notion where pure and Gaussian releases are mixed.
     """
 
+    result = "composition"
+    keys = "plan totals verdicts notes"
     plan: Plan
     totals: tuple[Total, ...]
 
@@ -163,7 +159,7 @@ class Composition:
         """
         if claims is None:
             return self.verdicts
-        return self._verdicts([claim_from_dict(claim) for claim in claims])
+        return self._verdicts([Claim.from_dict(claim) for claim in claims])
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -290,17 +286,6 @@ class Composition:
             ]
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON: the plan, its totals, what came of its claims, and notes."""
-        return {
-            "corrdp": SCHEMA,
-            "result": "composition",
-            "plan": self.plan.to_dict(),
-            "totals": [total.to_dict() for total in self.totals],
-            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
-            "notes": list(self.notes),
-        }
-
     @classmethod
     @strict
     def from_dict(cls, data: dict[str, Any]) -> Composition:
@@ -392,8 +377,6 @@ def account(plan: Plan | dict[str, Any], unit: Granularity | str | None = None) 
 
 def _totals(plan: Plan, unit: Granularity) -> list[Total]:
     if not plan.steps:
-        from corrdp.results import Certificate
-
         nothing = Certificate("sequential", "no release was made")
         return [Total(unit, "pure", 0.0, None, (), 0.0, nothing)]
     for k, step in enumerate(plan.steps):

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._json import encode
 from corrdp.accounting.plan import Claim, Plan, plan_from_dict
 from corrdp.accounting.step import DistanceTable
 from corrdp.errors import CorrdpError
 from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import MultisetDomain
 from corrdp.metric.granularities import Bounded, Granularity, Unbounded
-from corrdp.results import Finding, Findings
+from corrdp.results import Finding, Findings, Result
 
 
 def apart(one: float, two: float, *, differ: bool) -> tuple[str, str]:
@@ -38,7 +37,7 @@ def apart(one: float, two: float, *, differ: bool) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Result):
     """Whether a claimed total holds.
 
     ``found`` is the total that was computed, inf where the releases have none in the unit of the
@@ -59,15 +58,6 @@ class Verdict:
             found = f"no finite {unit}"
         text = f"claim {unit} {claimed} at {self.claim.unit}: {word}, found {found}"
         return text + (f" ({self.finding})" if self.finding else "")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {
-            "claim": self.claim.to_dict(),
-            "found": encode(self.found),
-            "holds": self.holds,
-            "finding": self.finding,
-        }
 
 
 def lint_plan(plan: Plan | dict[str, Any]) -> Findings:

@@ -229,24 +229,24 @@ class Claim:
         key = "eps" if self.notion == "pure" else "mu"
         return {"target": self.unit.to_json(), key: encode(self.level)}
 
+    @classmethod
+    def from_dict(cls, data: Any) -> Claim:
+        """Read a claim such as ``{"target": "bounded", "eps": 1.3}``; a claim is left as it is.
+
+        Examples
+        --------
+        >>> Claim.from_dict({"target": "user", "mu": .5}).notion
+        'gaussian'
+        """
+        if isinstance(data, Claim):
+            return data
+        if not isinstance(data, dict) or set(data) not in ({"target", "eps"}, {"target", "mu"}):
+            raise InputError(f"a claim has target and eps (or mu), got {data!r}")
+        notion = "pure" if "eps" in data else "gaussian"
+        return cls(data["target"], data["eps" if notion == "pure" else "mu"], notion)
+
 
 Claim.__init__ = renamed(target="unit")(Claim.__init__)  # type: ignore[method-assign]
-
-
-def claim_from_dict(data: Any) -> Claim:
-    """Read a claim such as ``{"target": "bounded", "eps": 1.3}``.
-
-    Examples
-    --------
-    >>> claim_from_dict({"target": "user", "mu": .5}).notion
-    'gaussian'
-    """
-    if isinstance(data, Claim):
-        return data
-    if not isinstance(data, dict) or set(data) not in ({"target", "eps"}, {"target", "mu"}):
-        raise InputError(f"a claim has target and eps (or mu), got {data!r}")
-    notion = "pure" if "eps" in data else "gaussian"
-    return Claim(data["target"], data["eps" if notion == "pure" else "mu"], notion)
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +294,7 @@ class Plan:
             with at(f"releases[{k}] ({step.id!r})"):
                 step.check(self.domain)
         # messages speak of the keys in a file, which has called the units targets since 0.1
-        readers = (("units", "targets", as_granularity), ("claims", "claims", claim_from_dict))
+        readers = (("units", "targets", as_granularity), ("claims", "claims", Claim.from_dict))
         for name, key, read in readers:
             items = getattr(self, name)
             if isinstance(items, str) or not isinstance(items, Sequence):
