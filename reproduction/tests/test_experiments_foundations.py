@@ -316,7 +316,7 @@ def test_errata(erratum):
     assert erratum.printed
     assert erratum.right
     assert any(c.isdigit() for c in found.numbers)
-    assert erratum.source == "Guerra-Balboa, dissertation"
+    assert erratum.source == "Guerra-Balboa, dissertation, KIT 2026"
 
 
 def test_bayesian_leakage_is_that_of_the_package():

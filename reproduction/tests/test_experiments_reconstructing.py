@@ -550,7 +550,7 @@ def test_errata(erratum) -> None:
     assert found.corrected
     assert found.numbers.endswith((".", ")"))
     assert any(map(str.isdigit, erratum.where))
-    assert erratum.source == "Guerra-Balboa, dissertation"
+    assert erratum.source == "Guerra-Balboa, dissertation, KIT 2026"
 
 
 @pytest.mark.parametrize(
