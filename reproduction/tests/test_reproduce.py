@@ -75,6 +75,22 @@ def test_two_processes_give_what_one_gives():
     assert [r.to_dict() for r in one] == [r.to_dict() for r in two]
 
 
+@needs_data
+@pytest.mark.slow
+def test_a_cluster_gives_what_one_process_gives():
+    distributed = pytest.importorskip("distributed")
+    from joblib import parallel_config
+
+    names = ["001-figure-1", "001-figure-3"]
+    one = reproduce(names, size="quick")
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+    )
+    with cluster, distributed.Client(cluster), parallel_config(backend="dask"):
+        there = reproduce(names, size="quick", jobs=2)
+    assert [r.to_dict() for r in one] == [r.to_dict() for r in there]
+
+
 def test_without_data_an_item_says_so(tmp_path):
     (found,) = reproduce(["noise"], size="quick", data=tmp_path)
     assert found.outcome == "not run"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -79,7 +80,8 @@ def collect(
         In all.
     rng : numpy.random.Generator
     jobs : int
-        Batches at work at once.
+        Batches at work at once. Inside ``joblib.parallel_config(backend="dask")``, or another
+        backend that is not of this machine, batches go there instead, as many as it takes.
     time_limit : float, optional
         Seconds; what has been put out by then is returned, as after Ctrl-C.
     progress : bool
@@ -111,7 +113,11 @@ def collect(
     ]
     start = _starter(mechanism, inputs)
     with bar(runs, progress) as show, stop_asked() as stopped:
-        complete = _Crew(start, inputs, read, time_limit, stopped).work(batches, jobs, show)
+        crew = _Crew(start, inputs, read, time_limit, stopped)
+        if _elsewhere():
+            complete = crew.send(mechanism, batches, show)
+        else:
+            complete = crew.work(batches, jobs, show)
     made = [batch for batch in batches if batch.done]
     if not made:
         raise DataError("the audit was stopped before the first output: too early for any verdict")
@@ -289,6 +295,25 @@ class _Crew:
                 job.stop()
         return True
 
+    def send(self, mechanism: Any, batches: list[Batch], show: Callable[[int], None]) -> bool:
+        """As ``work``, each batch in a process of the machine that joblib's backend gives it to."""
+        from joblib import Parallel, delayed
+
+        began, finished = time.monotonic(), list[Batch]()
+        tasks = (
+            delayed(_run_batch)(mechanism, self.inputs, self.read, self.time_limit, k, batch)
+            for k, batch in enumerate(batches)
+        )
+        for k, batch in Parallel(return_as="generator_unordered")(tasks):
+            self._refuse_repeats(batch, finished)
+            finished.append(batch)
+            batches[k] = batch
+            show(sum(batch.done for batch in finished))
+            spent = time.monotonic() - began
+            if self.stopped() or (self.time_limit is not None and spent > self.time_limit):
+                break
+        return sum(batch.done == len(batch.which) for batch in finished) == len(batches)
+
     def _values(self, batch: Batch) -> list[Any]:
         return [self.inputs[number] for number in batch.which.tolist()]
 
@@ -386,6 +411,29 @@ class _Crew:
                 f"{silent:.3g} s: it hangs, perhaps on input {following!r}, or holds its outputs "
                 "back; ask for fewer runs, or allow more time"
             )
+
+
+def _elsewhere() -> bool:
+    """Whether the caller has told joblib of a backend other than those of this machine."""
+    joblib = sys.modules.get("joblib.parallel")  # whoever configured it has imported it
+    if joblib is None:
+        return False
+    backend, _ = joblib.get_active_backend()
+    return type(backend).__module__ != "joblib._parallel_backends"
+
+
+def _run_batch(
+    mechanism: Any,
+    inputs: tuple[Any, ...],
+    read: Reader | None,
+    time_limit: float | None,
+    number: int,
+    batch: Batch,
+) -> tuple[int, Batch]:
+    """One batch, on whichever machine this runs; with its number, since they come as they end."""
+    crew = _Crew(_starter(mechanism, inputs), inputs, read, time_limit, lambda: False)
+    crew.work([batch], 1, lambda done: None)
+    return number, batch
 
 
 def _lies(which: np.ndarray, outputs: np.ndarray) -> bool:
