@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,9 @@ from corrdp.tables.source import Layout
 if TYPE_CHECKING:
     from corrdp.queries import Query
     from corrdp.tables.source import Table
+
+
+_MANY = 500_000  # numbers that are written faster by compiled code, once it is compiled
 
 
 class Fit(Protocol):
@@ -111,9 +115,10 @@ class Model(ABC):
     @cached_property
     def digest(self) -> str:
         """Fingerprint of the model: SHA-256 of its canonical JSON."""
-        body = {"corrdp": SCHEMA, "model": self.kind, **encode(self.fields())}
-        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        found = hashlib.sha256()
+        for piece in _canonical({"corrdp": SCHEMA, "model": self.kind, **self.fields()}):
+            found.update(piece)
+        return found.hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
         """The model file as plain JSON."""
@@ -134,6 +139,31 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
+
+
+def _canonical(value: Any) -> Iterator[bytes]:
+    """JSON with sorted keys and without blanks, piece by piece: large matrices are never a text."""
+    if isinstance(value, dict):
+        for k, key in enumerate(sorted(value, key=str)):
+            yield f"{',' if k else '{'}{json.dumps(str(key))}:".encode()
+            yield from _canonical(value[key])
+        yield b"}" if value else b"{}"
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for k, entry in enumerate(value):
+            yield b"," if k else b"["
+            yield from _canonical(entry)
+        yield b"]"
+    elif isinstance(value, np.ndarray) and _is_large(value):
+        from corrdp._numerals import numerals
+
+        yield from numerals(value)
+    else:
+        yield json.dumps(encode(value), sort_keys=True, separators=(",", ":")).encode()
+
+
+def _is_large(array: np.ndarray) -> bool:
+    plain = array.dtype == float and array.ndim <= 2
+    return plain and array.size > _MANY and bool(np.isfinite(array).all())
 
 
 class RealModel(Model):

@@ -18,8 +18,10 @@ do not pile up over the 2^m subsets, as they would in Gray-code order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -32,6 +34,7 @@ from corrdp.models.gaussian.shapes import (
     DenseShape,
     Shape,
     TooWideError,
+    cholesky,
     factorise,
 )
 
@@ -228,22 +231,26 @@ _MOST_SLACK = 0.1  # beyond this share, rounding leaves nothing worth saying
 
 
 @dataclass(frozen=True, eq=False)
-class _Solved:
-    """What the inverse of a comparison matrix with unit diagonal has to say.
+class _Comparison:
+    """A comparison matrix with unit diagonal, factorised.
 
     Attributes
     ----------
-    applied : (m, k) array
-        The inverse times the columns asked for.
+    solve : function
+        Its inverse times the columns given.
     diagonal : (m,) array
         Of the inverse.
     slack : float
         Relative error that rounding can have made.
     """
 
-    applied: np.ndarray
+    solve: Callable[[np.ndarray], np.ndarray]
     diagonal: np.ndarray
     slack: float
+
+
+# one factorisation for both bounds and for every rate that a calibration tries
+_COMPARED: WeakKeyDictionary[Shape, _Comparison] = WeakKeyDictionary()
 
 
 def positive_costs(shape: Shape, rates: np.ndarray, records: np.ndarray) -> Costs:
@@ -287,6 +294,8 @@ def balanced(precision: Any, tolerance: float) -> bool:
     row, column, value = entries.row, entries.col, entries.data
     upper = (row < column) & (np.abs(value) > tolerance * root[row] * root[column])
     row, column, crossed = row[upper], column[upper], value[upper] > 0
+    if not crossed.any():
+        return True
     ends = np.r_[column + n * crossed, column + n * ~crossed]
     edges = sparse.coo_array(
         (np.ones(len(ends)), (np.r_[row, row + n], ends)), shape=(2 * n, 2 * n)
@@ -297,60 +306,73 @@ def balanced(precision: Any, tolerance: float) -> bool:
 
 def comparison_costs(shape: Shape, rates: np.ndarray, records: np.ndarray) -> Costs:
     root = np.sqrt(shape.precision.diagonal())
-    right = np.column_stack([np.ones(shape.size), (rates / root).T])
     try:
-        if isinstance(shape, DenseShape):
-            solved = _solve_dense(shape.precision, root, right, rounding_slack(shape) / EPS)
-        else:
-            solved = _solve_sparse(shape.precision, root, right)
+        if shape not in _COMPARED:
+            if isinstance(shape, DenseShape):
+                _COMPARED[shape] = _compare_dense(shape.precision, rounding_slack(shape) / EPS)
+            else:
+                _COMPARED[shape] = _compare_sparse(shape.precision)
     except np.linalg.LinAlgError:
         raise NotApplicableError(
             f"the comparison matrix of the block of record {int(records[0])} is not positive "
             "definite, or too nearly singular to tell: the dependence is too strong for its signs "
             f"to be ignored; regression takes blocks of at most 20 records, this has {shape.size:,}"
         ) from None
-    values = (solved.applied[:, 1:] / solved.diagonal[:, None]).T * root
-    return Costs(values * (1.0 + solved.slack), slack=solved.slack)
+    found = _COMPARED[shape]
+    values = (found.solve((rates / root).T) / found.diagonal[:, None]).T * root
+    return Costs(values * (1.0 + found.slack), slack=found.slack)
 
 
-def _solve_dense(
-    precision: np.ndarray, root: np.ndarray, right: np.ndarray, input_error: float = 1.0
-) -> _Solved:
-    if len(root) > WRITTEN_OUT:
+def _compare_dense(precision: np.ndarray, input_error: float = 1.0) -> _Comparison:
+    """n^3 / 3 multiplications for the Cholesky factor L, and as many for its inverse."""
+    from scipy.linalg.lapack import dtrtri
+
+    n = len(precision)
+    if n > WRITTEN_OUT:
         raise NotApplicableError(
             f"comparison inverts matrices of at most {WRITTEN_OUT:,} records, and the block has "
-            f"{len(root):,}; give its precision as a sparse matrix (from_precision), or use Groups"
+            f"{n:,}; give its precision as a sparse matrix (from_precision), or use Groups"
         )
-    matrix = -np.abs(precision) / root[:, None] / root[None, :]
+    root = np.sqrt(precision.diagonal())
+    matrix = np.abs(precision)
+    matrix /= -root[:, None]
+    matrix /= root[None, :]
     np.fill_diagonal(matrix, 1.0)
-    np.linalg.cholesky(matrix)
-    inverse = np.linalg.inv(matrix)
-    condition = float(np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1))
-    slack = EPS * condition * (16.0 * len(root) + input_error)
-    _check_certificate(matrix, inverse @ right[:, 0], slack)
-    return _Solved(inverse @ right, inverse.diagonal(), slack)
+    inverse, _ = dtrtri(cholesky(matrix), lower=True, overwrite_c=True)
+
+    def solve(right: np.ndarray) -> np.ndarray:
+        return inverse.T @ (inverse @ right)
+
+    diagonal = np.einsum("ij,ij->j", inverse, inverse)
+    return _checked(matrix, solve, diagonal, 16.0 * n + input_error)
 
 
-def _solve_sparse(precision: Any, root: np.ndarray, right: np.ndarray) -> _Solved:
+def _compare_sparse(precision: Any) -> _Comparison:
     from scipy import sparse
 
-    entries = precision.tocoo()
+    entries, root = precision.tocoo(), np.sqrt(precision.diagonal())
     values = -np.abs(entries.data) / root[entries.row] / root[entries.col]
     values[entries.row == entries.col] = 1.0
-    matrix = sparse.csr_array((values, (entries.row, entries.col)), shape=precision.shape)
+    matrix = sparse.csr_array((values, (entries.row, entries.col)), shape=entries.shape)
     try:
         factor = factorise(matrix)
     except TooWideError:
-        return _solve_dense(precision.toarray(), root, right)
-    applied = factor.solve(right)
-    # |C^-1| has the row sums C^-1 1, because no entry of it is negative; sums have b + 1 terms
-    condition = float(abs(matrix).sum(axis=1).max() * applied[:, 0].max())
-    slack = EPS * condition * 16.0 * (factor.bandwidth + 1)
-    _check_certificate(matrix, applied[:, 0], slack)
-    return _Solved(applied, inverse_diagonal(factor), slack)
+        return _compare_dense(precision.toarray())
+    # sums have b + 1 terms
+    return _checked(matrix, factor.solve, inverse_diagonal(factor), 16.0 * (factor.bandwidth + 1))
 
 
-def _check_certificate(matrix: Any, ones: np.ndarray, slack: float) -> None:
-    """x > 0 with C x > 0 proves that C is an M-matrix; a Cholesky factor in floats does not."""
+def _checked(
+    matrix: Any, solve: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray, terms: float
+) -> _Comparison:
+    """x > 0 with C x > 0 proves that C is an M-matrix; a Cholesky factor in floats does not.
+
+    The relative error is eps times the condition number times the terms of a sum. No entry of
+    C^-1 is negative, so that C^-1 1 has its row sums.
+    """
+    ones = solve(np.ones(len(diagonal)))
+    condition = float(abs(matrix).sum(axis=1).max() * ones.max())
+    slack = EPS * condition * terms
     if not (slack < _MOST_SLACK and (ones > 0).all() and (matrix @ ones > 0.5).all()):
         raise np.linalg.LinAlgError
+    return _Comparison(solve, diagonal, slack)

@@ -175,25 +175,64 @@ def _scaled(matrix: np.ndarray) -> np.ndarray:
     return unit
 
 
-def _inverse(unit: np.ndarray, name: str, records: Sequence[int]) -> tuple[np.ndarray, float]:
-    """Inverse of a matrix with unit diagonal and its condition number (1-norm), or why not."""
-    where = f"among records {_listed(records)}"
+def cholesky(matrix: np.ndarray) -> np.ndarray:
+    """The lower factor of a symmetric matrix, its upper triangle 0. n^3 / 3 multiplications.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        When the matrix is not positive definite.
+    """
+    from scipy.linalg.lapack import dpotrf
+
+    lower, failed = dpotrf(matrix, lower=True)
+    if failed:
+        raise np.linalg.LinAlgError("not positive definite")
+    return lower
+
+
+def _factor(unit: np.ndarray, name: str, records: Sequence[int]) -> np.ndarray:
     try:
-        np.linalg.cholesky(unit)
-        inverse = np.linalg.inv(unit)
+        return cholesky(unit)
     except np.linalg.LinAlgError:
         least = float(np.linalg.eigvalsh(unit)[0])
         raise ModelError(
-            f"{name} is not positive definite {where}: scaled to unit diagonal, its smallest "
-            f"eigenvalue is {least:.3g}; shrink the correlations, or estimate them from more data"
+            f"{name} is not positive definite among records {_listed(records)}: scaled to unit "
+            f"diagonal, its smallest eigenvalue is {least:.3g}; shrink the correlations, or "
+            "estimate them from more data"
         ) from None
+
+
+def _inverse(
+    unit: np.ndarray, root: np.ndarray, lower: np.ndarray, name: str, records: Sequence[int]
+) -> tuple[np.ndarray, float]:
+    """Inverse of a matrix, and the condition number (1-norm) it has with unit diagonal.
+
+    Parameters
+    ----------
+    unit : (m, m) array
+        The matrix scaled to unit diagonal.
+    root : (m,) array
+        Square roots of its own diagonal.
+    lower : (m, m) array
+        The Cholesky factor of ``unit``.
+    name, records
+        For the error where it has no reliable inverse.
+    """
+    from scipy.linalg.lapack import dpotri
+
+    inverse, _ = dpotri(lower, lower=True)
+    inverse += np.tril(inverse, -1).T
     condition = float(np.linalg.norm(unit, 1) * np.linalg.norm(inverse, 1))
     if not condition <= MOST_CONDITION:
         raise ModelError(
-            f"{name} is numerically singular {where} (condition number {condition:.1e}, at most "
-            f"{MOST_CONDITION:.0e}): one of them is all but determined by the others; merge them"
+            f"{name} is numerically singular among records {_listed(records)} (condition number "
+            f"{condition:.1e}, at most {MOST_CONDITION:.0e}): one of them is all but determined by "
+            "the others; merge them"
         )
-    return (inverse + inverse.T) / 2.0, condition
+    inverse /= root[:, None]
+    inverse /= root[None, :]
+    return inverse, condition
 
 
 def _listed(records: Sequence[int], most: int = 6) -> str:
@@ -247,23 +286,29 @@ class DenseShape:
         return _scaled(self.cov)
 
     @cached_property
+    def _lower(self) -> np.ndarray:
+        """The Cholesky factor of the correlation matrix."""
+        return _factor(self.correlation, "cov", self.records or range(self.size))
+
+    @cached_property
     def _inverted(self) -> tuple[np.ndarray, float]:
-        return _inverse(self.correlation, "cov", self.records or range(self.size))
+        records = self.records or range(self.size)
+        return _inverse(self.correlation, self.deviations, self._lower, "cov", records)
 
     @property
     def condition(self) -> float:
         """Condition number of the correlation matrix, in the 1-norm."""
         return self._inverted[1]
 
-    @cached_property
+    @property
     def precision(self) -> np.ndarray:
         """Inverse of the covariance."""
-        return self._inverted[0] / self.deviations[:, None] / self.deviations[None, :]
+        return self._inverted[0]
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """``count`` independent draws, one a row."""
-        lower = np.linalg.cholesky(self.cov)
-        return self.mean + rng.standard_normal((count, self.size)) @ lower.T
+        normals = rng.standard_normal((count, self.size))
+        return self.mean + normals @ self._lower.T * self.deviations
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -326,18 +371,19 @@ class SparseShape:
                 f"a covariance of {self.size:,} records is not written out (at most "
                 f"{WRITTEN_OUT:,}); work with the precision"
             )
-        return _inverse(_scaled(self.precision.toarray()), "precision", range(self.size))
+        unit, root = _scaled(self.precision.toarray()), np.sqrt(self.precision.diagonal())
+        lower = _factor(unit, "precision", range(self.size))
+        return _inverse(unit, root, lower, "precision", range(self.size))
 
     @property
     def condition(self) -> float:
         """Condition number of the precision scaled to unit diagonal, in the 1-norm."""
         return self._inverted[1]
 
-    @cached_property
+    @property
     def cov(self) -> np.ndarray:
         """The covariance, written out."""
-        root = np.sqrt(self.precision.diagonal())
-        return self._inverted[0] / root[:, None] / root[None, :]
+        return self._inverted[0]
 
     @cached_property
     def deviations(self) -> np.ndarray:
