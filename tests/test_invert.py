@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corrdp._invert import inverse, last_kept, settle
+from corrdp._invert import inverse, last_below, last_kept, settle
 
 
 @given(
@@ -30,6 +30,49 @@ def test_the_last_one_kept(one, other, relative, power):
     beyond = found + math.copysign(relative * found, breaks - keeps)
     past = math.nextafter(beyond, math.inf if breaks > keeps else 0.0)
     assert one == other or not min(one, other) < past < max(one, other) or not holds(past)
+
+
+def rising(kind: str, root: float, power: float):
+    """Functions with a root, in logarithms: smooth, bent, with a jump, with an infinite end."""
+    return {
+        "smooth": lambda x: math.log(math.exp(power * (x - root)) / 2 + 0.5),
+        "bent": lambda x: power * (x - root) * (5.0 if x > root else 0.2),
+        "jump": lambda x: (x > root) + (x - root) / 9,
+        "flat": lambda x: math.copysign(min(abs(x - root), 1e-3), x - root),
+        "infinite": lambda x: math.inf if x > root + 1e-6 else x - root,
+        "cubic": lambda x: (x - root) ** 3,
+        "never": lambda x: -math.inf,
+        "always": lambda x: 1.0 + 1e-3 * x / 40,
+    }[kind]
+
+
+@given(
+    st.sampled_from(["smooth", "bent", "jump", "flat", "infinite", "cubic", "never", "always"]),
+    st.floats(-19.0, -1e-3),
+    st.floats(0.3, 3.0),
+    st.floats(-25.0, 5.0),
+    st.sampled_from([1e-12, 1e-9, 1e-3]),
+)
+def test_the_last_one_below(kind, root, power, start, within):
+    function, asked = rising(kind, root, power), {}
+
+    def off(x: float) -> float:
+        assert x not in asked
+        assert -20.0 <= x <= 0.0
+        asked[x] = function(x)
+        return asked[x]
+
+    found = last_below(off, -20.0, 0.0, start, within=within)
+    assert found == -20.0 or asked[found] <= 0.0
+    assert len(asked) <= 120
+    if kind in ("never", "always"):
+        assert found == (0.0 if kind == "never" else -20.0)
+    elif kind == "cubic":  # its slope at the root tells nothing
+        assert function(found) >= -1e-9
+    else:
+        assert found > root - 1.5 * within
+    if kind == "smooth" and within >= 1e-9 and abs(start - root) < 1:
+        assert len(asked) <= 9
 
 
 def test_rounding_that_flickers_is_no_harm():

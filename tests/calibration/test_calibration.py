@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corrdp as cdp
+from corrdp.calibration import searching
 from corrdp.errors import InfeasibleError, InputError, QueryError
 from tests.conftest import chains
 
@@ -137,3 +138,22 @@ def test_json_round_trip():
     assert again.to_dict() == data
     assert again.scale == cal.scale
     assert np.array_equal(again.guarantee.epsilon, cal.guarantee.epsilon)
+
+
+@pytest.mark.parametrize("target", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("length", [None, 60])
+def test_few_evaluations_each_from_the_reach_of_the_last(target, length, monkeypatch):
+    chain = cdp.MarkovChain([[0.97, 0.03], [0.05, 0.95]], length)
+    began, value = [], searching.leakage_in
+
+    def counted(model, scope, method):
+        began.append(scope.reach.distance)
+        return value(model, scope, method)
+
+    monkeypatch.setattr(searching, "leakage_in", counted)
+    cal = cdp.calibrate(chain, target, query=cdp.Count(0))
+    assert len(began) <= 7
+    assert began[1] > began[0]
+    assert began[-1] == began[0]  # the proof itself is what leakage says
+    assert cal.leakage.value == cdp.leakage(chain, cal.epsilon).value <= target
+    assert cdp.leakage(chain, cal.epsilon * (1 + 2e-9)).value > target

@@ -204,6 +204,11 @@ def leakage(
     check_kind("model", model, Model, "a dependence model such as MarkovChain")
     check_kind("method", method, str, "best or the name of a bound")
     scope = scope_of(model, epsilon, query, mechanism, confidence, adversary)
+    return leakage_in(model, scope, method)
+
+
+def leakage_in(model: Model, scope: Scope, method: str) -> Leakage:
+    """:func:`leakage` for arguments that were read."""
     methods = applicable(type(model))
     if method == "best":
         return _best(model, scope)

@@ -97,6 +97,13 @@ class Adversary:
 Adversary.__init__ = renamed(target="record")(Adversary.__init__)  # type: ignore[method-assign]
 
 
+@dataclass
+class Reach:
+    """The distance at which a search over distances begins; it leaves here where it ended."""
+
+    distance: int = 32
+
+
 @dataclass(frozen=True, eq=False)
 class Scope:
     """What a leakage is asked for: a guarantee, and where given the query or mechanism.
@@ -113,6 +120,7 @@ class Scope:
     region: Region | None = None
     adversary: Adversary | Literal["none"] | None = None
     spent: float = 0.0  # by a private fit of the same records, beside a local mechanism
+    reach: Reach = field(default_factory=Reach)
 
     @property
     def is_wide(self) -> bool:

@@ -262,7 +262,7 @@ def calibrate(
 
     Notes
     -----
-    About ten evaluations of the leakage, for the model and for each alternative.
+    Four to seven evaluations of the leakage, for the model and for each alternative.
 
     References
     ----------
@@ -322,8 +322,10 @@ def calibrate(
     found = least_level(own, adequacy)
     if coarse:
         found = step_down(found)
-    leak = search.leakage(model, found)
+    if found != own:
+        leak = search.leakage(model, found)
+    step = 1e-12
     while leak.value > goal:  # rounding at the last step
-        found = math.nextafter(found * (1.0 - 1e-12), 0.0)
+        found, step = math.nextafter(found * (1.0 - step), 0.0), min(2.0 * step, 0.5)
         leak = search.leakage(model, found)
     return Calibration(goal, found, leak, query, model, level, adequacy)

@@ -8,19 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 
 from corrdp._checks import check_number
-from corrdp.bounds.leakage import Leakage, leakage
-from corrdp.bounds.scope import spread_over
+from corrdp._invert import last_below
+from corrdp.bounds.contraction import limit_with_skipping, skip_diameters
+from corrdp.bounds.leakage import Leakage, leakage_in
+from corrdp.bounds.scope import Reach, scope_of, spread_over
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.guarantees import L1, Pure
 from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Query, Sum
 
-_PRECISION = 1e-9  # relative width of the bracket around epsilon
+_PRECISION = 1e-9  # of epsilon, relative
 LONG = 10_000  # a longer chain is searched as one of any length, which leaks no less
 SHARP = 16  # states up to which every bound is tried where many are; beyond, the quick one
 _SMALLEST = 1e-9  # relative to the target: less noise than this is no answer
@@ -46,17 +48,21 @@ class Search:
     method: str = "best"
     confidence: float | None = None
 
-    def leakage(self, model: Model, level: float) -> Leakage:
-        """What a release at this DP level leaks on the model."""
+    def leakage(self, model: Model, level: float, reach: Reach | None = None) -> Leakage:
+        """What a release at this DP level leaks on the model; ``reach`` is left by a neighbour."""
         # on real records it is the query's clipping and rounding that the bounds are about
-        if self.method == "exact" or isinstance(model, RealModel):
-            given = {"query": self.query, "method": self.method, "confidence": self.confidence}
-            return leakage(model, level, **given)  # type: ignore[arg-type]
-        guarantee = guarantee_of(model, self.query, level)
-        return leakage(model, guarantee, method=self.method, confidence=self.confidence)
+        narrow = self.method == "exact" or isinstance(model, RealModel)
+        asked = level if narrow else guarantee_of(model, self.query, level)
+        query = self.query if narrow else None
+        scope = scope_of(model, asked, query, None, self.confidence)
+        return leakage_in(model, replace(scope, reach=reach or Reach()), self.method)
 
     def largest(self, model: Model, target: float) -> float:
-        """Largest epsilon whose leakage is at most the target, up to rounding. About ten steps."""
+        """Largest epsilon whose leakage is at most the target, up to rounding. Three to six steps.
+
+        Where the leakage is a search over distances, each step begins at the distance that the one
+        before ended at: its value may differ in the eleventh digit from one that begins anew.
+        """
         most, law, found = target * _room(model, self.query), _any_length(model, self.query), 0.0
         if law is not model:
             # where the bound grows with the length, or nearly so, the length itself says more
@@ -67,10 +73,42 @@ class Search:
         return self._largest(model, target, most)
 
     def _largest(self, law: Model, target: float, most: float) -> float:
-        start = _start(law, self.query, target, self.method)
-        return _largest(
-            lambda level: self.leakage(law, level).value, target, self.method, start, most
+        reach = Reach()
+
+        def value(level: float) -> float:
+            return self.leakage(law, level, reach).value
+
+        found = largest_level(value, target, most, _start(law, target))
+        if found > 2.0 * most * _SMALLEST or value(found) <= target:
+            return found
+        least = value(found * _SMALLEST)
+        other = "" if self.method == "best" else ", or try every bound (method='best')"
+        raise InfeasibleError(
+            f"{self.method} proves no leakage below {least:.4f} on this model, not even at epsilon "
+            f"{found * _SMALLEST:.1g}; ask for a target above that{other}"
         )
+
+
+def largest_level(
+    value: Callable[[float], float],
+    target: float,
+    most: float,
+    start: float,
+    *,
+    within: float = _PRECISION,
+) -> float:
+    """The largest level up to ``most`` with value(level) <= target; a rising value, from ``start``.
+
+    What is returned was evaluated, unless it is the least level that is an answer.
+    """
+
+    def off(share: float) -> float:
+        found = value(most * math.exp(share))
+        return math.log(found / target) if found > 0.0 else -math.inf
+
+    # ln value is close to linear in ln epsilon
+    ends = math.log(_SMALLEST), 0.0
+    return most * math.exp(last_below(off, *ends, math.log(start / most), within=within))
 
 
 def check_level(name: str, value: float | None) -> float:
@@ -99,62 +137,15 @@ def _any_length(model: Model, query: Query) -> Model:
     return model.with_length(None)
 
 
-def _start(model: Model, query: Query, target: float, method: str) -> float:
-    """An epsilon that surely keeps the target: the cheap contraction bound, inverted."""
-    if method != "best" or not isinstance(model, MarkovChain):
-        return target * _SMALLEST
-
-    def value(level: float) -> float:
-        return leakage(model, guarantee_of(model, query, level), method="contraction").value
-
-    try:
-        return _largest(value, target, "contraction", target * _SMALLEST, target)
-    except (NotApplicableError, InfeasibleError):
-        return target * _SMALLEST
-
-
-def _largest(
-    value: Callable[[float], float], target: float, method: str, low: float, high: float
-) -> float:
-    """Largest epsilon <= high with value(epsilon) <= target, by the Illinois method on logs.
-
-    ``low`` is an epsilon that probably keeps the target. Leakage rises with epsilon.
-    """
-    above = value(high)
-    if above <= target:
-        return high
-    below = value(low)
-    if below > target and low > target * _SMALLEST:
-        low = target * _SMALLEST  # a confidence region asks for more than the estimate
-        below = value(low)
-    if below > target:
-        least = value(low * _SMALLEST)
-        other = "" if method == "best" else ", or try every bound (method='best')"
-        raise InfeasibleError(
-            f"{method} proves no leakage below {least:.4f} on this model, not even at epsilon "
-            f"{low * _SMALLEST:.1g}; ask for a target above that{other}"
-        )
-    # ln value is close to linear in ln epsilon
-    goal = math.log(target)
-    x_low, y_low = math.log(low), math.log(below) - goal
-    x_high, y_high = math.log(high), math.log(above) - goal
-    side = 0
-    while x_high - x_low > _PRECISION:
-        x = (x_low * y_high - x_high * y_low) / (y_high - y_low)
-        # stay inside, and close in from both ends
-        x = min(max(x, x_low + _PRECISION / 4), x_high - _PRECISION / 4)
-        y = math.log(value(math.exp(x))) - goal
-        if y <= 0.0:
-            x_low, y_low = x, y
-            if side == -1:
-                y_high /= 2.0
-            side = -1
-        else:
-            x_high, y_high = x, y
-            if side == 1:
-                y_low /= 2.0
-            side = 1
-    return math.exp(x_low)
+def _start(model: Model, target: float) -> float:
+    """Where to begin: on a chain, what its contraction allows at any length, or the sum does."""
+    if not isinstance(model, MarkovChain):
+        return target
+    diameters = skip_diameters(model).max(axis=0)[None]
+    forgets = largest_level(
+        lambda level: limit_with_skipping(level, diameters)[0], target, target, target
+    )
+    return max(forgets, target / (model.length or math.inf))
 
 
 # ten steps a decade (Renard's series R10): a level rounded to them tells a few bits

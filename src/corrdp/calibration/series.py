@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from corrdp._json import added, coded, encode
-from corrdp.bounds.leakage import Leakage, leakage
+from corrdp.bounds.leakage import Leakage, leakage, leakage_in
+from corrdp.bounds.scope import Reach, scope_of
 from corrdp.calibration.adequacy import (
     Adequacy,
     Priced,
@@ -146,13 +147,13 @@ class _ResponseSearch(Search):
     mechanism: BinaryResponse | GRR | None = None
     adversary: Literal["all", "none"] = "all"
 
-    def leakage(self, model: Model, level: float) -> Leakage:
-        given: dict[str, Any] = {"method": self.method, "confidence": self.confidence}
+    def leakage(self, model: Model, level: float, reach: Reach | None = None) -> Leakage:
         if self.mechanism is None or level != self.mechanism.guarantee.largest:
-            return leakage(model, level, **given)
-        if model.kind == "markov" and self.confidence is None:
-            given["adversary"] = self.adversary
-        return leakage(model, mechanism=self.mechanism, **given)
+            scope = scope_of(model, level, None, None, self.confidence)
+        else:
+            whom = self.adversary if model.kind == "markov" and self.confidence is None else "all"
+            scope = scope_of(model, None, None, self.mechanism, self.confidence, whom)
+        return leakage_in(model, replace(scope, reach=reach or Reach()), self.method)
 
     def largest(self, model: Model, target: float) -> float:
         return Search.largest(replace(self, mechanism=None), model, target)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from corrdp._invert import last_below
 from corrdp.errors import InfeasibleError
 from corrdp.partial.deltas import (
     GAUSSIAN,
@@ -229,8 +230,6 @@ class Least:
 
 def least_noise(epsilon: float, delta: float, natural: NaturalNoise) -> Least:
     """The root search behind :func:`noise_scale`, on arguments that were checked."""
-    from scipy.optimize import brentq
-
     asked: dict[float, float] = {}  # delta by noise
 
     def off(variance: float) -> float:
@@ -244,15 +243,10 @@ def least_noise(epsilon: float, delta: float, natural: NaturalNoise) -> Least:
         plain = exact_gaussian(epsilon, delta)
         asked[plain.noise.counts] = min(plain.delta, natural.delta(plain.noise.counts))
         enough = plain.noise.counts**2
-        guess = enough - natural.unknown * natural.bias * (1 - natural.bias)
-        low, high = 0.0, enough
-        if 0 < guess < enough:
-            low, high = (guess, enough) if off(guess) > 0 else (0.0, guess)
-        if off(high) < 0:
-            root = brentq(off, low, high, xtol=_PRECISION * enough / 8, rtol=_PRECISION)
-            step = _PRECISION
-            while root < high and off(root) > 0:
-                root, step = root * (1 + step), 2 * step
+        spared = natural.unknown * natural.bias * (1 - natural.bias) / enough
+        last_below(
+            lambda share: off(enough * (1.0 - share)), 0.0, 1.0, spared, within=_PRECISION / 8
+        )
     best = min(beta for beta, reached in asked.items() if reached <= delta)
     return Least(Noise(best), asked[best], asked[0.0], len(asked))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from corrdp._checks import check_choice, check_items, renamed, shown
-from corrdp._invert import settle
+from corrdp._invert import last_below, settle
 from corrdp.errors import InfeasibleError, InputError
 from corrdp.guarantees import GDP, Approximate, Guarantee
 from corrdp.mechanisms.base import check_positive
@@ -293,14 +293,16 @@ def _largest(
 
 def _boundary(risk: Callable[[float], float], goal: float, keeps: float, breaks: float) -> float:
     """Where the risk passes the goal between two parameters; what is returned always keeps it."""
-    from scipy.optimize import brentq
 
-    ends = math.log(keeps), math.log(breaks)
-    root = math.exp(brentq(lambda t: risk(math.exp(t)) - goal, *ends, xtol=_PRECISION))
-    inwards = 1 if keeps > breaks else -1
-    value = settle(root, lambda value: risk(value) <= goal, inwards)
-    # rounding of the logarithms may lead past the end
-    return max(value, keeps) if inwards < 0 else min(value, keeps)
+    def parameter(way: float) -> float:
+        return keeps * math.exp(way if breaks > keeps else -way)
+
+    def off(way: float) -> float:
+        found = risk(parameter(way))
+        return math.log(found / goal) if found > 0.0 else -math.inf
+
+    whole = abs(math.log(breaks / keeps))
+    return parameter(last_below(off, 0.0, whole, whole / 2.0, within=_PRECISION))
 
 
 def laplace_epsilon(risk: float, m: int) -> float:

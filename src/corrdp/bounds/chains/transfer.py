@@ -21,7 +21,7 @@ from corrdp.bounds.chains.records import by_record
 from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, first_weights, prepare
 from corrdp.bounds.contraction import limit_with_skipping, skip_diameters
 from corrdp.bounds.registry import bound
-from corrdp.bounds.scope import ROUNDING, Bound, Scope
+from corrdp.bounds.scope import ROUNDING, Bound, Reach, Scope
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.base import steps as steps_of
 from corrdp.models.chains.markov import MarkovChain
@@ -95,15 +95,15 @@ def steps_in(chain: MarkovChain, scope: Scope) -> np.ndarray:
     return step_matrices(chain, scope.dp.epsilon)
 
 
-def given_steps(chain: MarkovChain, scope: Scope) -> tuple[np.ndarray]:
-    """The steps of a scope, whose epsilons must be as many as the records."""
+def given_steps(chain: MarkovChain, scope: Scope) -> tuple[np.ndarray, Reach]:
+    """The steps of a scope, whose epsilons must be as many as the records, and its reach."""
     if scope.dp.is_vector and chain.length is not None:
         scope.dp.vector(chain.length)  # one entry per record, or an error that says so
-    return (steps_in(chain, scope),)
+    return steps_in(chain, scope), scope.reach
 
 
 @bound("transfer", on=MarkovChain, given=given_steps)
-def transfer(chain: MarkovChain, steps: np.ndarray) -> Bound:
+def transfer(chain: MarkovChain, steps: np.ndarray, reach: Reach | None = None) -> Bound:
     """Transfer bound of a chain.
 
     Parameters
@@ -112,6 +112,8 @@ def transfer(chain: MarkovChain, steps: np.ndarray) -> Bound:
     steps : (n or 1, s, s) array
         ``steps[t](x, x')``: replacing x by x' in record t lowers ln Pr[output] by at most this;
         one matrix serves every record. From :func:`step_matrices`, or a local mechanism's own.
+    reach : Reach, optional
+        From a search with other steps: it saves the distances that were too short for those.
 
     Notes
     -----
@@ -135,7 +137,7 @@ def transfer(chain: MarkovChain, steps: np.ndarray) -> Bound:
         zeros = None if chain.length is None else np.zeros(chain.length)
         return Bound(0.0, "exact", _certificate(chain), zeros)
     if _one_profile_serves(chain, steps):
-        return _by_distance(chain, alive, steps)
+        return _by_distance(chain, alive, steps, reach or Reach())
     return by_record(chain, alive, steps, *_limits(len(alive)), _certificate(chain))
 
 
@@ -191,7 +193,7 @@ def has_closed(certified: float, found: float) -> bool:
     return bool(certified <= found * (1.0 + CLOSED) + _ROUNDED)
 
 
-def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bound:
+def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, begin: Reach) -> Bound:
     s, n = len(alive), chain.length
     pairwise, longest = _limits(s)
     top = float(steps.max())
@@ -199,7 +201,7 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bo
     most = min(max(int(WORK / (s**4 * longest)), 16), _FURTHEST)
     if n is not None:
         most = min(most, max(n - 1, 1))
-    reach = min(32, most)
+    reach = min(begin.distance, most)
     while True:
         right, left = (_choices(side, reach, pairwise) for side in sides)
         got = min(right.reach, left.reach)
@@ -213,6 +215,7 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> Bo
         if closed or got == most or got < reach:
             break
         reach = min(4 * reach, most)
+    begin.distance = max(got, begin.distance)
     values = (found if whole else certified).max(axis=(1, 2)) * (1.0 + ROUNDING)
     if n is not None:
         values = np.minimum(values, n * top)  # rounding must not lift it above the sum of epsilons

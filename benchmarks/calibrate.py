@@ -1,0 +1,60 @@
+"""Calibrating, in leakages and against v0.1.0: ``python benchmarks/calibrate.py [--quick]``."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from _harness import Board
+
+import corrdp as cdp
+
+ACTIVITY = np.array([[9713, 1295], [1295, 2955]], dtype=float)
+ACTIVITY /= ACTIVITY.sum(axis=1, keepdims=True)
+
+
+def kernels() -> dict[str, np.ndarray]:
+    """Kernels by name."""
+    rng = np.random.default_rng(3)
+    found = {"activity, two states": ACTIVITY}
+    found["slow, two states"] = np.array([[0.999, 0.001], [0.002, 0.998]])
+    for s in (3, 4):
+        mixed = 0.3 * rng.dirichlet(np.ones(s), size=s)
+        found[f"{s} states"] = 0.7 * np.eye(s) + mixed
+    return found
+
+
+def in_evaluations(board: Board, name: str, kernel: np.ndarray, target: float) -> None:
+    """A whole calibration against one leakage at the epsilon that it finds."""
+    chain, query = cdp.MarkovChain(kernel), cdp.Count(1)
+    epsilon = cdp.calibrate(chain, target, query=query).epsilon
+    board.compare(
+        f"calibrate, {name}, target {target:g}",
+        lambda: cdp.calibrate(chain, target, query=query).leakage.value,
+        "one leakage",
+        lambda: cdp.leakage(chain, epsilon).value,
+        wanted=6,
+    )
+
+
+def against_the_first_version(board: Board, name: str, kernel: np.ndarray) -> None:
+    """The same calibration in v0.1.0."""
+    setup = (
+        f"import corrdp as cdp\nchain = cdp.MarkovChain({kernel.tolist()})\nquery = cdp.Count(1)"
+    )
+    call = "cdp.calibrate(chain, 1.0, query=query).epsilon"
+    board.versions(f"calibrate, {name}, target 1", setup, call, rtol=1e-8)
+
+
+def main() -> None:
+    """Measure, print and keep."""
+    board = Board("calibrate")
+    for name, kernel in kernels().items():
+        for target in (1.0,) if "--quick" in sys.argv[1:] else (0.1, 1.0, 5.0):
+            in_evaluations(board, name, kernel, target)
+        against_the_first_version(board, name, kernel)
+    board.save()
+
+
+if __name__ == "__main__":
+    main()
