@@ -51,7 +51,7 @@ def sanitizing(n: int) -> None:
     )
     print(f"  binary: {ours / words:5.2f} times 32-bit numbers (at most 3)")
     print(f"  binary: {ours / doubles:5.2f} times 64-bit numbers")
-    print(f"  5 states: {grr / words:5.2f} times 32-bit numbers")
+    print(f"  5 states: {grr / words:5.2f} times 32-bit numbers (at most 2)")
 
 
 def attacking(n: int) -> None:

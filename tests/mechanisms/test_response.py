@@ -341,6 +341,24 @@ def test_words_are_compared_exactly(monkeypatch: pytest.MonkeyPatch, words: list
     assert report_states(ones, table).tolist() == [int(w >= 4) for w in words]
 
 
+@pytest.mark.parametrize("k", [1, 2, 5, 300])
+def test_a_report_is_the_number_of_thresholds_passed(
+    monkeypatch: pytest.MonkeyPatch, k: int
+) -> None:
+    """Words at and beside the thresholds, reports that never come, short and long series."""
+    rng = np.random.default_rng(k)
+    table = np.sort(rng.integers(0, GRID, (k, k), dtype=np.uint64), axis=1)
+    table[:, : k // 3], table[: k // 2, k // 2 :], table[:, -1] = 0, GRID, GRID
+    beside = np.add.outer(table.ravel().astype(np.int64), [-1, 0, 1]).ravel()
+    words = np.r_[beside, rng.integers(0, GRID, 70_000)].clip(0, GRID - 1).astype(np.uint32)
+    states = np.r_[np.arange(k).repeat(3 * k), rng.integers(0, k, 70_000)]
+    for part in (slice(None), slice(7, 8), slice(0, 60)):
+        x, drawn = states[part], iter(np.split(words[part], range(2**16, len(words), 2**16)))
+        monkeypatch.setattr("corrdp.mechanisms.sample._words", lambda n, d=drawn: next(d)[:n])
+        passed = (table[x] <= words[part, None]).sum(axis=1)
+        assert report_states(x, table).tolist() == passed.tolist()
+
+
 def test_shapes_and_single_records() -> None:
     assert flip_bits(np.zeros((3, 4), dtype=bool), 0.5, 0.5).shape == (3, 4)
     assert flip_bits(np.array([], dtype=np.uint8), 0.5, 0.5).size == 0

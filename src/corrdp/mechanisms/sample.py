@@ -184,7 +184,8 @@ def with_noise(measurement: Any, exact: Sequence[int]) -> list[int]:
 
 WORD = 32
 GRID = 2**WORD
-_CHUNK = 2**18  # words drawn at once: one MB, which stays in the cache
+_GUIDE = 15  # bits of a table of reports: it stays in the cache as well
+_CHUNK = 2**16  # words drawn at once, which stay in the cache
 
 
 def _words(n: int) -> np.ndarray:
@@ -345,11 +346,26 @@ def report_states(x: Any, thresholds: np.ndarray) -> np.ndarray:
         raise InputError("thresholds must be what grid_thresholds returns")
     records = state_numbers("x", x, k)
     # one sorted table for all rows: row x begins at word x * 2^32
-    offsets = (np.arange(k, dtype=np.uint64) << np.uint64(WORD))[:, None]
-    table = (table + offsets).ravel()
+    table = (table + (np.arange(k, dtype=np.uint64) << np.uint64(WORD))[:, None]).ravel()
+    bits = max(min(_GUIDE, records.size.bit_length()) - k.bit_length(), 1)
+    guide, other_bits = _decided(table, k, bits), np.uint64(WORD - bits)
     flat, reports = records.ravel(), np.empty(records.size, dtype=np.int64)
     for first in range(0, flat.size, _CHUNK):
         part = flat[first : first + _CHUNK]
-        keys = (part.astype(np.uint64) << np.uint64(WORD)) + _words(part.size)
-        reports[first : first + _CHUNK] = table.searchsorted(keys, side="right") - part * k
+        keys = part.astype(np.uint64) << np.uint64(WORD)
+        keys += _words(part.size)
+        found = guide.take((keys >> other_bits).view(np.int64))
+        rest = np.flatnonzero(found < 0)
+        found[rest] = table.searchsorted(keys[rest], side="right") - part[rest] * k
+        reports[first : first + _CHUNK] = found
     return reports.reshape(records.shape)
+
+
+def _decided(table: np.ndarray, k: int, bits: int) -> np.ndarray:
+    """The report that the first bits of a word decide, row by row; -1 where they do not."""
+    other_bits = np.uint64(WORD - bits)
+    keys = np.arange(k << bits, dtype=np.uint64) << other_bits
+    least = table.searchsorted(keys, side="right")
+    most = table.searchsorted(keys + ((np.uint64(1) << other_bits) - np.uint64(1)), side="right")
+    decided = np.where(least == most, least - np.arange(k).repeat(1 << bits) * k, -1)
+    return decided.astype(np.int32)
