@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -24,6 +25,9 @@ from corrdp_reproduction.foundations import (
 )
 from corrdp_reproduction.harness import Experiment
 from matplotlib.figure import Figure
+
+from corrdp.metric.canonical import canonical_distance
+from corrdp.metric.domains import TupleDomain
 
 # what becomes of every claim
 VERDICTS = {
@@ -328,3 +332,17 @@ def test_bayesian_leakage_is_that_of_the_package():
     table = example_2_25.household(0.9)
     both = {x: np.outer(one[x[0]], one[x[1]]).ravel() for x in table.law}
     assert bayesian_leakage(dict(table.law), both) == near(exact_local(table, one).value)
+
+
+def test_sensitivity_between_metric_spaces():
+    sensitivity = numbers.metric_sensitivity
+    points = [(0,) * 100, (1,) + (0,) * 99, (1,) * 100]
+    bounded = partial(canonical_distance, TupleDomain(100, (0, 1)), "bounded")
+    assert sensitivity(np.mean, points, bounded) == pytest.approx(0.01)
+    assert sensitivity(lambda x: x, [0, 1], lambda x, y: 0.0) == math.inf
+    assert sensitivity(lambda x: 0, [0, 1], lambda x, y: 0.0) == 0
+    assert sensitivity(lambda x: x, [0, 1], lambda x, y: math.inf) == 0
+    squash = lambda x: 1 / (1 + math.exp(x))  # noqa: E731
+    assert abs(squash(-5) - squash(5)) == pytest.approx(0.986614, abs=1e-6)
+    assert squash(0) - squash(1) == pytest.approx(0.231059, abs=1e-6)
+    assert sensitivity(squash, np.linspace(-30, 30, 41), lambda x, y: float(x != y)) < 1

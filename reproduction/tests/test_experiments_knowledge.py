@@ -22,6 +22,7 @@ from corrdp_reproduction.knowledge.figure_5_1 import updated_masses
 from corrdp_reproduction.knowledge.figure_5_4 import left_out
 from corrdp_reproduction.knowledge.numerics import bucket_delta, natural_pair
 from corrdp_reproduction.knowledge.printed import (
+    chernoff_radius,
     class_losses,
     class_masses,
     truncation_error,
@@ -37,6 +38,7 @@ from corrdp_reproduction.knowledge.thesis import least_epsilon, seldom, strip, w
 from matplotlib.figure import Figure
 from scipy.stats import binom, hypergeom, laplace
 
+from corrdp.errors import InputError
 from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.deltas import NaturalNoise
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
@@ -518,3 +520,22 @@ def test_the_errata_are_those_expected():
     roots = {key[4:7] for key in keys}
     assert {f"C{k:02}" for k in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, *range(11, 21), 22, 23)} <= roots
     assert {erratum.source for erratum in ERRATA} == {ERRATA[0].source}
+
+
+@pytest.mark.parametrize(
+    ("trials", "bias", "miss", "below", "above"),
+    [
+        (1000, 0.4, 1e-5, 0.0755672124, 0.0771988518),
+        (10_000, 0.4, 1e-6, 0.0262863724, 0.0264798795),
+        (10_000, 0.5, 1e-6, 0.0269273464, 0.0269273464),
+        (100, 0.4, 1e-4, 0.2074853850, 0.2209865163),
+        (10, 0.05, 1e-6, None, 0.636523503),
+    ],
+)
+def test_radii(trials, bias, miss, below, above):
+    assert chernoff_radius(trials, bias, miss / 2, "below") == pytest.approx(below, abs=6e-11)
+    assert chernoff_radius(trials, bias, miss / 2, "above") == pytest.approx(above, abs=6e-10)
+    if below is not None:
+        assert binom.cdf(math.floor(trials * (bias - below)), trials, bias) <= miss / 2
+    with pytest.raises(InputError, match="side"):
+        chernoff_radius(trials, bias, miss, "left")

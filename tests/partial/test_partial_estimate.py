@@ -20,7 +20,7 @@ from scipy.stats import binom, hypergeom
 
 from corrdp.errors import InputError
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.partial.binomials import bias_interval, chernoff_radius, divergence
+from corrdp.partial.binomials import bias_interval, divergence
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.covering import _runs, _two_sided, noise_over, row_dependence
 from corrdp.partial.deltas import partial_delta
@@ -35,23 +35,6 @@ from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.mixtures import exact_gaussian
 
 # -- Chernoff ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("trials", "bias", "miss", "below", "above"),
-    [
-        (1000, 0.4, 1e-5, 0.0755672124, 0.0771988518),
-        (10_000, 0.4, 1e-6, 0.0262863724, 0.0264798795),
-        (10_000, 0.5, 1e-6, 0.0269273464, 0.0269273464),
-        (100, 0.4, 1e-4, 0.2074853850, 0.2209865163),
-        (10, 0.05, 1e-6, None, 0.636523503),
-    ],
-)
-def test_radii(trials, bias, miss, below, above):
-    assert chernoff_radius(trials, bias, miss / 2, "below") == pytest.approx(below, abs=6e-11)
-    assert chernoff_radius(trials, bias, miss / 2, "above") == pytest.approx(above, abs=6e-10)
-    if below is not None:
-        assert binom.cdf(math.floor(trials * (bias - below)), trials, bias) <= miss / 2
 
 
 @pytest.mark.parametrize("miss", [0.01, 1e-5])
@@ -388,7 +371,6 @@ GOOD, COUNT = Knowledge(1000, 500), NoisyCount(402, 1000, 0.25)
         (lambda: noise_over(0.0, 1e-4, GOOD, (0.4, 0.6)), "epsilon"),
         (lambda: bias_interval(0.6, 0.4, 10, 0.1), "rising order"),
         (lambda: bias_interval(0.4, 0.6, 0, 0.1), "trials"),
-        (lambda: chernoff_radius(10, 0.4, 0.1, "left"), "side"),
         (lambda: printed_noise_scale(
             1, 1e-4, GOOD, 1001, 1.0, for_classes=1e-5, for_sampling=1e-5), "count"),
         (lambda: printed_noise_scale(
@@ -397,7 +379,7 @@ GOOD, COUNT = Knowledge(1000, 500), NoisyCount(402, 1000, 0.25)
             1, 1e-4, GOOD, 400, 1.0, for_classes=1e-5, for_sampling=1e-5, ends="x"), "ends"),
         (lambda: truncation_error(0, 1.0, 0.1, 0.1), "n must be"),
     ],
-    ids=range(20),
+    ids=range(19),
 )  # fmt: skip
 def test_bad_input(call, said):
     with pytest.raises(InputError, match=said):

@@ -1,54 +1,74 @@
-"""Releases about graphs: degrees and cliques under edge granularity."""
+"""What a release reads of a graph: the degree of a vertex, the cliques of one size."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from corrdp.accounting.maps import Map
 from corrdp.errors import InputError
+from corrdp.metric.domains import Domain, GraphDomain
 
 Edges = Iterable[tuple[int, int]]
 
 
-def _graph(edges: Edges) -> frozenset[tuple[int, int]]:
+@dataclass(frozen=True)
+class Degree(Map):
+    """How many neighbours a vertex has."""
+
+    name = "degree"
+    shapes = ("graph",)
+    numeric = True
+    vertex: int
+
+    def check(self, domain: Domain) -> None:
+        super().check(domain)
+        assert isinstance(domain, GraphDomain)
+        if (
+            isinstance(self.vertex, bool)
+            or not isinstance(self.vertex, int)
+            or not 0 <= self.vertex < domain.vertices
+        ):
+            raise InputError(
+                f"map degree: vertex {self.vertex!r} does not exist; the graph has 0 to "
+                f"{domain.vertices - 1}"
+            )
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        return (float(sum(self.vertex in edge for edge in data)),)
+
+    def to_json(self) -> Any:
+        return {"degree": self.vertex}
+
+
+@dataclass(frozen=True)
+class Cliques(Map):
+    """How many cliques of one size a graph has."""
+
+    name = "cliques"
+    shapes = ("graph",)
+    numeric = True
+    size: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 2:
+            raise InputError(f"map cliques: size must be at least 2, got {self.size!r}")
+
+    def apply(self, domain: Domain, data: Any) -> Any:
+        return (float(clique_counts(data, self.size).get(self.size, 0)),)
+
+    def to_json(self) -> Any:
+        return {"cliques": self.size}
+
+
+def as_graph(edges: Edges) -> frozenset[tuple[int, int]]:
+    """Each edge once, the smaller vertex first."""
     found = frozenset((min(e), max(e)) for e in edges)
     loops = [e for e in found if e[0] == e[1]]
     if loops:
         raise InputError(f"edge {loops[0]} joins a vertex with itself")
     return found
-
-
-def degree_loss(edges: Edges, others: Edges, epsilon: float) -> float:
-    r"""Loss of publishing every degree with Laplace noise of scale 1/epsilon.
-
-    .. math:: d(G, G') = \varepsilon \sum_v |\deg_G(v) - \deg_{G'}(v)|
-              \le 2 \varepsilon |E \mathbin\triangle E'|
-
-    where one edge changes two degrees: publishing all n degrees costs 2 epsilon at edge level,
-    not n epsilon.
-
-    Parameters
-    ----------
-    edges, others : iterables of pairs
-    epsilon : float
-
-    References
-    ----------
-    Guerra-Balboa, dissertation, example 4.3.
-
-    Examples
-    --------
-    >>> path = [(0, 1), (1, 2), (2, 3), (3, 4)]
-    >>> degree_loss(path, [*path, (0, 4)], 1.0)
-    2.0
-    """
-    one, two = _graph(edges), _graph(others)
-    change: dict[int, int] = {}
-    for sign, graph in ((1, one - two), (-1, two - one)):
-        for v in (v for edge in graph for v in edge):
-            change[v] = change.get(v, 0) + sign
-    return epsilon * float(sum(abs(k) for k in change.values()))
 
 
 def clique_counts(
@@ -68,7 +88,7 @@ def clique_counts(
     >>> clique_counts([(0, 1), (1, 2), (0, 2)], 3)
     {1: 3, 2: 3, 3: 1}
     """
-    graph = _graph(edges)
+    graph = as_graph(edges)
     vertices = sorted({v for e in graph for v in e} if within is None else set(within))
     near = {v: {w for w in vertices if (min(v, w), max(v, w)) in graph} for v in vertices}
     counts: dict[int, int] = {}
@@ -81,89 +101,3 @@ def clique_counts(
 
     grow(1, set(vertices))
     return counts
-
-
-def clique_change(size: int, largest: int) -> int:
-    r"""Cliques of 3 to ``largest`` vertices through one edge, all inside one clique.
-
-    .. math:: \sum_{i=3}^{k} \binom{r - 2}{i - 2} = 2^{r-2} - 1 \text{ if } k \ge r
-
-    where r is the size of the one *maximal* clique that holds the edge (its end points' common
-    neighbours are joined to each other). A unique *maximum* clique is not enough.
-
-    Parameters
-    ----------
-    size : int
-        r.
-    largest : int
-        k.
-
-    References
-    ----------
-    Guerra-Balboa, dissertation, example 4.4, with the premise corrected.
-
-    Examples
-    --------
-    >>> [clique_change(r, 7) for r in range(2, 8)]
-    [0, 1, 3, 7, 15, 31]
-    """
-    return sum(math.comb(size - 2, i - 2) for i in range(3, min(largest, size) + 1))
-
-
-def edge_clique_loss(edges: Edges, edge: tuple[int, int], largest: int, epsilon: float) -> float:
-    """Loss, when one edge goes, of the counts of 3- to ``largest``-cliques with scale 1/epsilon.
-
-    Every clique through the edge is a clique of its end points' common neighbours, with the two
-    added; they are counted, so that no premise is needed.
-
-    Parameters
-    ----------
-    edges : iterable of pairs
-    edge : pair
-        Of the graph.
-    largest : int
-    epsilon : float
-
-    References
-    ----------
-    Guerra-Balboa, dissertation, example 4.4; composition#accounting.
-
-    Examples
-    --------
-    >>> graph = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3), (0, 4), (1, 4)]
-    >>> edge_clique_loss(graph, (0, 1), 4, 1.0)
-    4.0
-    """
-    graph = _graph(edges)
-    u, v = min(edge), max(edge)
-    if (u, v) not in graph:
-        raise InputError(f"edge {edge} is not in the graph")
-    vertices = {w for e in graph for w in e} - {u, v}
-    common = [w for w in vertices if _joined(graph, u, w) and _joined(graph, v, w)]
-    if not common or largest < 3:
-        return 0.0
-    return epsilon * float(sum(clique_counts(graph, largest - 2, common).values()))
-
-
-def clique_loss(edges: Edges, others: Edges, largest: int, epsilon: float) -> float:
-    r"""A bound on the loss of the counts of 3- to ``largest``-cliques between two graphs.
-
-    .. math:: \varepsilon \sum_{e \in E \triangle E'} \#\{\text{cliques through } e
-              \text{ in } G \cup G'\}
-
-    where noise of scale 1/epsilon is added to each count.
-
-    Examples
-    --------
-    >>> from itertools import combinations
-    >>> whole = list(combinations(range(5), 2))
-    >>> clique_loss(whole, whole[2:], 5, 1.0)
-    14.0
-    """
-    one, two = _graph(edges), _graph(others)
-    union = one | two
-    return sum(edge_clique_loss(union, edge, largest, epsilon) for edge in one ^ two)
-
-
-def _joined(graph: frozenset[Any], u: int, v: int) -> bool:
-    return (min(u, v), max(u, v)) in graph

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corrdp.accounting.graphs import clique_counts
 from corrdp.errors import InputError
-from corrdp.metric.domains import Domain, ExplicitDomain, GraphDomain, StreamDomain, TupleDomain
+from corrdp.metric.domains import Domain, ExplicitDomain, StreamDomain, TupleDomain
 
 
 def frozen(value: Any) -> Any:
@@ -328,55 +327,6 @@ class Columns(Map):
 
     def to_json(self) -> Any:
         return {"columns": list(self.steps)}
-
-
-@dataclass(frozen=True)
-class Degree(Map):
-    """How many neighbours a vertex has."""
-
-    name = "degree"
-    shapes = ("graph",)
-    numeric = True
-    vertex: int
-
-    def check(self, domain: Domain) -> None:
-        super().check(domain)
-        assert isinstance(domain, GraphDomain)
-        if (
-            isinstance(self.vertex, bool)
-            or not isinstance(self.vertex, int)
-            or not 0 <= self.vertex < domain.vertices
-        ):
-            raise InputError(
-                f"map degree: vertex {self.vertex!r} does not exist; the graph has 0 to "
-                f"{domain.vertices - 1}"
-            )
-
-    def apply(self, domain: Domain, data: Any) -> Any:
-        return (float(sum(self.vertex in edge for edge in data)),)
-
-    def to_json(self) -> Any:
-        return {"degree": self.vertex}
-
-
-@dataclass(frozen=True)
-class Cliques(Map):
-    """How many cliques of one size a graph has."""
-
-    name = "cliques"
-    shapes = ("graph",)
-    numeric = True
-    size: int
-
-    def __post_init__(self) -> None:
-        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 2:
-            raise InputError(f"map cliques: size must be at least 2, got {self.size!r}")
-
-    def apply(self, domain: Domain, data: Any) -> Any:
-        return (float(clique_counts(data, self.size).get(self.size, 0)),)
-
-    def to_json(self) -> Any:
-        return {"cliques": self.size}
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,13 @@ How far a function spreads neighbours apart, and what that does to a guarantee.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from corrdp._checks import renamed
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Pure
-from corrdp.metric.canonical import canonical_distance, canonical_matrix
+from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.domains import (
     DATABASES,
     Domain,
@@ -223,52 +222,6 @@ def sensitivity(
     if not found:
         raise InputError(f"no two data sets of this domain are {relation} neighbours")
     return max(found)
-
-
-def metric_sensitivity(
-    function: Callable[[Any], Any],
-    points: Iterable[Any],
-    inner: Distance | tuple[Domain, Granularity | str],
-    outer: Distance | None = None,
-) -> float:
-    r"""Sensitivity between two metric spaces, over the points given.
-
-    .. math:: \Delta f = \sup \frac{d_2(f(x), f(x'))}{d_1(x, x')}
-
-    where pairs at d_1 = inf are left out, as are pairs with both distances 0; a pair that d_1
-    does not tell apart and d_2 does makes the sensitivity infinite.
-
-    Parameters
-    ----------
-    function : callable
-    points : iterable
-        Points of the first space.
-    inner : callable or (Domain, granularity)
-        d_1, or the canonical metric of a granularity.
-    outer : callable, optional
-        d_2; the absolute difference if left out.
-
-    References
-    ----------
-    Guerra-Balboa, dissertation, definition 2.9.
-
-    Examples
-    --------
-    >>> metric_sensitivity(lambda x: 3 * x, [0, 1, 5], lambda x, y: abs(x - y))
-    3.0
-    """
-    apart = outer or _absolute
-    near = partial(canonical_distance, *inner) if isinstance(inner, tuple) else inner
-    items = list(points)
-    worst = 0.0
-    for i, a in enumerate(items):
-        for b in items[:i]:
-            before = check_distance("d_1", near(a, b))
-            after = check_distance("d_2", apart(function(a), function(b)))
-            if before == math.inf or after == 0:
-                continue
-            worst = max(worst, math.inf if before == 0 else after / before)
-    return worst
 
 
 def _absolute(x: Any, y: Any) -> float:

@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
@@ -129,49 +128,6 @@ def divergence(a: float, b: float) -> float:
     left = 0.0 if a == 0.0 else a * math.log(a / b)
     right = 0.0 if a == 1.0 else (1 - a) * (math.log1p(-a) - math.log1p(-b))
     return max(0.0, left + right)
-
-
-def chernoff_radius(
-    trials: int, bias: float, miss: float, side: Literal["below", "above"]
-) -> float | None:
-    r"""The least t for which Chernoff's bound says that a share is off by t with chance ``miss``.
-
-    .. math:: e^{-m\,\mathrm{KL}(p \pm t \| p)} \le \text{miss}
-
-    where m is the number of trials and p the bias.
-
-    Parameters
-    ----------
-    trials : int
-    bias : float
-    miss : float
-    side : {"below", "above"}
-
-    Returns
-    -------
-    float or None
-        None where even a share of 0 (or 1) is likelier than ``miss``.
-
-    References
-    ----------
-    Hoeffding, "Probability inequalities for sums of bounded random variables" (1963), theorem 1.
-
-    Examples
-    --------
-    >>> chernoff_radius(1000, .4, 5e-6, "below").__round__(10)
-    0.0755672124
-    >>> chernoff_radius(10, .05, 5e-7, "below") is None
-    True
-    """
-    goal = math.log(1 / check_delta(miss)) / check_whole("trials", trials, 1)
-    if side not in ("below", "above"):
-        raise InputError(f'side must be "below" or "above", got {side!r}')
-    far = bias if side == "below" else 1.0 - bias
-    end = 0.0 if side == "below" else 1.0
-    if divergence(end, bias) < goal:
-        return None
-    sign = -1 if side == "below" else 1
-    return _first(lambda t: divergence(min(max(bias + sign * t, 0.0), 1.0), bias) >= goal, far)
 
 
 def bias_interval(low: float, high: float, trials: int, miss: float) -> tuple[float, float]:

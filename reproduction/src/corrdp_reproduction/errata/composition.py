@@ -8,7 +8,6 @@ from collections import Counter
 import numpy as np
 
 from corrdp.accounting.account import account
-from corrdp.accounting.graphs import clique_change, degree_loss, edge_clique_loss
 from corrdp.accounting.maps import ReadsCount, ReadsRecords
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
@@ -27,6 +26,7 @@ from corrdp_reproduction.foundations.example_4_4 import (
     largest_clique,
     unique_maximum,
 )
+from corrdp_reproduction.foundations.graphs import clique_change, degree_loss, edge_clique_loss
 
 RESPONSE = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomized response of level ln 3
 

@@ -7,8 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from corrdp.accounting.account import account
-from corrdp.accounting.graphs import degree_loss
-from corrdp.accounting.maps import Degree
+from corrdp.accounting.graphs import Degree
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.guarantees import L1
@@ -16,6 +15,7 @@ from corrdp.metric.domains import GraphDomain
 from corrdp.plots.style import ACCENT, WARM
 from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
+from corrdp_reproduction.foundations.graphs import degree_loss
 from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:

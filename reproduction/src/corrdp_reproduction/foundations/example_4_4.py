@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.accounting.graphs import Edges, clique_change, clique_counts, edge_clique_loss
+from corrdp.accounting.graphs import Edges, clique_counts
 from corrdp.plots.style import ACCENT, WARM
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
+from corrdp_reproduction.foundations.graphs import clique_change, edge_clique_loss
 from corrdp_reproduction.harness import Run, experiment
 
 if TYPE_CHECKING:

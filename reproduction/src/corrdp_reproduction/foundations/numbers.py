@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from corrdp.accounting.step import Step
 from corrdp.guarantees import GDP
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.metric.canonical import inspect_space
-from corrdp.metric.conversion import conversion_factor, metric_sensitivity
+from corrdp.metric.conversion import conversion_factor
 from corrdp.metric.domains import MultisetDomain
-from corrdp.metric.finite import pair_curve, product
+from corrdp.metric.finite import check_distance, pair_curve, product
 from corrdp.metric.granularities import Relation, Unbounded
 from corrdp.metric.tradeoff import tensor
 from corrdp.plots.style import ACCENT, WARM
@@ -242,3 +242,32 @@ def draw(result: Result, ax: Axes) -> None:
     ax.plot([row["printed"] for row in rows], names, "o", color=WARM, label="printed")
     ax.plot([row["ours"] for row in rows], names, "x", color=ACCENT, label="ours")
     ax.set_xscale("log")
+
+
+def metric_sensitivity(
+    function: Callable[[Any], float],
+    points: Iterable[Any],
+    distance: Callable[[Any, Any], float],
+) -> float:
+    r"""Sensitivity of a number between two metric spaces, over the points given.
+
+    .. math:: \Delta f = \sup \frac{|f(x) - f(x')|}{d(x, x')}
+
+    where pairs at d = inf are left out, as are pairs with both distances 0; a pair that d does not
+    tell apart and f does makes the sensitivity infinite.
+
+    References
+    ----------
+    Guerra-Balboa, dissertation, definition 2.9.
+
+    Examples
+    --------
+    >>> metric_sensitivity(lambda x: 3 * x, [0, 1, 5], lambda x, y: abs(x - y))
+    3.0
+    """
+    worst = 0.0
+    for a, b in itertools.combinations(points, 2):
+        before, after = check_distance("d", distance(a, b)), abs(function(a) - function(b))
+        if before < math.inf and after > 0:
+            worst = max(worst, math.inf if before == 0 else after / before)
+    return worst

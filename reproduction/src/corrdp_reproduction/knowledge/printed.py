@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._invert import last_kept
 from corrdp._json import SCHEMA, encode
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
-from corrdp.partial.binomials import chernoff_radius
+from corrdp.partial.binomials import divergence
 from corrdp.partial.calibrating import least_noise
 from corrdp.partial.deltas import NaturalNoise
 from corrdp.partial.knowledge import (
@@ -293,3 +294,51 @@ def _widest(n: int, centres: list[float], miss: float, side: Literal["below", "a
         else:
             high = b
     return max(best, radius((low + high) / 2))
+
+
+def chernoff_radius(
+    trials: int, bias: float, miss: float, side: Literal["below", "above"]
+) -> float | None:
+    r"""The least t for which Chernoff's bound says that a share is off by t with chance ``miss``.
+
+    .. math:: e^{-m\,\mathrm{KL}(p \pm t \| p)} \le \text{miss}
+
+    where m is the number of trials and p the bias.
+
+    Parameters
+    ----------
+    trials : int
+    bias : float
+    miss : float
+    side : {"below", "above"}
+
+    Returns
+    -------
+    float or None
+        None where even a share of 0 (or 1) is likelier than ``miss``.
+
+    References
+    ----------
+    Hoeffding, "Probability inequalities for sums of bounded random variables" (1963), theorem 1.
+
+    Examples
+    --------
+    >>> chernoff_radius(1000, .4, 5e-6, "below").__round__(10)
+    0.0755672124
+    >>> chernoff_radius(10, .05, 5e-7, "below") is None
+    True
+    """
+    goal = math.log(1 / check_delta(miss)) / check_whole("trials", trials, 1)
+    if side not in ("below", "above"):
+        raise InputError(f'side must be "below" or "above", got {side!r}')
+    far = bias if side == "below" else 1.0 - bias
+    end = 0.0 if side == "below" else 1.0
+    if divergence(end, bias) < goal:
+        return None
+    sign = -1 if side == "below" else 1
+    return last_kept(
+        lambda t: divergence(min(max(bias + sign * t, 0.0), 1.0), bias) >= goal,
+        far,
+        0.0,
+        absolute=1e-15,
+    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from corrdp.partial.binomials import chernoff_radius
-from corrdp_reproduction.knowledge.printed import truncation_error
+from corrdp_reproduction.knowledge.printed import chernoff_radius, truncation_error
 
 THESIS = (
     "Westenfeld, Estimating Input Distributions of Partial Background Knowledge for Differential "
