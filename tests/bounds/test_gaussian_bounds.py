@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from corrdp.bounds.gaussian.comparison import balanced, inverse_diagonal
+from corrdp.bounds.gaussian.comparison import balanced
 from corrdp.bounds.gaussian.methods import (
     comparison,
     lange,
@@ -20,8 +20,8 @@ from corrdp.bounds.gaussian.methods import (
 )
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import L1
+from corrdp.models.gaussian.factor import factorise
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.models.gaussian.shapes import factorise
 from tests.oracles.gaussians import (
     FAMILY,
     ONE,
@@ -259,18 +259,22 @@ def test_long_autoregression_in_linear_time():
         sharp(model, ONE)
 
 
-def test_banded_inverse_diagonal():
+@pytest.mark.parametrize("density", [0.002, 0.02, 0.2])
+def test_sparse_inverse_diagonal(density):
     rng = np.random.default_rng(8)
-    n = 60
-    bands = [rng.uniform(-1, 1, n - k) for k in (1, 2, 5)]
-    matrix = sparse.diags_array(bands, offsets=[1, 2, 5], shape=(n, n))
-    matrix = (matrix + matrix.T + 8 * sparse.eye_array(n)).tocsr()
-    order = rng.permutation(n)
-    matrix = matrix[order][:, order]
-    factor = factorise(matrix)
+    n = 150
+    off = sparse.random_array((n, n), density=density, rng=rng)
+    off = (off + off.T).tocsr() * 10.0 ** rng.uniform(-3, 3)
+    matrix = sparse.diags_array(np.asarray(abs(off).sum(axis=1)) + rng.uniform(0.1, 1, n)) - off
+    factor = factorise(matrix.tocsr())
     dense = np.linalg.inv(matrix.toarray())
-    np.testing.assert_allclose(inverse_diagonal(factor), dense.diagonal(), rtol=1e-12)
-    np.testing.assert_allclose(factor.solve(np.eye(n)), dense, atol=1e-12)
+    np.testing.assert_allclose(factor.inverse_diagonal, dense.diagonal(), rtol=1e-12)
+    np.testing.assert_allclose(factor.solve(np.eye(n)), dense, rtol=1e-10, atol=1e-14)
+    draws = factor.sample(np.eye(n))
+    np.testing.assert_allclose(draws @ draws.T, dense, rtol=1e-10, atol=1e-14)
+    for broken in (matrix - 2 * sparse.eye_array(n), -matrix, matrix * 0.0):
+        with pytest.raises(np.linalg.LinAlgError):
+            factorise(sparse.csr_array(broken + sparse.diags_array([0.0], shape=(n, n))))
 
 
 def test_balance_of_signs():

@@ -5,8 +5,6 @@ is positive definite, no adversary's cost about record i exceeds ``sum_j rate_j 
 (C^-1)_ii``. Where the precision is C up to signs of the records, that is what an adversary without
 knowledge achieves.
 
-Diagonal of the inverse of a banded matrix, by Takahashi's recursion.
-
 Regression coefficients for every adversary of a block (gaussian-records#regression).
 
 The coefficient of an unknown record j on target i, holding the records of K fixed, is
@@ -28,15 +26,8 @@ import numpy as np
 from corrdp._compiled import njit
 from corrdp.bounds.gaussian.factors import EPS, Costs, rounding_slack
 from corrdp.errors import NotApplicableError
-from corrdp.models.gaussian.shapes import (
-    WRITTEN_OUT,
-    BandedFactor,
-    DenseShape,
-    Shape,
-    TooWideError,
-    cholesky,
-    factorise,
-)
+from corrdp.models.gaussian.factor import factorise
+from corrdp.models.gaussian.shapes import WRITTEN_OUT, DenseShape, Shape, cholesky
 
 MOST_RECORDS = 20  # 2^20 subsets take about a second
 
@@ -179,54 +170,6 @@ def coefficient_costs(
     return Costs(raised / shape.deviations, known, 0.0 if shape.size == 1 else slack)
 
 
-@njit(cache=True)
-def _takahashi(lower: np.ndarray) -> np.ndarray:
-    """Diagonal of (L L^T)^-1; lower[k, j] = L[j + k, j]."""
-    width, n = lower.shape
-    inside = np.zeros((width, n))  # inside[k, j]: entry (j + k, j) of the inverse
-    for j in range(n - 1, -1, -1):
-        reach = min(width - 1, n - 1 - j)
-        pivot = lower[0, j]
-        for i in range(reach, 0, -1):
-            total = 0.0
-            for k in range(1, reach + 1):
-                low, high = min(i, k), max(i, k)
-                total += inside[high - low, j + low] * lower[k, j]
-            inside[i, j] = -total / pivot
-        total = 1.0 / pivot
-        for k in range(1, reach + 1):
-            total -= inside[k, j] * lower[k, j]
-        inside[0, j] = total / pivot
-    return inside[0].copy()
-
-
-def inverse_diagonal(factor: BandedFactor) -> np.ndarray:
-    """Diagonal of ``A^-1`` from the banded Cholesky factor of A. O(n b^2) time, O(n b) memory.
-
-    From ``A^-1 L = L^-T``: entries of the inverse inside the band follow from those further down,
-    and none outside the band is needed.
-
-    Parameters
-    ----------
-    factor : BandedFactor
-
-    References
-    ----------
-    K. Takahashi, J. Fagan, M.-S. Chin, "Formation of a sparse bus impedance matrix and its
-    application to short circuit study", 8th PICA conference (1973), 63-69.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> from corrdp.models.gaussian.shapes import factorise
-    >>> inverse_diagonal(factorise(csr_array([[2., -1.], [-1., 2.]]))).round(6).tolist()
-    [0.666667, 0.666667]
-    """
-    out = np.empty(len(factor.order))
-    out[factor.order] = _takahashi(factor.lower)
-    return out
-
-
 _MOST_SLACK = 0.1  # beyond this share, rounding leaves nothing worth saying
 
 
@@ -310,6 +253,8 @@ def comparison_costs(shape: Shape, rates: np.ndarray, records: np.ndarray) -> Co
         if shape not in _COMPARED:
             if isinstance(shape, DenseShape):
                 _COMPARED[shape] = _compare_dense(shape.precision, rounding_slack(shape) / EPS)
+            elif shape.factor is None:
+                _COMPARED[shape] = _compare_dense(shape.precision.toarray())
             else:
                 _COMPARED[shape] = _compare_sparse(shape.precision)
     except np.linalg.LinAlgError:
@@ -354,12 +299,8 @@ def _compare_sparse(precision: Any) -> _Comparison:
     values = -np.abs(entries.data) / root[entries.row] / root[entries.col]
     values[entries.row == entries.col] = 1.0
     matrix = sparse.csr_array((values, (entries.row, entries.col)), shape=entries.shape)
-    try:
-        factor = factorise(matrix)
-    except TooWideError:
-        return _compare_dense(precision.toarray())
-    # sums have b + 1 terms
-    return _checked(matrix, factor.solve, inverse_diagonal(factor), 16.0 * (factor.bandwidth + 1))
+    factor = factorise(matrix)
+    return _checked(matrix, factor.solve, factor.inverse_diagonal, 16.0 * factor.terms)
 
 
 def _checked(

@@ -177,10 +177,10 @@ def comparison(model: GaussianRecords, guarantee: L1, rounding: float = 0.0) -> 
       definite,
     * M is the width of the secret range.
 
-    A precision of bandwidth b (:meth:`GaussianRecords.ar1`, :meth:`GaussianRecords.from_precision`
-    with sparse input) takes O(n b^2) time and O(n b) memory: a fraction of a second for 10^5
-    records of an autoregression, a quarter of a minute for a grid of 300 by 300. A covariance
-    takes O(n^3): seconds for 1,000 records a block, minutes for 5,000, which is the most.
+    A sparse precision (:meth:`GaussianRecords.ar1`, :meth:`GaussianRecords.from_precision`) takes
+    about six times its factorisation: a fraction of a second for 10^5 records of an
+    autoregression, O(n), a few seconds for those of a grid, O(n^1.5). A covariance takes O(n^3):
+    a second for 1,000 records a block, a minute for 5,000, which is the most.
 
     Values are rounded up by what rounding can do, 16 n eps times condition numbers: 1e-13 in small
     blocks, but 1e-4 for a full covariance of 2,000 strongly correlated records.

@@ -189,8 +189,7 @@ class GaussianRecords(RealModel):
         Parameters
         ----------
         precision : array or scipy sparse matrix, (n, n)
-            A sparse one is never written out in full, as long as its entries can be gathered near
-            the diagonal (time n b^2 for bandwidth b).
+            A sparse one is never written out in full: a chain takes time n, a grid n^1.5.
         mean, secret_range
             As for the class.
 
@@ -410,7 +409,7 @@ class GaussianRecords(RealModel):
         return mean[rest] + (values - mean[given]) @ weights, (left + left.T) / 2.0
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:
-        """One draw of all records. O(n) for blocks of bounded size or bandwidth.
+        """One draw of all records. O(n) for blocks of bounded size and for chains.
 
         Parameters
         ----------

@@ -1,11 +1,6 @@
 """The joint law of one block of Gaussian records: its covariance, or a sparse precision.
 
 Blocks with equal numbers are one shape, so a million small families cost no more than one.
-
-Cholesky factors of sparse matrices whose entries can be gathered around the diagonal.
-
-Reordering by reverse Cuthill-McKee makes the matrix of a chain or a narrow field banded; a factor
-of bandwidth b then takes O(n b^2) time and O(n b) memory, and no n x n matrix is ever made.
 """
 
 from __future__ import annotations
@@ -20,98 +15,10 @@ import numpy as np
 
 from corrdp._checks import check_array
 from corrdp.errors import ModelError
-
-_MOST_ENTRIES = 5e7  # of the factor: 400 megabytes
-_MOST_WORK = 2e10  # multiplications: about ten seconds
-
-
-class TooWideError(ValueError):
-    """The band is too wide to factorise; the message says how wide."""
-
-
-@dataclass(frozen=True, eq=False)
-class BandedFactor:
-    """``A[order][:, order] = L L^T`` with a banded lower triangle.
-
-    Attributes
-    ----------
-    order : (n,) array of int
-        Reverse Cuthill-McKee order of the records.
-    lower : (b + 1, n) array
-        ``lower[k, j] = L[j + k, j]``.
-    """
-
-    order: np.ndarray
-    lower: np.ndarray
-
-    @property
-    def bandwidth(self) -> int:
-        """How far from the diagonal the factor has entries."""
-        return len(self.lower) - 1
-
-    def solve(self, right: np.ndarray) -> np.ndarray:
-        """``A^-1 right``, for a vector or several columns. O(n b) a column."""
-        from scipy.linalg import cho_solve_banded
-
-        out = np.empty(right.shape)
-        out[self.order] = cho_solve_banded((self.lower, True), right[self.order])
-        return out
-
-    def sample(self, normals: np.ndarray) -> np.ndarray:
-        """Turn independent standard normals (columns) into normals with covariance ``A^-1``."""
-        from scipy.linalg import solve_banded
-
-        n, b = len(self.order), self.bandwidth
-        upper = np.zeros((b + 1, n))  # the transpose of L, in the layout of solve_banded
-        for k in range(b + 1):
-            upper[b - k, k:] = self.lower[k, : n - k]
-        out = np.empty(normals.shape)
-        out[self.order] = solve_banded((0, b), upper, normals)
-        return out
-
-
-def factorise(matrix: Any) -> BandedFactor:
-    """Banded Cholesky factor of a sparse symmetric matrix.
-
-    Parameters
-    ----------
-    matrix : scipy sparse array
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        When the matrix is not positive definite.
-    TooWideError
-        When the band is too wide for memory or patience.
-
-    Examples
-    --------
-    >>> from scipy.sparse import diags_array
-    >>> path = diags_array([-1., 2.5, -1.], offsets=[-1, 0, 1], shape=(4, 4)).tocsr()
-    >>> factor = factorise(path)
-    >>> factor.bandwidth, (path @ factor.solve(np.ones(4))).round(12).tolist()
-    (1, [1.0, 1.0, 1.0, 1.0])
-    """
-    from scipy.linalg import cholesky_banded
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    n = matrix.shape[0]
-    order = np.asarray(reverse_cuthill_mckee(matrix.tocsr(), symmetric_mode=True), dtype=np.int64)
-    place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n)
-    entries = matrix.tocoo()
-    rows, columns = place[entries.row], place[entries.col]
-    below = rows >= columns
-    rows, columns, values = rows[below], columns[below], entries.data[below]
-    b = int((rows - columns).max(initial=0))
-    if n * (b + 1.0) > _MOST_ENTRIES or n * (b + 1.0) ** 2 > _MOST_WORK:
-        raise TooWideError(f"{n:,} records with entries up to {b:,} places from the diagonal")
-    lower = np.zeros((b + 1, n))
-    lower[rows - columns, columns] = values
-    return BandedFactor(order, cholesky_banded(lower, lower=True))
-
+from corrdp.models.gaussian.factor import SparseFactor, TooWideError, factorise
 
 WRITTEN_OUT = 5_000  # records of the largest matrix that is written out in full
+_FULL, _SMALL = 0.1, 64  # share of entries that make a matrix full, unless it is small
 MOST_CONDITION = 1e12  # beyond this, inverses have no reliable digits
 _LARGEST = 1e150  # squares of larger entries leave the floating-point range
 _ASYMMETRY = 1e-10  # of the standard deviations: more than rounding makes
@@ -330,8 +237,7 @@ class SparseShape:
     mean: np.ndarray
 
     def __post_init__(self) -> None:
-        _ = self.factor  # refuses what is not positive definite
-        if self.size <= WRITTEN_OUT and self.factor is None:
+        if self.factor is None:  # either refuses what is not positive definite
             _ = self._inverted
 
     @property
@@ -347,8 +253,10 @@ class SparseShape:
         return (b"precision", *(part.tobytes() for part in parts))
 
     @cached_property
-    def factor(self) -> BandedFactor | None:
-        """Banded Cholesky factor of the precision; None when a full matrix serves better."""
+    def factor(self) -> SparseFactor | None:
+        """Factor of the precision; None when a full matrix serves better."""
+        if self.size <= WRITTEN_OUT and is_full(self.precision):
+            return None
         try:
             return factorise(self.precision)
         except np.linalg.LinAlgError:
@@ -357,8 +265,6 @@ class SparseShape:
                 "diagonal larger, or the partial correlations smaller"
             ) from None
         except TooWideError as error:
-            if self.size <= WRITTEN_OUT:
-                return None
             raise ModelError(
                 f"precision is too wide, {error}: not even its positive definiteness can be "
                 "checked; use blocks of fewer records, or Groups"
@@ -418,6 +324,12 @@ class SparseShape:
 
 
 Shape = DenseShape | SparseShape
+
+
+def is_full(matrix: Any) -> bool:
+    """Whether so many entries of a sparse matrix are not 0 that it is better written out."""
+    n = matrix.shape[0]
+    return bool(n > _SMALL and matrix.nnz > _FULL * n * n)
 
 
 def sparse_precision(given: Any) -> Any:
