@@ -19,3 +19,6 @@ def place_for_compiled_code() -> None:
 place_for_compiled_code()
 
 from numba import njit as njit  # noqa: E402 (it reads the place when it is imported)
+
+# for small functions that compiled ones call: from Python they are called as they are
+from numba.extending import register_jitable as inlined  # noqa: E402, F401

@@ -236,7 +236,7 @@ def test_the_two_drivers_agree(chain, eps):
     if len(alive) < 2 or not module._one_profile_serves(chain, steps[:, alive][:, :, alive]):
         return
     steps = np.ascontiguousarray(steps[:, alive][:, :, alive])
-    by_distance = module._by_distance(chain, alive, steps)
+    by_distance = module._by_distance(chain, alive, steps, module.Reach())
     limits = module._limits(len(alive))
     by_record = records.by_record(chain, alive, steps, *limits, by_distance.certificate)
     np.testing.assert_allclose(by_distance.per_record, by_record.per_record, rtol=1e-10)

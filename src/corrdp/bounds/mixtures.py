@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from corrdp._compiled import njit
+from corrdp._compiled import inlined, njit
 
 # Two parts of a tree whose ratios p.f/q.f agree to this much count as equal.
 _TIE = 1e-14
@@ -28,7 +28,7 @@ _SMALL = 0.25
 _LARGE = 600.0  # beyond, exponentials leave the floating-point range
 
 
-@njit(cache=True)
+@inlined
 def star(a: float, d: float) -> float:
     """``a (*) d = 4 artanh(tanh(a/4) tanh(d/4))``, with all digits for small and large arguments.
 

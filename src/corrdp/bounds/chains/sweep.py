@@ -33,7 +33,8 @@ from typing import NamedTuple
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.mixtures import lambda_both, lambda_pairs, ratio_order, star
+from corrdp.bounds.chains.two_states import from_beyond, from_known
+from corrdp.bounds.mixtures import lambda_both, lambda_pairs, star
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.chain import multiply, row_log_ratio_spread
 from corrdp.models.chains.markov import MarkovChain
@@ -94,17 +95,17 @@ def prepare(one_step: np.ndarray, longest: int) -> Kernels:
     spreads = np.zeros((rows, longest, s, s))
     for t in range(rows):
         for m in range(longest):
-            _order_rows(jumps[t, m], orders[t, m])
+            orders[t, m] = _order_rows(jumps[t, m])
             spreads[t, m] = row_log_ratio_spread(jumps[t, m]) if jumps[t, m].any() else np.inf
     return Kernels(jumps, orders, spreads)
 
 
-@njit(cache=True)
-def _order_rows(kernel: np.ndarray, orders: np.ndarray) -> None:
-    for x in range(len(kernel)):
-        for z in range(len(kernel)):
-            if x != z:
-                ratio_order(kernel[x], kernel[z], orders[x, z])
+def _order_rows(kernel: np.ndarray) -> np.ndarray:
+    """States by the ratio of two rows, descending; those that neither has come last."""
+    p, q = kernel[:, None], kernel[None]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratios = np.where(p + q > 0.0, p / q, -1.0)
+    return np.argsort(-ratios, axis=2, kind="stable")
 
 
 @njit(cache=True)
@@ -374,6 +375,18 @@ class Side:
         """Costs at distances 0..reach of one boundary, for a homogeneous chain and equal eps."""
         s = len(start)
         costs = np.full((reach + 1, s, s), np.nan)
+        if s == 2:
+            return costs[: self._two_states(start, uncertain, costs) + 1]
         boundary = Boundary(reach, start, float(self.far[0]) if uncertain else math.nan)
         filled = sweep(self.road, boundary, reach, pairwise, costs)
         return costs[: filled + 1]
+
+    def _two_states(self, start: np.ndarray, uncertain: bool, costs: np.ndarray) -> int:
+        kernel, orders, spreads = (part[0, 0] for part in self.kernels)
+        e01, e10 = self.eps[0, 0, 1], self.eps[0, 1, 0]
+        if uncertain:
+            more_in_0 = bool(orders[1, 0, 0] == 0)
+            from_beyond(kernel, more_in_0, spreads[1, 0], self.far[0], e01, e10, costs)
+            return len(costs) - 1
+        w0, w1 = start / start.max()
+        return int(from_known(kernel, w0, w1, e01, e10, costs))
