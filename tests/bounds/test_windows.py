@@ -11,9 +11,15 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import corrdp as cdp
-from corrdp.bounds.chains.windows import block_diameters, blocks, window_contraction
+from corrdp.bounds.chains.windows import (
+    _pair_cost,
+    block_diameters,
+    blocks,
+    window_contraction,
+)
 from corrdp.bounds.contraction import contraction, contraction_inverse
 from corrdp.bounds.exact import window_table
+from corrdp.bounds.mixtures import star
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.guarantees import Pure
 from tests.conftest import laws
@@ -103,6 +109,38 @@ def test_windows_of_a_first_order_chain_cost_no_more_than_needed():
     windows, block = window_contraction(chain, Pure(0.1)).value, blocks(chain, Pure(0.1)).value
     assert true <= windows < block
     assert windows < 1.75 * true
+
+
+@pytest.mark.parametrize("largest", [1e-9, 1.0, 40.0, 1e3, 1e5])
+def test_the_cost_of_a_pair_of_laws_is_the_largest_over_pairs_of_windows(largest):
+    """The kernel without logarithms against the definition: zeros, rare states, large bounds."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        s = rng.integers(1, 6)
+        p, q = rng.dirichlet(np.full(s, rng.choice([0.02, 1.0])), size=2) * (
+            rng.random((2, s)) < 0.8
+        )
+        bounds = largest * rng.random((s, s)) * (rng.random((s, s)) < 0.9)
+        true = 0.0
+        for y, w in itertools.product(range(s), repeat=2):
+            if y != w and p[y] > 0 and q[w] > 0:
+                sure = q[y] == 0 or p[w] == 0
+                odds = np.inf if sure else np.log(p[y] / q[y]) + np.log(q[w] / p[w])
+                true = max(true, star(bounds[y, w], odds))
+        with np.errstate(divide="ignore", over="ignore"):
+            grips = 1 / np.expm1(bounds / 2)
+        last = rng.integers(0, s, 2)
+        given = (bounds, grips, grips.min(axis=1), np.sqrt(p), np.sqrt(q))
+        assert _pair_cost(*given, np.inf, last) == pytest.approx(true, rel=1e-12, abs=0)
+        assert _pair_cost(*given, np.inf, last) == pytest.approx(true, rel=1e-12, abs=0)
+        enough = np.expm1(true / 4) if true < 1e3 else np.inf
+        assert true / 2 * (1 - 1e-12) <= _pair_cost(*given, enough, last) <= true * (1 + 1e-12)
+
+
+def test_many_windows_are_compared_too():
+    chain = cdp.WindowChain([[0.9, 0.1], [0.2, 0.8]] * 32, 6)  # of first order, written as sixth
+    windows, block = window_contraction(chain, Pure(0.1)).value, blocks(chain, Pure(0.1)).value
+    assert 0.1 < windows < 0.95 * block
 
 
 def test_sample_follows_the_law():
