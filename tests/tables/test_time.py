@@ -323,6 +323,36 @@ def test_rows_left_out_are_a_gap_and_not_glued_together(tmp_path):
         fitted(path, where="t > (SELECT avg(t) FROM records)")
 
 
+def rooms_side_by_side(rows=300):
+    """Three rooms at the same times, as columns: a moment every five minutes, room, state."""
+    rng = np.random.default_rng(3)
+    states = [WALK[rng.integers(0, 50) :][:rows].tolist() for _ in range(3)]
+    start = datetime(2026, 11, 3, 14, 5)
+    times = [(start + timedelta(minutes=5 * k)).isoformat(" ") for k in range(rows)]
+    return states, {
+        "t": times * 3,
+        "room": [101] * rows + [102] * rows + [203] * rows,
+        "s": [int(x) for room in states for x in room],
+    }
+
+
+def test_rows_of_others_at_the_same_times_cut_no_sequence(tmp_path):
+    states, columns = rooms_side_by_side()
+    found = fitted(written(tmp_path / "t.csv", columns), where="room = 102")
+    np.testing.assert_array_equal(found.counts, MarkovChain.fit([states[1]]).fitted.counts)
+    assert (found.rows, found.breaks, found.longest, found.span) == (300, 0, 300, 300)
+    with pytest.raises(DataError, match="repeat an order value"):
+        fitted(tmp_path / "t.csv", where="room < 200")
+
+
+def test_rooms_are_no_further_order_column_of_a_time_of_day(tmp_path):
+    path = written(tmp_path / "t.csv", rooms_side_by_side()[1])
+    with pytest.raises(DataError, match="side by side"):
+        fitted(path, ("t", "room"))
+    # small numbers are no dates of the year 2000
+    assert fitted(path, ("t", "room"), gaps=False).reading.formats == ()
+
+
 def test_groups_left_out_as_a_whole_are_no_sequences(tmp_path):
     rows = {"t": [*range(20)] * 3, "who": [k // 20 for k in range(60)], "s": WALK[:60].tolist()}
     rows["s"] = [int(x) for x in np.random.default_rng(0).integers(0, 2, 60)]

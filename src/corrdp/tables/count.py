@@ -223,8 +223,9 @@ def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[s
         )
         zone = pace.unit == "microsecond" and pace.reading.timezone is None
         cure = (
-            "name the column that tells sequences apart (group), or a further order column, or "
-            "drop the repetitions"
+            "name the column that tells sequences apart, such as persons or rooms (group), "
+            + ("" if pace.by_time_of_day else "or a further order column, ")
+            + "or drop the repetitions"
             + ("; if a clock was set back there, name its zone (timezone)" if zone else "")
         )
         for low, high, day in pace.doubled:

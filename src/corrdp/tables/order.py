@@ -4,7 +4,7 @@ A row's place is a tuple of numbers. ``major`` is its time, read by :mod:`corrdp
 the first order column, or from the first two where these are a date and a time of day. ``minor``
 numbers the combinations of the further order columns (mixed radix, each column by rank), so that
 ``date, interval`` with intervals 0, 5, .., 55, 100, .. runs without gaps. ``position`` counts the
-rows of a sequence where some are left out, so that no two are taken for neighbours across them.
+places of a sequence where rows are left out, so that no two are taken for neighbours across them.
 """
 
 from __future__ import annotations
@@ -57,6 +57,11 @@ class Pace:
         minor = () if self.radix is None else ("minor",)
         position = () if self.reading.where is None else ("position",)
         return ("major", *minor, *position)
+
+    @property
+    def by_time_of_day(self) -> bool:
+        """Whether the first order column tells times within a day."""
+        return self.unit == "microsecond" and self.usual is not None and self.usual < DAY
 
     def too_long(self, later: list[Any], earlier: list[Any]) -> Any:
         """Whether the step between two places is longer than the usual one, as an expression."""
@@ -173,6 +178,13 @@ def placed(
         if monthly is not None:
             records, unit = monthly, "month"
             usual = _usual_step(table, records, group, radix)
+    if radix is not None and reading.gaps and Pace(usual, unit=unit).by_time_of_day:
+        raise DataError(
+            f"{' and '.join(orders.values())} order the rows together, and the first is a time of "
+            "day already: if the others tell apart what goes on side by side (rooms, people), name "
+            "them as what tells sequences apart (group); if all rows are events one after another, "
+            "say that there are no gaps (gaps=False, --no-gaps)"
+        )
     if reading.timezone is not None and unit != "month":
         if first.kind != "moment" or (usual is not None and usual % DAY == 0):
             raise DataError(
@@ -199,13 +211,16 @@ _NAMES = {
 
 
 def _counted(records: Any, pace: Pace, group: list[str]) -> tuple[Any, Pace]:
-    """Count the rows of each sequence before any is left out, and leave them out."""
+    """Count the places of each sequence before rows are left out, and leave them out.
+
+    Rows at the place of another, such as those of other rooms at the same time, count once.
+    """
     import ibis
 
     if pace.reading.where is None:
         return records, pace
     window = ibis.window(group_by=group, order_by=pace.place[:-1])
-    records = records.mutate(position=ibis.row_number().over(window))
+    records = records.mutate(position=ibis.dense_rank().over(window))
     return records.filter(records["kept"].fill_null(False)).drop("kept"), pace
 
 

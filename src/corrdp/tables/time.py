@@ -45,12 +45,15 @@ _FORMATS = (
 # taken for seconds since 1970
 _PACKED = {
     "%Y%m": (170001, 229912),
-    "%y%m%d": (101, 991231),
+    "%y%m%d": (101, 991231),  # 101 is the first of January 2000, next to dates of other years
     "%Y%m%d": (17000101, 22991231),
     "%Y%m%d%H": (1900010100, 2199123123),
     "%Y%m%d%H%M": (170001010000, 229912312359),
     "%Y%m%d%H%M%S": (17000101000000, 22991231235959),
 }
+_YEAR_2001 = (
+    10101  # the least number of six digits, leading zeros included, that is no date of 2000
+)
 # and seconds, milliseconds, .. since 1970, between 2000 and 2100: one column holds one of these
 _LENGTHS = (
     *(_PACKED[form] for form in ("%Y%m%d", "%Y%m%d%H%M", "%Y%m%d%H%M%S")),
@@ -280,8 +283,11 @@ def _packed_counts(table: Table, records: Any, name: str, forms: tuple[str, ...]
         for form in forms
     }
     lengths = {f"length_{k}": column.between(*ends).sum() for k, ends in enumerate(_LENGTHS)}
-    (found,) = _collect(table, records, rows=column.count(), **dates, **lengths)
+    asked = {"rows": column.count(), "later": (column >= _YEAR_2001).sum(), **dates, **lengths}
+    (found,) = _collect(table, records, **asked)
     found = {key: count or 0 for key, count in found.items()}
+    if not found["later"]:  # small numbers, such as those of rooms
+        found |= {"%y%m%d": 0}
     return found | {"lengths": sum(found[key] for key in lengths)}
 
 
