@@ -23,9 +23,11 @@ from corrdp.accounting.checker.distances import (
     distance_of,
     frozen,
     kind_of,
+    read,
     read_unit,
     total_variation,
     unit_of,
+    with_sets,
 )
 from corrdp.accounting.checker.listed import (
     UNITS,
@@ -40,6 +42,8 @@ from corrdp.errors import InputError
 _WORK = 20_000_000  # losses of one release for one pair
 _CELLS = 200_000_000  # records, cells, edges and cliques that are written out
 _CLOSE = 1e-9
+_KEPT = 5_000_000  # records of data sets, and numbers for what is seen of them, that are remembered
+_PAIRS = 4096  # pairs of what one release sees whose loss is remembered
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,34 @@ def _assumed(releases: list[Any]) -> Iterator[str]:
             )
 
 
+class _View:
+    """One release, by one of its maps: what it sees of data sets, and how it tells them apart.
+
+    Its loss follows from what it sees of two data sets and from their sizes, so that it is worked
+    out once for each such pair; not so for streams and for one epsilon per record.
+    """
+
+    def __init__(self, domain: Any, unit: Unit, place: int, step: Any):
+        self.domain, self.place, self.step = domain, place, with_sets(step)
+        self.unit, self.level = unit_of(step, unit), _level(step)
+        self.whole = domain["type"] == "stream" or isinstance(step.get("eps"), list)
+        self.forget()
+
+    def forget(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.known: dict[tuple[int, int], float] = {}
+
+    def number(self, data: Any) -> int:
+        seen = data if self.whole else read(self.step, data)
+        return self.numbers.setdefault((seen, len(data)), len(self.numbers))
+
+    def loss(self, i: int, j: int, one: Any, two: Any) -> float:
+        found = _times(self.level, distance_of(self.domain, self.step, self.unit, one, two))
+        if len(self.known) < _PAIRS:
+            self.known[i, j] = found
+        return found
+
+
 class _Measured:
     """Losses of some releases between two data sets, and the neighbours of a unit."""
 
@@ -188,6 +220,9 @@ class _Measured:
         self.weight = _weight(domain, steps)
         self.too_much(1)
         self.listed = Listed(domain, steps, unit) if must_be_listed(domain, unit) else None
+        every = [(k, one) for k, step in enumerate(steps) for one in candidates(step)]
+        self.views = [_View(domain, unit, k, one) for k, one in every]
+        self.seen: dict[Any, list[int]] = {}
 
     def too_much(self, pairs: int) -> None:
         """Stop before so many pairs of neighbours take for ever."""
@@ -196,16 +231,28 @@ class _Measured:
 
     def each(self, one: Any, two: Any) -> tuple[float, ...]:
         """The loss of each release."""
-        away = [
-            self.listed.distance(k, one, two)
-            if self.listed
-            else max(
-                distance_of(self.domain, s, unit_of(s, self.unit), one, two)
-                for s in candidates(step)
-            )
-            for k, step in enumerate(self.steps)
-        ]
-        return tuple(_times(_level(s), d) for s, d in zip(self.steps, away, strict=True))
+        if self.listed:
+            away = [self.listed.distance(k, one, two) for k in range(len(self.steps))]
+            return tuple(_times(_level(s), d) for s, d in zip(self.steps, away, strict=True))
+        found = [0.0] * len(self.steps)
+        for view, i, j in zip(self.views, self._read(one), self._read(two), strict=True):
+            if i != j:
+                loss = view.known.get((i, j))
+                if loss is None:
+                    loss = view.loss(i, j, one, two)
+                if loss > found[view.place]:
+                    found[view.place] = loss
+        return tuple(found)
+
+    def _read(self, data: Any) -> list[int]:
+        """Numbers for what each release sees of a data set; equal where it sees the same."""
+        if data not in self.seen:
+            if len(self.seen) * (self.weight + len(self.views)) > _KEPT:
+                self.seen.clear()
+                for view in self.views:
+                    view.forget()
+            self.seen[data] = [view.number(data) for view in self.views]
+        return self.seen[data]
 
     def neighbours(self) -> Iterator[tuple[Any, Any]]:
         """Two data sets for every way in which neighbours differ."""

@@ -177,6 +177,21 @@ def candidates(step: Any) -> list[Any]:
     return [step]
 
 
+def with_sets(step: Any) -> Any:
+    """A release whose map holds its atoms as sets and its numbers by atom, for many readings."""
+    if step["map"] == "identity":
+        return step
+    made = dict(step["map"])
+    for key in set(made) & {"count", "select"}:
+        made[key] = frozenset(frozen(made[key]))
+    if "groupby" in made:
+        made["groupby"] = [frozenset(frozen(group)) for group in made["groupby"]]
+    if "sum" in made:
+        # as the decimal that is written: sums do not round
+        made["sum"] = {frozen(a): Fraction(repr(v)) for a, v in made["sum"]}
+    return {**step, "map": made}
+
+
 def between(step: Any, unit: Any, a: Any, b: Any) -> float:
     """Distance of two inputs of a mechanism, whatever the data sets were that gave them."""
     if a == b:
@@ -232,7 +247,7 @@ def _multisets(unit: Unit, a: Counter[Any], b: Counter[Any], room: bool) -> floa
 
 def _sums(domain: Any, step: Any, unit: Unit, one: Any, two: Any) -> float:
     """Neighbours that change a sum, which sees nothing but its value, in mode common."""
-    values = _values(step)
+    values = step["map"]["sum"]
     worth = {a: values.get(a, Fraction(0)) for a in map(frozen, domain["atoms"])}
     replaced = len(one) == len(two)
     if unit.name == "bounded":
@@ -257,13 +272,8 @@ def _leaves_out(domain: Any, step: Any) -> bool:
     return bool({frozen(a) for a in domain["atoms"]} - {frozen(a) for a in seen})
 
 
-def _values(step: Any) -> dict[Any, Fraction]:
-    """What each atom adds to a sum, as the decimal that is written: sums do not round."""
-    return {frozen(a): Fraction(repr(v)) for a, v in step["map"]["sum"]}
-
-
 def read(step: Any, data: Any) -> Any:
-    """What a release reads of one data set."""
+    """What a release, made by :func:`with_sets`, reads of one data set."""
     map_, kind = step["map"], kind_of(step["map"])
     if kind == "identity":
         return data
@@ -280,13 +290,13 @@ def read(step: Any, data: Any) -> Any:
     if kind == "records":
         return data
     if kind == "count":
-        return (sum(x in frozen(map_["count"]) for x in data),)
+        return (sum(x in map_["count"] for x in data),)
     if kind == "groupby":
-        return tuple(sum(x in frozen(group) for x in data) for group in map_["groupby"])
+        return tuple(sum(x in group for x in data) for group in map_["groupby"])
     if kind == "select":
-        return tuple(sorted((x for x in data if x in frozen(map_["select"])), key=repr))
+        return tuple(sorted((x for x in data if x in map_["select"]), key=repr))
     if kind == "sum":
-        values = _values(step)
+        values = map_["sum"]
         return (sum((values.get(x, Fraction(0)) for x in data), Fraction(0)),)
     raise Unknown(f"no reading of map {kind}")
 

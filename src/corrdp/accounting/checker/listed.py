@@ -27,6 +27,7 @@ from corrdp.accounting.checker.distances import (
     read_unit,
     shape_of,
     unit_of,
+    with_sets,
 )
 from corrdp.accounting.checker.plan import number
 
@@ -152,7 +153,8 @@ class Listed:
         if kind == "table":
             labels = [frozen(x) for x in step["map"]["table"]]
         else:
-            labels = [read(step, item) for item in self.items]
+            readable = with_sets(step)
+            labels = [read(readable, item) for item in self.items]
         if isinstance(unit, dict):
             return self._given(step, unit, labels)
         if step["mode"] == "pre" and kind != "identity":
