@@ -5,20 +5,18 @@ Wanted: at least 20 times the throughput of multi-freq-ldpy's client for GRR, 5 
 
 from __future__ import annotations
 
-import math
 import sys
-import time
 from collections.abc import Callable
 
 import numpy as np
-from _timing import best_of
+from _harness import Board, Row, measure
 
 from corrdp.auditing.protocols import audit_protocol
 from corrdp.mechanisms.local import PROTOCOLS, protocol
 from corrdp.mechanisms.local.base import LocalProtocol
 
 K, EPSILON = 100, 1.0
-WANTED = {"grr": 20, "oue": 5}
+WANTED = {"grr": 1 / 20, "oue": 1 / 5}
 Client = Callable[[int], object]
 
 
@@ -44,20 +42,6 @@ def clients() -> dict[str, Client]:
     }
 
 
-def their_time(client: Client, values: np.ndarray) -> float:
-    """Seconds for one report of each value; compilation is not counted."""
-    listed = values.tolist()
-    try:
-        client(listed[0])
-    except TypeError:  # its hashing clients hand text to xxhash, which newer ones refuse
-        print("       its client does not run with this xxhash, pip install 'xxhash<4'")
-        return math.nan
-    start = time.perf_counter()
-    for x in listed:
-        client(x)
-    return time.perf_counter() - start
-
-
 def draw(mechanism: LocalProtocol, runs: int, rng: np.random.Generator) -> object:
     """The random numbers of the reports in their plainest form, and nothing else."""
     if mechanism.report_bytes == 8 * K:  # SHE
@@ -67,28 +51,41 @@ def draw(mechanism: LocalProtocol, runs: int, rng: np.random.Generator) -> objec
     return rng.random(runs), rng.random(runs)
 
 
+def against_clients(board: Board, name: str, mechanism: LocalProtocol, client: Client) -> None:
+    """As many reports as multi-freq-ldpy's client makes one by one."""
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, K, 10_000)
+    listed = values.tolist()
+    try:
+        client(listed[0])
+    except TypeError:  # its hashing clients hand text to xxhash, which newer ones refuse
+        print(f"{name}: multi-freq-ldpy's client does not run, pip install 'xxhash<4'")
+        return
+    ours, theirs = measure(
+        lambda: mechanism.sample(values, rng), lambda: [client(x) for x in listed], repeat=3
+    )
+    what = f"10,000 {name} reports over {K} values"
+    board.add(Row(what, "multi-freq-ldpy's client", ours, theirs, WANTED.get(name)))
+
+
 def main() -> None:
+    """Measure, print and keep."""
     runs = 10_000 if "--quick" in sys.argv[1:] else 100_000
     rng = np.random.default_rng(0)
-    values = rng.integers(0, K, runs)
     theirs = clients()
-    print(f"{runs:,} reports over {K} values at epsilon {EPSILON:g}, one process")
+    board = Board("audit")
     for name in PROTOCOLS:
         mechanism = protocol(name, K, EPSILON)
-        ours = best_of(lambda m=mechanism: m.sample(values, rng))
-        attacked = best_of(lambda m=mechanism: m.guesses(values, rng))
-        plain = best_of(lambda m=mechanism: draw(m, runs, rng))
-        whole = best_of(lambda m=mechanism: audit_protocol(m, runs=runs, rng=rng), 3)
-        line = f"  {name:3}  "
         if name in theirs:
-            ratio = their_time(theirs[name], values) / ours
-            wanted = f" (at least {WANTED[name]})" if name in WANTED else ""
-            line += f"client {ratio:7.1f} times multi-freq-ldpy's{wanted}; "
-        line += (
-            f"audit {whole:5.2f} s: {whole / plain:5.1f} times drawing its random numbers, "
-            f"{whole / attacked:4.1f} times client and attack"
+            against_clients(board, name, mechanism, theirs[name])
+        whole, plain = measure(
+            lambda m=mechanism: audit_protocol(m, runs=runs, rng=rng),
+            lambda m=mechanism: draw(m, runs, rng),
+            repeat=3,
         )
-        print(line)
+        what = f"audit of {name}, {runs:,} reports over {K} values"
+        board.add(Row(what, "drawing its random numbers", whole, plain))
+    board.save()
 
 
 if __name__ == "__main__":
