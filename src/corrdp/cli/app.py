@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from corrdp import __version__
+from corrdp import __version__, _compiled
 from corrdp.cli import (
     account,
     audit,
@@ -27,6 +27,7 @@ from corrdp.cli import (
     risk,
     sanitize,
     trajectories,
+    warm,
 )
 from corrdp.errors import CorrdpError, DataWarning, InputError
 
@@ -86,6 +87,10 @@ def _say(message: str) -> None:
     print("corrdp:", " ".join(message.split()), file=sys.stderr)
 
 
+def _compiling() -> None:
+    _say("compiling, once: later runs do without (corrdp warm compiles all there is)")
+
+
 @contextmanager
 def _warning_in_one_line() -> Iterator[None]:
     with warnings.catch_warnings():
@@ -114,6 +119,8 @@ class OneLineErrors(TyperGroup):
         given = list(sys.argv[1:] if args is None else args)
         kept = [text for text in given if text != _DEBUG]
         options["standalone_mode"] = False
+        if sys.stderr.isatty():
+            _compiled.announce = _compiling
         try:
             with _warning_in_one_line():
                 code = super().main(kept, *rest, **options)
@@ -240,3 +247,4 @@ app.add_typer(
     trajectories.trajectories, name="trajectories", help="Movement data: units, releases, probes."
 )
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command("warm", epilog=warm.EXAMPLE)(warm.warm)

@@ -1,0 +1,113 @@
+"""``corrdp warm``: compile every kernel now, so that no later command waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from corrdp._compiled import place_for_compiled_code
+from corrdp.errors import InputError
+
+EXAMPLE = "Example: corrdp warm"
+
+
+def warm() -> None:
+    """Compile everything now, so that no later command waits for it.
+
+    Takes about a minute, once for an installation: compiled code is kept beside the package or in
+    your home directory, or where NUMBA_CACHE_DIR says.
+    """
+    from rich.progress import track
+
+    if not place_for_compiled_code():
+        raise InputError(
+            "neither the package nor the home directory can be written, so that compiled code "
+            "lasts for one command; name a directory of your own in NUMBA_CACHE_DIR"
+        )
+    for exercise in track(EXERCISES, description="compiling"):
+        exercise()
+    print("everything is compiled")
+
+
+def _chains() -> None:
+    import numpy as np
+
+    from corrdp.bounds.leakage import leakage
+    from corrdp.guarantees import Pure
+    from corrdp.models.chains.markov import MarkovChain
+    from corrdp.queries import Count
+
+    pair = MarkovChain([[0.9, 0.1], [0.2, 0.8]], length=60)
+    leakage(pair, 1.0)
+    leakage(pair, Pure(2000.0), method="contraction")
+    leakage(pair, 1.0, query=Count(1), method="exact")
+    # a row with a zero: jumps over records gain something
+    leakage(MarkovChain([[0.5, 0.5], [1.0, 0.0]], length=4), np.full(4, 0.1))
+
+
+def _many_states() -> None:
+    from corrdp.bounds.leakage import leakage
+    from corrdp.models.chains.markov import MarkovChain
+    from corrdp.models.chains.window import WindowChain
+
+    leakage(MarkovChain([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], length=3), 1.0)
+    leakage(WindowChain([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4], [0.2, 0.8]], order=2), 0.1)
+
+
+def _networks() -> None:
+    import numpy as np
+
+    from corrdp.bounds.fields import field_contraction
+    from corrdp.bounds.trees import tree_transfer
+    from corrdp.guarantees import Pure
+    from corrdp.models.networks.field import MarkovField, gibbs
+    from corrdp.models.networks.tree import MarkovTree
+
+    tree = MarkovTree([-1, 0, 0], [[0.8, 0.2], [0.3, 0.7]], root_law=[0.4, 0.6])
+    tree_transfer(tree, Pure(1.0), record=0, known={})
+    ring = MarkovField.ising([(0, 1), (1, 2), (2, 3), (3, 0)], 0.5)
+    field_contraction(ring, Pure(1.0))
+    gibbs(ring, np.random.default_rng(1), 2)
+
+
+def _real_records() -> None:
+    import numpy as np
+    from scipy.sparse import csr_array
+
+    from corrdp._numerals import numerals
+    from corrdp.bounds.gaussian.comparison import coefficient_costs
+    from corrdp.models.gaussian.factor import factorise
+    from corrdp.models.gaussian.records import GaussianRecords
+
+    covariance = np.array([[4.0, 1.0, 1.2], [1.0, 4.0, 0.8], [1.2, 0.8, 4.0]])
+    (shape,) = GaussianRecords(covariance).shapes
+    coefficient_costs(shape, np.ones((1, 3)))
+    _ = factorise(csr_array(covariance)).inverse_diagonal
+    b"".join(numerals(covariance))
+
+
+def _series() -> None:
+    import numpy as np
+
+    from corrdp.attacks.filtering import follow
+    from corrdp.attacks.forward_backward import ForwardBackward, Viterbi
+    from corrdp.bounds.chains.outputs import output_leakage
+    from corrdp.mechanisms.estimating import estimate_count
+    from corrdp.mechanisms.response import BinaryResponse
+    from corrdp.models.chains.markov import MarkovChain
+
+    chain, response = MarkovChain([[0.9, 0.1], [0.2, 0.8]]), BinaryResponse(0.25)
+    reports = [0, 1, 1, 0]
+    output_leakage(chain, response, reports)
+    estimate_count(response, reports).interval(0.95)
+    for attack in (ForwardBackward, Viterbi):
+        attack(response).run(reports, chain)
+    follow(np.array([[0.0], [1.0], [0.5]]), np.arange(3.0), noise=2.0)
+
+
+EXERCISES: tuple[Callable[[], None], ...] = (
+    _chains,
+    _many_states,
+    _networks,
+    _real_records,
+    _series,
+)
