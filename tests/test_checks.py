@@ -39,7 +39,7 @@ TAKEN = [
     (checks.check_flag, True, True),
     (checks.check_path, Path("a.csv"), "a.csv"),
 ]
-NO_NUMBERS = [None, "1", b"1", True, math.nan, math.inf, 1j, [1.0], np.ones(1), object()]
+NO_NUMBERS = [None, "1", b"1", True, np.True_, math.nan, math.inf, 1j, [1.0], np.ones(1), object()]
 REFUSED = [
     *((NUMBER, value, "a finite number") for value in NO_NUMBERS),
     (SHARE, 0, "a finite number > 0 and <= 1"),

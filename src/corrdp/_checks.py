@@ -28,6 +28,12 @@ def shown(value: Any) -> str:
     return " ".join(reprlib.repr(value).split())
 
 
+def _single(value: Any) -> bool:
+    """Whether a value may be one number: it is no text, no truth value and no array."""
+    truth = isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
+    return not (truth or isinstance(value, _TEXT) or getattr(value, "shape", ()))
+
+
 def check_number(
     name: str,
     value: Any,
@@ -48,7 +54,7 @@ def check_number(
     corrdp.errors.InputError: epsilon must be a finite number > 0, got '1'
     """
     number = math.nan
-    if not isinstance(value, (*_TEXT, bool)) and not getattr(value, "shape", ()):
+    if _single(value):
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
@@ -90,7 +96,7 @@ def check_whole(
     ...
     corrdp.errors.InputError: n must be a whole number >= 1, got 2.5
     """
-    if not isinstance(value, (*_TEXT, bool)) and not getattr(value, "shape", ()):
+    if _single(value):
         try:
             number = int(value)
             if number == value and number >= least and (most is None or number <= most):

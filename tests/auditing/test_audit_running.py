@@ -229,7 +229,7 @@ BAD = {
     "runs a float": ((0, 1), {"runs": 1e3}, "runs must be a whole number"),
     "fewer runs than inputs": (range(10), {"runs": 9}, "too few for any verdict"),
     "no jobs": ((0, 1), {"jobs": 0}, "jobs must be a whole number above 0"),
-    "no time": ((0, 1), {"time_limit": 0}, "time_limit must be seconds above 0"),
+    "no time": ((0, 1), {"time_limit": 0}, "time_limit must be a finite number > 0"),
     "the same input twice": ((0, 0), {}, "inputs must differ"),
 }
 

@@ -254,7 +254,7 @@ def test_result_round_trip():
             "sensitivity_multiplier",
         ),
         (lambda: laplace_epsilon(0.95, 10), InfeasibleError, "between 0 and 0.9"),
-        (lambda: gaussian_sigma(0.1, 1), InputError, "at least 2 records"),
+        (lambda: gaussian_sigma(0.1, 1), InputError, "m must be a whole number >= 2"),
         (
             lambda: calibrate_risk(lambda e: OUE(10, e), 0.46, uniform(10), between=(0.01, 60)),
             InfeasibleError,

@@ -468,7 +468,7 @@ def test_no_chain_to_fit(texts, message):
 
 
 def test_states_are_counted():
-    with pytest.raises(InputError, match="states must be a whole number of at least 2"):
+    with pytest.raises(InputError, match="states must be a whole number >= 2"):
         fit_places(streams_of("abab"), states=1)
 
 
@@ -726,7 +726,7 @@ def test_one_user_and_many_trajectories_are_warned_about():
 
 BAD_QUESTIONS = {
     "epsilon": ({"epsilon": -1}, "epsilon"),
-    "w": ({"w": 0}, "w must be at least 1"),
+    "w": ({"w": 0}, "w must be a whole number >= 1"),
     "l": ({"l": 2.5}, "l must be a whole number"),
     "place": ({"sensitive": ["q"]}, "'q' is unknown"),
     "grid": ({"grid": 100.0}, "leave the grid out"),

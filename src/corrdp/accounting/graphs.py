@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from corrdp._checks import check_whole
 from corrdp.accounting.maps import Map
 from corrdp.errors import InputError
 from corrdp.metric.domains import Domain, GraphDomain
@@ -52,8 +53,7 @@ class Cliques(Map):
     size: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 2:
-            raise InputError(f"map cliques: size must be at least 2, got {self.size!r}")
+        object.__setattr__(self, "size", check_whole("map cliques: size", self.size, 2))
 
     def apply(self, domain: Domain, data: Any) -> Any:
         return (float(clique_counts(data, self.size).get(self.size, 0)),)

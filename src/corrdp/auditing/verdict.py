@@ -6,11 +6,11 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.auditing.events import Learner
 from corrdp.auditing.evidence import TOLERANCE, Evidence, Power
 from corrdp.auditing.results import ANY, Audit, Test, Verdict
@@ -147,11 +147,7 @@ def read_claim(claim: Any) -> tuple[Pure | Approximate, LocalProtocol | None]:
 
 def check_confidence(confidence: float) -> None:
     """A level strictly between 1/2 and 1, or an error."""
-    number = isinstance(confidence, Real) and not isinstance(confidence, bool)
-    if not number or not 0.5 < confidence < 1:
-        raise InputError(
-            f"confidence must be a number strictly between 1/2 and 1, got {confidence!r}"
-        )
+    check_number("confidence", confidence, above=0.5, below=1)
 
 
 def judge(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from corrdp._checks import check_whole
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.ledgers.history import Header, Wanted, canonical, text_digest
 from corrdp.ledgers.units import MOST, Runs, level, units_down, units_up
@@ -181,9 +182,8 @@ def records_of(kind: str, model: Model | None, records: int | None) -> int | Non
     """How many records a new ledger is about; raises on what cannot be kept."""
     if not isinstance(kind, str) or kind not in ("dp", "bdp"):
         raise InputError(f"kind must be dp or bdp, got {kind!r}")
-    whole = isinstance(records, int) and not isinstance(records, bool)
-    if records is not None and not (whole and 0 < records <= _RECORDS):
-        raise InputError(f"records must be a positive whole number, got {records!r}")
+    if records is not None:
+        records = check_whole("records", records, most=_RECORDS)
     if kind == "dp":
         if model is not None:
             raise InputError("a DP ledger needs no model; leave it out, or make its kind bdp")

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from corrdp._checks import check_kind, check_path
+from corrdp._checks import check_kind, check_path, check_whole
 from corrdp.errors import InputError, NotApplicableError, RefusedError
 from corrdp.ledgers.budget import (
     BDPBudget,
@@ -432,11 +432,10 @@ class Ledger:
         >>> ledger.answer(charge.number)
         {'value': 17}
         """
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise InputError(f"number must be the number of a charge, got {number!r}")
+        number = check_whole("number", number)
         with opened(self.path) as db, reading(db):
             head = self._book.verified_head(db)
-            if not 1 <= number <= head.number:
+            if number > head.number:
                 raise InputError(f"there is no charge {number}: the ledger has {head.number}")
             charges, text = read_charges(db, number - 1, most=1), read_stored(db, number)
         if [charge.number for charge in charges] != [number]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from corrdp._checks import check_kind, check_number
+from corrdp._checks import check_choice, check_kind, check_number
 from corrdp.errors import InputError
 from corrdp.guarantees import Guarantee
 from corrdp.results import Result
@@ -118,26 +118,17 @@ def check_rng(rng: Any) -> np.random.Generator:
 
 def check_beta(beta: Any) -> float:
     """``beta`` as a float in (0, 1]: the share of answers that may be off by more."""
-    if isinstance(beta, int | float | np.number) and 0 < beta <= 1:
-        return float(beta)
-    raise InputError(f"beta is a probability above 0 and at most 1, got {beta!r}")
+    return check_number("beta", beta, above=0, most=1)
 
 
 def check_alpha(alpha: Any) -> float:
     """``alpha`` as a finite float of at least 0: an error."""
-    if isinstance(alpha, int | float | np.number) and 0 <= alpha < math.inf:
-        try:
-            return float(alpha)
-        except OverflowError:
-            pass
-    raise InputError(f"alpha is an error, a finite number >= 0; got {alpha!r}")
+    return check_number("alpha", alpha, least=0)
 
 
 def check_norm(norm: Any, *known: str) -> None:
     """Refuse a norm that the mechanism has no law for."""
-    if norm not in known:
-        wanted = " or ".join(f'"{name}"' for name in known)
-        raise InputError(f"norm must be {wanted}, got {norm!r}")
+    check_choice("norm", norm, known)
 
 
 def each_cell(beta: float, cells: int) -> float:

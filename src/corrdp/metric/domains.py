@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Any, ClassVar
 
+from corrdp._checks import check_whole
 from corrdp.errors import InputError
 
 DATABASES = 5_000  # more than this are not listed one by one
@@ -31,10 +32,9 @@ def _atoms(values: Any) -> tuple[Hashable, ...]:
     return atoms
 
 
-def _whole(name: str, value: Any, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    return value
+def _keep_whole(domain: Domain, *names: str, least: int = 1) -> None:
+    for name in names:
+        object.__setattr__(domain, name, check_whole(name, getattr(domain, name), least))
 
 
 class Domain(ABC):
@@ -93,7 +93,7 @@ class MultisetDomain(Domain):
             raise InputError("give size (every data set has it) or largest, not both")
         for name in ("size", "largest"):
             if getattr(self, name) is not None:
-                _whole(name, getattr(self, name))
+                _keep_whole(self, name)
 
     def count(self) -> float:
         a = len(self.atoms)
@@ -122,7 +122,7 @@ class TupleDomain(Domain):
     atoms: tuple[Hashable, ...]
 
     def __post_init__(self) -> None:
-        _whole("length", self.length)
+        _keep_whole(self, "length")
         object.__setattr__(self, "atoms", _atoms(self.atoms))
 
     def count(self) -> float:
@@ -147,7 +147,7 @@ class GraphDomain(Domain):
     vertices: int
 
     def __post_init__(self) -> None:
-        _whole("vertices", self.vertices, least=2)
+        _keep_whole(self, "vertices", least=2)
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -188,8 +188,7 @@ class StreamDomain(Domain):
     periodic: bool = True
 
     def __post_init__(self) -> None:
-        _whole("users", self.users)
-        _whole("steps", self.steps)
+        _keep_whole(self, "users", "steps")
         object.__setattr__(self, "atoms", _atoms(self.atoms))
         if None in self.atoms:
             raise InputError("atoms holds null, which stands for an empty cell: periodic: false")
@@ -226,9 +225,10 @@ class UserDomain(Domain):
     largest: int | None = None
 
     def __post_init__(self) -> None:
-        _whole("users", self.users)
-        object.__setattr__(self, "atoms", _atoms(self.atoms))
-        _ = self._one  # checks points and largest
+        _keep_whole(self, "users")
+        one = MultisetDomain(self.atoms, self.points, self.largest)  # checks them
+        for name, value in (("atoms", one.atoms), ("points", one.size), ("largest", one.largest)):
+            object.__setattr__(self, name, value)
 
     @property
     def _one(self) -> MultisetDomain:

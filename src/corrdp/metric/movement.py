@@ -7,14 +7,10 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from corrdp._checks import check_whole
 from corrdp.errors import InputError
 from corrdp.metric.domains import Domain, StreamDomain
 from corrdp.metric.finite import Change, Granularity, hamming, symmetric_difference
-
-
-def _positive(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
 
 
 def changed_cells(a: Any, b: Any) -> list[tuple[int, int]]:
@@ -105,7 +101,7 @@ class WEvent(_Stream):
     w: int
 
     def __post_init__(self) -> None:
-        _positive("w", self.w)
+        object.__setattr__(self, "w", check_whole("w", self.w))
 
     def related(self, domain: Domain, a: Any, b: Any) -> bool:
         cells = changed_cells(a, b)
@@ -144,7 +140,7 @@ class LTrajectory(_Stream):
     l: int
 
     def __post_init__(self) -> None:
-        _positive("l", self.l)
+        object.__setattr__(self, "l", check_whole("l", self.l))
 
     def related(self, domain: Domain, a: Any, b: Any) -> bool:
         cells = changed_cells(a, b)

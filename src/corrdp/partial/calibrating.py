@@ -10,6 +10,7 @@ import numpy as np
 
 from corrdp._invert import last_below
 from corrdp.errors import InfeasibleError
+from corrdp.metric.curves import check_level
 from corrdp.partial.deltas import (
     GAUSSIAN,
     NO_NOISE_NEEDED,
@@ -23,7 +24,6 @@ from corrdp.partial.knowledge import (
     MOST_RECORDS,
     Knowledge,
     Noise,
-    check_amount,
     check_bias,
     check_delta,
     check_knowledge,
@@ -192,7 +192,7 @@ def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float)
     >>> noise_scale(1, 1e-3, Knowledge(1000, known=500), .5).scale
     Noise(counts=0.0)
     """
-    level, goal = check_amount("epsilon", epsilon), check_delta(delta)
+    level, goal = check_level("epsilon", epsilon), check_delta(delta)
     known, p = check_knowledge(knowledge), check_bias(bias)
     found = least_noise(level, goal, NaturalNoise(known.unknown, p, level))
     reference = "root of a falling delta, zero-noise exit (partial-knowledge#missing-noise)"
@@ -316,7 +316,7 @@ def noiseless_records(epsilon: float, delta: float, bias: float) -> Noiseless:
     >>> noiseless_records(.5, 1e-6, .25).unknown
     418
     """
-    level, goal, p = check_amount("epsilon", epsilon), check_delta(delta), check_bias(bias)
+    level, goal, p = check_level("epsilon", epsilon), check_delta(delta), check_bias(bias)
 
     def reached(unknown: int) -> float:
         return NaturalNoise(unknown, p, level).delta(0.0)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_items
+from corrdp._checks import check_items, check_number
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.partial.calibrating import NoiseScale, least_noise
 from corrdp.partial.deltas import GAUSSIAN, ONCE, NaturalNoise, attacker
-from corrdp.partial.knowledge import Knowledge, Noise, check_delta, check_knowledge, check_number
+from corrdp.partial.knowledge import Knowledge, Noise, check_delta, check_knowledge
 from corrdp.partial.mixtures import exact_gaussian
 from corrdp.results import Certificate
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from corrdp.errors import InputError, RefusedError
+from corrdp.metric.curves import check_level
 from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import (
     MOST_RECORDS,
     Knowledge,
     Noise,
-    check_amount,
     check_bias,
     check_knowledge,
     check_noise,
@@ -179,7 +179,7 @@ def partial_delta(
     >>> round(found.active, 6), round(found.passive, 6)
     (0.059928, 0.015658)
     """
-    level, known = check_amount("epsilon", epsilon), check_knowledge(knowledge)
+    level, known = check_level("epsilon", epsilon), check_knowledge(knowledge)
     beta = check_noise(noise).counts
     if isinstance(bias, Mixture):
         return _of_mixture(level, known, bias, beta)

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from corrdp._checks import check_number
 from corrdp._json import coded
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
@@ -24,7 +25,6 @@ from corrdp.partial.knowledge import (
     Noise,
     check_delta,
     check_knowledge,
-    check_number,
     check_whole,
 )
 from corrdp.partial.mixtures import exact_gaussian
@@ -68,7 +68,7 @@ class NoisyCount:
         if isinstance(self.value, bool) or not number.is_integer():
             raise InputError(f"value is a noisy count, a whole number, got {self.value!r}")
         check_whole("n", self.n, 1)
-        level = check_positive("epsilon", check_number("epsilon", self.epsilon))
+        level = check_positive("epsilon", self.epsilon)
         given = check_number("scale", self.scale)
         scale = check_positive("scale", given or 1 / level)
         if scale < (1 - 1e-12) / level:
@@ -243,7 +243,7 @@ def estimated_noise_scale(
     >>> [round(end, 3) for end in found.step.bias], found.worthwhile
     ([0.283, 0.527], True)
     """
-    level = check_positive("epsilon", check_number("epsilon", epsilon))
+    level = check_positive("epsilon", epsilon)
     goal = check_delta(delta)
     known = check_knowledge(knowledge)
     if not isinstance(estimate, NoisyCount):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp._json import coded
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import Approximate, Pure
@@ -122,12 +123,12 @@ class Noise:
     counts: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", check_amount("noise", self.counts))
+        object.__setattr__(self, "counts", check_level("noise", self.counts))
 
     @classmethod
     def on_share(cls, deviation: float, n: int) -> Noise:
         """Noise that was added to a share of ``n`` records instead of to their count."""
-        share, records = check_amount("noise", deviation), check_whole("n", n, 1)
+        share, records = check_level("noise", deviation), check_whole("n", n, 1)
         if share > 1:
             raise InputError(
                 f"noise {share:g} on a share, which lies between 0 and 1, looks like noise on a "
@@ -190,21 +191,6 @@ def check_delta(delta: Any) -> float:
     return number
 
 
-def check_amount(name: str, value: Any) -> float:
-    """A finite number of at least 0."""
-    return check_level(name, check_number(name, value))
-
-
-def check_number(name: str, value: Any) -> float:
-    """``value`` as a float; text is refused, even if it reads like a number."""
-    try:
-        if isinstance(value, str | bytes):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
-
-
 @dataclass(frozen=True)
 class PartialPromise:
     """(epsilon, delta) against every attacker, whichever records he knows.
@@ -262,7 +248,7 @@ def dp_promise(guarantee: float | Pure | Approximate, model: Model) -> PartialPr
     if not isinstance(model, Model):
         raise InputError(f"model must be a model of dependence, got {model!r}")
     if not isinstance(guarantee, Pure | Approximate):
-        guarantee = Pure(check_amount("guarantee", guarantee))
+        guarantee = Pure(check_level("guarantee", guarantee))
     epsilon = guarantee.largest if isinstance(guarantee, Pure) else guarantee.epsilon
     delta = 0.0 if isinstance(guarantee, Pure) else guarantee.delta
     if isinstance(model, Independent):

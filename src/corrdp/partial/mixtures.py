@@ -28,19 +28,17 @@ from functools import cached_property
 
 import numpy as np
 
-from corrdp._checks import check_items, renamed
+from corrdp._checks import check_items, check_number, renamed
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
-from corrdp.metric.curves import check_times
+from corrdp.metric.curves import check_level, check_times
 from corrdp.metric.tradeoff import delta_for, mu_for
 from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import (
     Knowledge,
     Noise,
-    check_amount,
     check_bias,
     check_delta,
-    check_number,
 )
 
 _UNIT = 2.0**-53
@@ -351,7 +349,7 @@ def exact_gaussian(epsilon: float, delta: float, *, releases: int = 1) -> Baseli
     >>> round(exact_gaussian(.1, 1e-6).noise.counts, 6)
     36.30469
     """
-    level, goal = check_amount("epsilon", epsilon), check_delta(delta)
+    level, goal = check_level("epsilon", epsilon), check_delta(delta)
     root = math.sqrt(check_times(releases))
     mu = mu_for(level, goal)
     if mu < _LEAST_MU:
@@ -393,7 +391,7 @@ def tail_gaussian(epsilon: float, delta: float, *, releases: int = 1) -> Baselin
     """
     from scipy.special import erfcinv
 
-    level, goal = check_positive("epsilon", check_number("epsilon", epsilon)), check_delta(delta)
+    level, goal = check_positive("epsilon", epsilon), check_delta(delta)
     if goal > 0.25:
         raise InputError(f"the tail formula needs delta <= 1/4, got {goal:g}; use exact_gaussian")
     root, k = math.sqrt(check_times(releases)), float(erfcinv(2 * goal))
@@ -426,7 +424,7 @@ def classic_gaussian(epsilon: float, delta: float, *, constant: float = 1.25) ->
     >>> classic_gaussian(10, 1e-5).holds
     False
     """
-    level, goal = check_positive("epsilon", check_number("epsilon", epsilon)), check_delta(delta)
+    level, goal = check_positive("epsilon", epsilon), check_delta(delta)
     sigma = math.sqrt(2 * math.log(check_positive("constant", constant) / goal)) / level
     return _judged("classic", sigma, level, goal, 1.0)
 

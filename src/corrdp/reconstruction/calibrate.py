@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-from corrdp._checks import check_choice, check_items, renamed, shown
+from corrdp._checks import check_choice, check_items, check_whole, renamed, shown
 from corrdp._invert import last_below, settle
 from corrdp.errors import InfeasibleError, InputError
 from corrdp.guarantees import GDP, Approximate, Guarantee
@@ -372,8 +372,7 @@ def gaussian_sigma(risk: float, m: int) -> float:
 
 def _ceiling(risk: float, m: int) -> float:
     """The largest advantage there is, once the risk asked for is known to lie below it."""
-    if isinstance(m, bool) or m != int(m) or m < 2:
-        raise InputError(f"m must be a whole number of at least 2 records, got {m!r}")
+    check_whole("m", m, 2)
     goal, ceiling = check_positive("risk", risk), (m - 1) / m
     if goal >= ceiling:
         raise InfeasibleError(

@@ -8,11 +8,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 
+from corrdp._checks import check_number
 from corrdp.auditing.outputs import Reader, check_outputs, joined
 from corrdp.auditing.run.commands import Command, CommandJob
 from corrdp.auditing.run.workers import CallJob, Failure, bar, stop_asked
@@ -160,11 +160,8 @@ def check_jobs(jobs: int) -> None:
 
 def check_time(seconds: float | None) -> None:
     """A time limit, or an error."""
-    if seconds is None:
-        return
-    number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-    if not number or not 0 < seconds <= _LONGEST:
-        raise InputError(f"time_limit must be seconds above 0, got {seconds!r}")
+    if seconds is not None:
+        check_number("time_limit", seconds, above=0, most=_LONGEST)
 
 
 def _order(m: int, runs: int, rng: np.random.Generator) -> np.ndarray:

@@ -5,12 +5,14 @@ Sequences as mechanisms take them: checked, cut, and so many of each user.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from corrdp import _checks
 from corrdp._checks import check_items
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.base import check_positive
@@ -178,15 +180,7 @@ def _pairs(sequences: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndar
 MOST = 2**53  # whole numbers up to here are floats as well
 
 
-def check_whole(name: str, value: Any, least: int = 1) -> int:
-    """``value`` as a whole number of at least ``least``."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name} must be a whole number, got {value!r}")
-    if value < least:
-        raise InputError(f"{name} must be at least {least}, got {value}")
-    if value > MOST:
-        raise InputError(f"{name} must be at most {MOST}, got {value}")
-    return int(value)
+check_whole = functools.partial(_checks.check_whole, most=MOST)
 
 
 def check_sequences(sequences: Sequence[Any], k: int) -> list[np.ndarray]:

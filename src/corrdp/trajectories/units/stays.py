@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from corrdp._checks import check_whole
 from corrdp.bounds.chains.transfer import PAIRWISE_STATES
 from corrdp.bounds.leakage import Leakage, leakage
-from corrdp.errors import DataError, InputError
+from corrdp.errors import DataError
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Candidate, Certificate
 from corrdp.trajectories.data.splitting import duration
@@ -71,8 +72,7 @@ def fit_places(streams: Streams, states: int = 6, first: Sequence[int] = ()) -> 
     >>> found.chain.states, found.chain.transition.round(2).tolist()[0]
     (('elsewhere', 'h'), [0.57, 0.43])
     """
-    if isinstance(states, bool) or not isinstance(states, int) or states < 2:
-        raise InputError(f"states must be a whole number of at least 2, got {states!r}")
+    states = check_whole("states", states, 2)
     seen, where = np.unique(streams.cells, return_inverse=True)
     visits = np.bincount(where)
     wanted = np.isin(seen, np.asarray(first, dtype=np.int64))
