@@ -95,10 +95,15 @@ def test_paths_lead_somewhere():
         assert (ROOT / "src" / "corrdp" / path).exists(), path
 
 
-def test_the_citation_is_of_this_version():
-    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), flags=re.M)
-    assert cited is not None
-    assert cited[1] == corrdp.__version__
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("CITATION.cff", "version: {}"),
+        ("reproduction/pyproject.toml", 'version = "{}"'),
+    ],
+)
+def test_one_version_everywhere(file, line):
+    assert line.format(corrdp.__version__) in (ROOT / file).read_text().splitlines()
 
 
 def sections() -> dict[str, str]:

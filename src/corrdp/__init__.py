@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from corrdp._lazy import attach, keep_old_modules
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"  # CITATION.cff and reproduction/pyproject.toml say the same
 
 if TYPE_CHECKING:
     from corrdp_reproduction.running import reproduce as reproduce
