@@ -1,9 +1,8 @@
-"""Public names, imported when first used; each is listed once, where the type checker reads.
+"""Names found when first used: public ones, those of version 0.1, and extras that are missing.
 
-What is installed on request: the line that installs it.
-
-Names and modules of version 0.1 that live elsewhere now: they work until version 0.3, with a
-warning that says where they are.
+Public names are listed once, where the type checker reads. Names and modules of version 0.1 that
+live elsewhere now work until version 0.3, with a warning that says where they are. What is not
+installed says the line that installs it.
 """
 
 from __future__ import annotations

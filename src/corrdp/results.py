@@ -1,7 +1,4 @@
-"""What proves a number: the theorem, the adversary that attains it, the bounds that were tried.
-
-What a linter returns: mistakes, each with its rule, its place and its repair.
-"""
+"""What results share: JSON by fields, certificate, witness, candidates; findings of a linter."""
 
 from __future__ import annotations
 

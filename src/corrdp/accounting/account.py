@@ -1,7 +1,4 @@
-"""account: what all the releases of a plan cost together.
-
-A certificate of an account that a second program can re-check.
-"""
+"""account: what all the releases of a plan cost together, and a proof that can be re-checked."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Releases that choose what they read from earlier outputs, among maps named beforehand.
-
-How much each release tells about each way in which neighbours differ.
-
-What happens to the input of a mechanism before it runs, and by how much that counts.
-
-What is said about how a release is made: whether a composition theorem covers it at all.
-"""
+"""How a release is made: maps chosen from earlier outputs, preprocessing, flags; and its losses."""
 
 from __future__ import annotations
 

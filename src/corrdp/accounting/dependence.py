@@ -1,6 +1,6 @@
-"""A plan on dependent records: one epsilon per record, converted once.
+"""A plan on dependent records, and its level in the unit of a claim.
 
-The level of a plan in the unit of a claim: pure releases imply a Gaussian level.
+One epsilon per record, converted once; pure releases imply a Gaussian level.
 """
 
 from __future__ import annotations

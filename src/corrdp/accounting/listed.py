@@ -1,7 +1,4 @@
-"""Releases on a domain that can be listed: every pair of neighbours, one by one.
-
-Releases about time steps of a stream.
-"""
+"""Losses on domains that can be listed and on streams: every kind of neighbours, one by one."""
 
 from __future__ import annotations
 

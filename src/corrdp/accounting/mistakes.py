@@ -1,7 +1,4 @@
-"""Mistakes in plans that refute a claim, found without running anything.
-
-What came of a claim.
-"""
+"""What came of a claim, and mistakes in plans that refute one without running anything."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A plan: which data sets there are, who is protected, and the releases to be composed.
-
-Reading the releases of a plan from JSON.
-"""
+"""A plan: the data sets, who is protected, the releases to be composed; and reading its JSON."""
 
 from __future__ import annotations
 

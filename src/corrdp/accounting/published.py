@@ -1,6 +1,6 @@
-"""Releases that were made one by one: what they cost together.
+"""What releases made one by one cost together, also by guarantees that others have proved.
 
-Guarantees proved elsewhere: OpenDP measurements and dp-accounting accountants.
+Others are OpenDP measurements and dp-accounting accountants.
 """
 
 from __future__ import annotations

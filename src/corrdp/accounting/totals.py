@@ -1,6 +1,6 @@
-"""One total of a plan: the loss at one granularity, with its witness and its rule.
+"""One total of a plan: the loss at one granularity, its witness and its rule, curves included.
 
-f-DP: releases with trade-off curves, composed by tensor products.
+Releases with trade-off curves (f-DP) are composed by tensor products.
 """
 
 from __future__ import annotations

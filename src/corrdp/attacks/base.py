@@ -1,8 +1,7 @@
-"""What every attacker shares: reading the series, checking that it fits, keeping the score.
+"""What attackers share: reading the series, the score, how sure it is and how high it can be.
 
-How sure a success rate is when successes along a chain depend on each other.
-
-How often any attacker can be right, given what a mechanism leaks.
+Successes along a chain depend on each other; what a mechanism leaks limits how often anybody is
+right.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""The attacker who knows how records depend on each other, and what he believes of each.
-
-The attacker who looks at one report at a time.
-
-The attacker who looks for the one likeliest series.
-"""
+"""Attackers on a series: by one report, by all reports and the chain, by the likeliest series."""
 
 from __future__ import annotations
 

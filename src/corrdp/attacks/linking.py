@@ -1,9 +1,4 @@
-"""Linking: whose trajectory is this, for one who knows a few points of somebody.
-
-Copies: published walks that are one person's own, place by place.
-
-Recovering a point from published centroids, when all other points are known.
-"""
+"""Whose trajectory is this? By known points, by copies; and a point got back from centroids."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Next place: where somebody goes from here, by a chain fitted to what was seen.
-
-Home and work: where somebody usually is at night and in office hours.
-
-The attacker who learns from examples instead of knowing the model.
-"""
+"""Where somebody goes next, lives and works: by counting what was seen, or by learning."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""What attacks on one record share, and the guesses of largest reconstruction advantage.
+"""Attacks on one record: the best guesses, noisy gradients of DP-SGD, and a negative control.
 
 Not an :class:`corrdp.attacks.base.Attack`: that one reads a whole series under a chain; here a
 single record is attacked many times over, under a threat, and a guess near the truth may count.
 
-The attack on DP-SGD that sees every noisy gradient and tells candidates apart by theirs.
-
-The attack that never looks at the output: a negative control.
+The attack on DP-SGD sees every noisy gradient and tells candidates apart by theirs; the control
+never looks at the output.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """audit: does this mechanism keep its promise?
 
-How many runs an audit makes when nobody says: few first, and more until they decide.
-
-Outputs read as reports of the local protocol that they are claimed to be.
+Where nobody says how many runs to make, few are made first, and more until they decide. Outputs
+that are claimed to be reports of a local protocol are read as such.
 """
 
 from __future__ import annotations

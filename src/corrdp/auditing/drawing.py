@@ -1,6 +1,6 @@
-"""Records drawn given what an adversary knows, and what he sees of them.
+"""Whom an audit on dependent records plays, records drawn given what he knows, what he sees.
 
-Whom an audit on dependent records plays: witnesses of the leakage, and some who know more.
+He is a witness of the leakage, or one of some who know more.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Counts of an attack, and the test they make once it is known how many tests share the level.
+"""Counts of an attack, the test they make, and what a number of runs could have shown.
 
-Attacks that ask which of two inputs an output came from, over many pairs at once.
-
-What a number of runs could have shown (audits#what-an-audit-could-have-seen): without it, that
-nothing was found says nothing.
+An attack asks which of two inputs an output came from, over many pairs at once; a test is made once
+it is known how many share the level. What could have been shown
+(audits#what-an-audit-could-have-seen): without it, that nothing was found says nothing.
 """
 
 from __future__ import annotations

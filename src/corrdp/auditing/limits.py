@@ -1,6 +1,6 @@
-"""From how often attacks succeed to epsilon, for any mechanism.
+"""From how often attacks succeed to epsilon, for any mechanism, by exact confidence limits.
 
-Exact confidence limits for counts and for sums of exponential variables.
+Limits are for counts and for sums of exponential variables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a mechanism put out: gathered into arrays, and refused where it is no output at all.
-
-Outputs as small whole numbers, so that whatever a mechanism prints can be counted.
-"""
+"""What a mechanism put out: refused where it is no output, and counted by small whole numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Audit of a local protocol, ours or somebody's, by the best attacks against it; bounded memory.
 
-Epsilon of a mechanism that is taken to belong to a family of protocols: precise, not sound.
-
+Epsilon within the family of protocols that a mechanism is taken to belong to is precise, not sound.
 Each family has one free number, epsilon; sizes (subset, buckets, threshold) are as declared.
 """
 

@@ -1,7 +1,4 @@
-"""What an audit looks at: outputs of a mechanism, and the input that each came from.
-
-Outputs that were recorded before: a table of inputs and outputs, one run per row.
-"""
+"""What an audit looks at: outputs, made now or recorded, and the input that each came from."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Contraction bound of Markov fields by messages (trees-and-fields#networks): any graph.
 
-Messages between records, improved from above sweep by sweep.
-
-The step is that of :mod:`corrdp.bounds.contraction`: costs are carried as e^{cost/2} - 1, added and
-contracted, never subtracted, and rounded up.
+Messages between records are improved from above, sweep by sweep. The step is that of
+:mod:`corrdp.bounds.contraction`: costs are carried as e^{cost/2} - 1, added and contracted, never
+subtracted, and rounded up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""General bound: whatever the dependence, the epsilons of a dependent block add up at most.
-
-What no mechanism can do: the error that a BDP level forces on every release.
-"""
+"""Whatever the dependence: epsilons of a block add up at most, and an error that none avoids."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""leakage: what a guarantee really means on a model. Tries every bound and keeps the smallest.
-
-What ``leakage`` returns.
-"""
+"""leakage: what a guarantee really means on a model. Tries every bound and keeps the smallest."""
 
 from __future__ import annotations
 

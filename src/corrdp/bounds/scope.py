@@ -1,6 +1,6 @@
-"""What a leakage is asked for: which guarantee, which query or mechanism, how sure.
+"""What a leakage is asked for (guarantee, query or mechanism, how sure), what a bound returns.
 
-What one bound returns, and how bounds round (releases#rounding).
+Bounds round up (releases#rounding).
 """
 
 from __future__ import annotations

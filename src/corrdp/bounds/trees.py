@@ -1,6 +1,7 @@
-"""Bounds for Markov trees (trees-and-fields#trees): every adversary by contraction, one exactly.
+"""Bounds for Markov trees, every adversary or one, and for small fields along walks.
 
-Contraction bound of small Markov fields (trees-and-fields#networks) along walks that never return.
+Trees (trees-and-fields#trees): every adversary by contraction, one exactly. Small Markov fields
+(trees-and-fields#networks): contraction along walks that never return.
 """
 
 from __future__ import annotations

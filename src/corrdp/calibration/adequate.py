@@ -1,7 +1,5 @@
 """Is the model good enough for a promise? Confidence by default, and the price of alternatives.
 
-What a sum of epsilons leaks by the rule of ``calibrate``: under the model and beside it.
-
 ``calibrate`` finds an epsilon for a target; whoever adds epsilons up needs the way back, over the
 same models, at the same confidence, by the same bounds.
 """

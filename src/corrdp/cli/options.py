@@ -1,7 +1,4 @@
-"""Options that several commands share, and what their text means.
-
-Queries as they are written on the command line.
-"""
+"""Options and queries that several commands share, and what their text means."""
 
 from __future__ import annotations
 

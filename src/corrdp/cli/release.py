@@ -1,6 +1,6 @@
 """``corrdp release``: one private number from a file, with the papers to sign for it.
 
-Handing a release over: what was paid for is shown, whatever happens to files and terminal.
+What was paid for is shown, whatever happens to files and terminal.
 """
 
 from __future__ import annotations

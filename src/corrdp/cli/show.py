@@ -1,7 +1,4 @@
-"""Results for people (rich tables on stdout) and for programs (JSON).
-
-Fitted models for people: what was learned, and whether it fits.
-"""
+"""Results and fitted models for people (rich tables on stdout) and for programs (JSON)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The SQLite file of a ledger: its tables, its transactions, and its errors in words.
+"""The SQLite file of a ledger: tables, transactions, errors in words, and how a charge gets in.
 
-How a charge gets into the file of a ledger: worked out without the lock, verified inside.
+A charge is worked out without the lock, and verified inside.
 """
 
 from __future__ import annotations

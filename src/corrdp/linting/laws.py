@@ -1,6 +1,7 @@
-"""Exact laws of the output for a few data sets, with the distances between those.
+"""Exact laws of the output for a few data sets, read strictly from JSON.
 
-Reading JSON strictly: every key is known, every value has its kind, errors name the place.
+Every key is known, every value has its kind, errors name the place; the laws come with the
+distances between the data sets.
 """
 
 from __future__ import annotations

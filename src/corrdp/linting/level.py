@@ -1,7 +1,4 @@
-"""The level of a claim, and what it still allows between two data sets.
-
-Counting queries whose sensitivity is known: what the linter recomputes.
-"""
+"""The level of a claim, what it still allows, and counts whose sensitivity is recomputed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Every rule, and one function that runs them.
-
-A complete description of a mechanism, to start from: ``corrdp lint --example``.
-"""
+"""Every rule, one function that runs them, and a description to start from (``--example``)."""
 
 from __future__ import annotations
 

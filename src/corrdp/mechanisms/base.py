@@ -1,9 +1,7 @@
-r"""What a mechanism is to the rest of corrdp: a law, a sampler and a promise.
+r"""What a mechanism is to the rest of corrdp: a law, a sampler, a promise, and an error.
 
-How far off an answer is: an error of alpha or more with probability at most beta.
-
-Mechanisms know it in closed form (``error(beta)``, ``tail(alpha)``); what has only been run is
-judged by counting, with an interval.
+An answer is off by alpha or more with probability at most beta. Mechanisms know it in closed form
+(``error(beta)``, ``tail(alpha)``); what has only been run is judged by counting, with an interval.
 """
 
 from __future__ import annotations

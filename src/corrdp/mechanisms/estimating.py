@@ -1,6 +1,6 @@
 r"""What randomized response still tells about the true counts, and how wrong that can be.
 
-The law of a sum of two binomial counts, compiled: how many ones randomized response reports.
+How many ones are reported is a sum of two binomial counts, whose law is compiled:
 
 .. math:: Z = \mathrm{Bin}(n - n_1, f_0) + \mathrm{Bin}(n_1, 1 - f_1)
 

@@ -1,6 +1,6 @@
-"""Randomized response: every record is reported by itself, sometimes wrongly.
+"""Randomized response: every record is reported by itself, sometimes wrongly, or lies in runs.
 
-Randomized response whose lies come in runs: the noise is a Markov chain of its own.
+Where lies come in runs, the noise is a Markov chain of its own.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-r"""Integer noise from OpenDP: the only place where noise for a release is drawn.
+r"""Noise from OpenDP and exact lies: the only place where noise for a release is drawn.
 
-Lies from the operating system's cryptographic generator, on a grid where every law is exact.
-
-A report is decided by one random word of 32 bits compared with whole-number thresholds: no
+Lies come from the operating system's cryptographic generator, on a grid where every law is exact. A
+report is decided by one random word of 32 bits compared with whole-number thresholds: no
 floating-point number is drawn, so probabilities are exactly multiples of 1/2^32. Lies are rounded
-up to that grid, which never raises a leakage. Nothing is kept between calls: a stream may call
-with one record at a time, and two processes never share noise as forks of one buffer would.
+up to that grid, which never raises a leakage. Nothing is kept between calls: a stream may call with
+one record at a time, and two processes never share noise as forks of one buffer would.
 
-The law of discrete Laplace noise, counted in steps of its grid.
+The law of discrete Laplace noise, in steps of its grid, is
 
 .. math:: \Pr[Z = k] = \frac{1 - a}{1 + a} a^{|k|}, \qquad a = e^{-t}
 

@@ -1,7 +1,4 @@
-"""What a guarantee at one granularity says at another.
-
-How far a function spreads neighbours apart, and what that does to a guarantee.
-"""
+"""What a guarantee says at another granularity, or behind what spreads neighbours apart."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Metrics seen through a map: the least distance over fibres, and its closure.
+"""Metrics seen through a map: least distances over fibres, their closure, what covers a secret.
 
-Which granularity covers a secret: all visits of one user to a sensitive place.
+A secret is, for example, all visits of one user to a sensitive place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Trade-off curves of finitely many outputs: piecewise linear, and exact.
+"""Exact for finitely many: trade-off curves of outputs, relations of data sets, distances.
 
-What a granularity is: a relation between data sets, with its neighbour types.
-
-Distances that may be infinite: zero times infinity is infinity, and NaN never gets out.
+The curves are piecewise linear; a granularity is a relation between data sets, with its neighbour
+types; distances may be infinite: zero times infinity is infinity, and NaN never gets out.
 """
 
 from __future__ import annotations

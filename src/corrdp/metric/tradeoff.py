@@ -1,6 +1,6 @@
-"""The trade-off curve of a guarantee, and what composing does to it.
+"""The trade-off curve of a guarantee, what composing does to it, and its (epsilon, delta).
 
-Gaussian DP and (epsilon, delta): one mu is a whole curve of pairs.
+Of Gaussian DP one mu is a whole curve of pairs.
 """
 
 from __future__ import annotations

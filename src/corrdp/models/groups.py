@@ -1,8 +1,7 @@
-"""Blocks of records with any dependence inside and none between.
+"""Laws without a shape: any dependence inside blocks, none at all, a joint law in full.
 
-Independent records: the case ordinary differential privacy is made for.
-
-A joint law written out in full, for small problems and for oracles.
+Independent records are the case ordinary differential privacy is made for; a joint law written out
+in full is for small problems and for oracles.
 """
 
 from __future__ import annotations

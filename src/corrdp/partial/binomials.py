@@ -1,6 +1,6 @@
-r"""How far a share of ones can lie from its bias: Chernoff's bound, turned round.
+r"""Binomial probabilities to the last few digits, and the biases that a share of ones allows.
 
-Binomial probabilities to the last few digits, however many trials there are.
+However many trials there are,
 
 .. math:: \ln w_k = s(N) - s(k) - s(N-k) - D(k, d) - D(N-k, -d)
           + \tfrac12 \ln\frac{N}{2\pi k(N-k)}, \qquad D(x, d) = x\ln\frac{x}{x-d} - d
@@ -14,6 +14,8 @@ where
 
 The usual difference of log-gammas loses seven digits at N = 10^6; this loses none, because nothing
 large is subtracted.
+
+The biases are by Chernoff's bound, turned round.
 
 References
 ----------

@@ -1,6 +1,6 @@
-"""Noise that is enough for a whole interval of biases.
+"""Noise that is enough for a whole interval of biases, and whether rows look independent.
 
-Do rows look independent of each other? The theorems on partial knowledge need that they are.
+The theorems on partial knowledge need that they are.
 """
 
 from __future__ import annotations

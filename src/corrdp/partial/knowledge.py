@@ -1,6 +1,4 @@
-"""Who knows how much, and noise that says in which unit it is.
-
-What differential privacy says about attackers with partial knowledge, and when it says nothing.
+"""Who knows how much, noise in its unit, and what plain DP says about partial knowledge.
 
 An attacker who knows less is weaker if the records are independent. If they depend on each other he
 may be *stronger*: what he does not know moves together with the record.

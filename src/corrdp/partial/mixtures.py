@@ -1,6 +1,7 @@
-r"""Exchangeable records: one bias for all of them, drawn beforehand and unknown to everybody.
+r"""Two laws of a count with Gaussian noise told apart exactly: plain DP, exchangeable records.
 
-Two laws on neighbouring whole numbers, with Gaussian noise: how far they can be told apart.
+Exchangeable records have one bias, drawn beforehand and unknown to everybody. How far two laws on
+neighbouring whole numbers can be told apart is
 
 .. math:: H_\varepsilon = \sup_S P(S) - e^\varepsilon Q(S)
           = \sum_j v_j \bar\Phi\Big(\frac{x^* - j}{\beta}\Big), \qquad v_j = P_j - e^\varepsilon Q_j
@@ -16,7 +17,7 @@ What is returned is never below H (partial-knowledge#natural-noise):
 - every term's rounding is added up alongside, and the sum of these is added;
 - what the laws leave out by being cut to a window is added.
 
-What plain differential privacy needs: three formulas for Gaussian noise on a count.
+Plain differential privacy has three formulas for Gaussian noise on a count.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Pictures of models: a chain as states and arrows, blocks as dots that hang together.
-
-Pictures of families and networks: correlations, links, a family tree.
-"""
+"""Pictures of models: chains as arrows, blocks as dots, correlations, links, family trees."""
 
 from __future__ import annotations
 

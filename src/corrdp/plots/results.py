@@ -1,12 +1,8 @@
-"""Pictures of results: the bounds side by side, the noise, the leakage along the records.
+"""Pictures of results: bounds, noise, leakage along the records, risk, and the price of ignorance.
 
 Every function takes the axes to draw on, or makes its own figure without touching pyplot's
 global state. Colours come from :mod:`corrdp.plots.style`, so that the HTML report can swap
 them for a dark background.
-
-Pictures of risk: what a test can tell, and what an attacker gains as epsilon grows.
-
-The picture of ignorance: how much noise is missing as fewer records are known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A picture of a chain's order: does the record before the present one change what comes next?
-
-Leakage drawn along a path in time.
-"""
+"""Pictures of series: does the record before the last one matter, and leakage along a path."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Bounds on the reconstruction advantage of every mechanism with a guarantee.
+"""Bounds on the reconstruction advantage under a guarantee: of one threat, and of the worst.
 
-The largest advantage that any threat gives, as a share of what total disclosure would.
+The worst is given as a share of what total disclosure would.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The channel from one record to the output of a mechanism on the whole data set.
-
-The reconstruction advantage of a mechanism that can only be sampled: Monte-Carlo.
-"""
+"""The channel from one record to the output on the whole data set, exactly or by sampling."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ theta, knowing the label z, gains
 :math:`\sum_{x : a(x) = z,\ \ell(x, g) \le \eta} \pi_x w(\theta, x)`; the best attack takes the
 largest term for every theta and z by itself.
 
-Reconstruction advantages that a mechanism knows in closed form, without listing its outputs.
+Some mechanisms know it in closed form, without listing their outputs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""The largest reconstruction advantage of any mechanism with (epsilon, delta): a linear program.
+r"""The largest advantage and success of any mechanism with (epsilon, delta): a linear program.
 
 An attack turns the output into a guess, and a guarantee survives post-processing. So the worst
 mechanism reports the guess itself, and its channel :math:`P(g \mid x)` solves
@@ -10,7 +10,7 @@ over all channels that keep (epsilon, delta). If the attacker knows a label of t
 guess for each label; solving each by itself may give more than any one mechanism does, so that the
 sum over labels is an upper bound.
 
-How often the best attack succeeds, whether or not the output helped (ReRo).
+Success (ReRo) counts whether or not the output helped.
 """
 
 from __future__ import annotations

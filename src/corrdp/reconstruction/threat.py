@@ -1,7 +1,4 @@
-"""Threats: what an attacker believes, knows and wants to find out about one record.
-
-What the bounds read of a guarantee, and how they round.
-"""
+"""Threats: what an attacker believes, knows and wants of a record; what bounds read and round."""
 
 from __future__ import annotations
 

@@ -2,9 +2,7 @@
 
 Everything that can be wrong is checked before noise is drawn: an error releases nothing.
 
-What ``release`` returns for a number.
-
-What a release says of one record beforehand: the states it may be in, and how likely each is.
+A release also says of one record beforehand which states it may be in, and how likely each is.
 """
 
 from __future__ import annotations

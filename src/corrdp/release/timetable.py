@@ -11,7 +11,7 @@ record k; a time step without a record is one that is not read.
 * A model that gives each record a law of its own (a network, a table, kernels that change with
   time) is about all of them.
 
-How long the sequences of a table are: in rows, and in the time steps of a fit.
+The sequences of a table are so many rows long, and so many time steps of a fit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The report of an audit: the verdict in a sentence, every attack, what was taken for granted.
-
-Probes as a picture and as a page.
-"""
+"""The reports of an audit and of probes: the verdict, every attack, what was taken for granted."""
 
 from __future__ import annotations
 

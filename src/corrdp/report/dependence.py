@@ -1,7 +1,4 @@
-"""How each kind of model is shown: a picture, a table of its numbers, a few facts.
-
-Sections that every report has: the model, the bounds, the leakage along the records.
-"""
+"""Sections that every report has: the model as its kind is shown, the bounds, the leakage."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The report of an inspection of movements.
-
-The report of a release of movements: the promise, and maps of before and after.
-"""
+"""The reports on movements: of an inspection, and of a release with maps of before and after."""
 
 from __future__ import annotations
 

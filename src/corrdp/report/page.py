@@ -1,9 +1,7 @@
-"""The report of a release: one HTML file that a data steward can read, keep and sign.
+"""The reports of a release and of a published series: one HTML file to read, keep and sign.
 
 :func:`write_report` writes the whole story; with ``public=True`` everything that was learned
 from the private data stays out, apart from the levels without which the number is of no use.
-
-The report of a published series: what every record passed through, and what that promises.
 """
 
 from __future__ import annotations

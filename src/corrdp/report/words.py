@@ -1,10 +1,7 @@
-"""Sentences of the report: what was asked, what is promised, what is not.
+"""What reports are made of: sentences, the frame of a page, escaped HTML, figures as SVG.
 
-The frame of the report: one page, its style inside it, nothing fetched from anywhere.
-
-Pieces of HTML whose text is escaped.
-
-Figures as inline SVG: small, without metadata, and with colours that follow the page.
+A page has its style inside it and fetches nothing. Figures are small, without metadata, and in
+colours that follow the page.
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
-"""How far apart two data sets are for one release, read from the JSON of a proof.
+"""What a proof's JSON says: who is protected, how far apart data sets are, curves of releases.
 
 Part of the re-check: nothing of the accountant is used here. Every formula names the notions that
-it is for; a notion that none is for raises :class:`Unknown`.
-
-Total variation of releases with trade-off curves, read from the JSON of a proof.
-
-Part of the re-check: nothing of the accountant is used here. A curve is a list of pairs (p, q), the
-probabilities of one output under each of two neighbours; products of curves are products of pairs.
-
-Who is protected, read from the JSON of a proof: one closed grammar, one form of every name.
-
-Part of the re-check: nothing of the accountant is used here. Targets and metrics pass this door
-once, as text or as an object; what it does not know is an error, never a default.
+it is for; a notion that none is for raises :class:`Unknown`. Units and metrics pass one door, as
+text or as an object; what it does not know is an error, never a default. A curve is a list of pairs
+(p, q), the probabilities of one output under each of two neighbours; products of curves are
+products of pairs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Distances on a domain whose data sets can be listed, read from the JSON of a proof.
-
-Part of the re-check: nothing of the accountant is used here.
-
-Whether a proof has every total that its plan asks for, and a true verdict on every claim.
+"""Domains whose data sets can be listed, and whether a proof has every total and true verdicts.
 
 Part of the re-check: nothing of the accountant is used here.
 """

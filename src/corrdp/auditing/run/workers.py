@@ -1,8 +1,7 @@
-"""One batch of calls in a process of its own: a crash is contained, and the input is known.
+"""Batches of calls in processes of their own: crashes contained, limits set, progress watched.
 
-What audited code may take of the machine, and how it is ended: a process group with limits.
-
-Watching long audits: a bar, and a stop that waits for the end of a batch.
+The input of a crash is known. A process group with limits ends what does not end by itself; a stop
+by hand waits for the end of a batch.
 """
 
 from __future__ import annotations

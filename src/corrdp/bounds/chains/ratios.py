@@ -1,15 +1,12 @@
-"""Bounds that add a constant to epsilon: the published ones, and the sharper one in their style.
+"""Bounds that add a constant to epsilon, and bounds for every kernel in a confidence region.
 
     lange   eps + 4 ln gamma   gamma: largest over smallest transition probability
     zhao    eps + 6 ln omega   omega: largest ratio within a column
     ratio   eps + 4 ln omega   any initial law (chains#ratio)
 
-They never fall below their constant, however small epsilon is.
-
-Bounds that hold for every kernel in a confidence region, not only for the estimate.
-
-The contraction bound rises with the diameters, so the largest diameters over the region prove it
-for all kernels inside; likewise the ratio bound with the largest omega.
+They never fall below their constant, however small epsilon is. Over a region the largest omega
+serves for all kernels inside, and for contraction the largest diameters, as that bound rises with
+them.
 """
 
 from __future__ import annotations

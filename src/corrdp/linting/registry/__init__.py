@@ -1,7 +1,4 @@
-"""Published trajectory mechanisms: a description of each, and what the survey found.
-
-The survey of 17 published trajectory mechanisms, and what the linter says to each.
-"""
+"""17 published trajectory mechanisms: what the survey found, and what the linter says to each."""
 
 from __future__ import annotations
 

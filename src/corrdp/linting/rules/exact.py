@@ -1,6 +1,7 @@
-"""L-01, L-02, L-02b, L-09, L-11, L-20 on exact laws: every output of every listed data set.
+"""Rules on what is exactly known: laws of a few data sets, and exponential mechanisms.
 
-L-03, L-04, L-05: exponential mechanisms that are none, and knobs that undo them.
+L-01, L-02, L-02b, L-09, L-11, L-20 look at every output of every listed data set; L-03, L-04, L-05
+at exponential mechanisms that are none, and knobs that undo them.
 """
 
 from __future__ import annotations

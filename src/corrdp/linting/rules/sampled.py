@@ -1,9 +1,10 @@
-"""L-01, L-02, L-05, L-09 from runs of a mechanism: what the counts refute, and how surely.
+"""Rules on runs of a mechanism, and on who reads the data, who pays and what is claimed.
 
-A sampler cannot show that something never happens. Zero occurrences in N runs bound the
-probability by 1 - .05^(1/N) at 95 %, and a claim is refuted only if it fails even so.
+L-01, L-02, L-05, L-09 ask what the counts of runs refute, and how surely. A sampler cannot show
+that something never happens. Zero occurrences in N runs bound the probability by 1 - .05^(1/N) at
+95 %, and a claim is refuted only if it fails even so.
 
-L-06, L-07, L-08, L-13, L-14, L-15, L-21: who reads the data, who pays, and what is claimed.
+L-06, L-07, L-08, L-13, L-14, L-15, L-21 ask who reads the data, who pays, and what is claimed.
 """
 
 from __future__ import annotations

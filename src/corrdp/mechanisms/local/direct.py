@@ -1,6 +1,6 @@
-"""k-ary randomized response: the report is a value.
+"""Reports of a value (k-ary randomized response), or of a noisy number for each value.
 
-Histogram encoding: one real number per value, Laplace noise on each.
+The second is histogram encoding: one real number per value, Laplace noise on each.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Subset selection: the report is a set of values that contains the true one more often.
 
-Sets of values as packed bits, one row per report: drawn, tested and sampled from in bulk.
-
-Value v is the bit ``v`` of ``numpy.unpackbits(row)``; the bits behind the last value are 0.
+Sets are packed bits, one row per report: drawn, tested and sampled from in bulk. Value v is the bit
+``v`` of ``numpy.unpackbits(row)``; the bits behind the last value are 0.
 """
 
 from __future__ import annotations

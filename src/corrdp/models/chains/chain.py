@@ -1,12 +1,11 @@
-"""What chains of every order share once they are fitted: counts, and what follows from them.
+"""What chains of every order share: counts, how much a kernel tells apart, one that changes.
 
-How much a kernel can tell apart: Birkhoff's diameter and the column ratio.
+A kernel is measured by Birkhoff's diameter and the column ratio. For rows p, q of a non-negative
+matrix, Hilbert's projective distance is ``d(p, q) = max_{y,y'} ln[p_y q_y' / (q_y p_y')]``; it
+ignores any common reweighting of the columns, which is what conditioning on later records does to a
+Markov kernel.
 
-For rows p, q of a non-negative matrix, Hilbert's projective distance is
-``d(p, q) = max_{y,y'} ln[p_y q_y' / (q_y p_y')]``; it ignores any common reweighting of the
-columns, which is what conditioning on later records does to a Markov kernel.
-
-A chain whose kernel changes once: what two halves of a series with a kernel each really are.
+A chain whose kernel changes once is what two halves of a series with a kernel each really are.
 """
 
 from __future__ import annotations

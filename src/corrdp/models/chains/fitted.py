@@ -1,9 +1,8 @@
-"""What a chain was learned from: counts, time, groups, and what they say against the model.
+"""What a chain was learned from, what that says against it, and what richer models need.
 
-What a fit keeps beyond its own counts, so that richer models can be held against it.
-
-Runs of one more state (by half), and the runs of the largest groups apart: with them the next
-order, a kernel for each half and a kernel for each group can be built without the data.
+Beyond its own counts a fit keeps runs of one more state (by half), and the runs of the largest
+groups apart: with them the next order, a kernel for each half and a kernel for each group can be
+built without the data.
 """
 
 from __future__ import annotations

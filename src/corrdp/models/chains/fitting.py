@@ -1,18 +1,16 @@
-"""Learning a Markov chain from data by counting transitions.
+"""Learning a Markov chain from data by counting transitions, with noise where it is private.
 
 ``P[x, y] = N[x, y] / sum_y N[x, y]``, the maximum-likelihood estimate, with standard errors
 ``sqrt(P (1 - P) / row total)``.
+
+Whether a private fit succeeds must not depend on the private values: an error that only some data
+raise costs nothing and tells something. States are a public list; values that are not listed count
+as the last of them, and a row of which the noise leaves nothing becomes uniform.
 
 References
 ----------
 P. Billingsley, "Statistical methods in Markov chains", Annals of Mathematical Statistics 32
 (1961), 12-40.
-
-Private fits: transition counts with noise, over a public list of states.
-
-Whether a private fit succeeds must not depend on the private values: an error that only some data
-raise costs nothing and tells something. Values that are not listed count as the last state of the
-list, and a row of which the noise leaves nothing becomes uniform.
 """
 
 from __future__ import annotations

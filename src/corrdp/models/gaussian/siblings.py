@@ -1,4 +1,6 @@
-"""Children of one family: parents once, any number of children, each as good as the other.
+"""Families in tables: parents once, any number of children, each as good as the other.
+
+Tables are wide (a block a row) or long (group, role, value).
 
 A wide table has a row for every child and repeats the parents. Joined by family, its law is
 
@@ -6,8 +8,6 @@ A wide table has a row for every child and repeats the parents. Joined by family
 
 where u is common to the children of a family and e_k is each child's own. So two children have the
 same covariance whichever they are, and at least the one that their parents give them.
-
-Blocks of real values from tables: wide (a block a row) or long (group, role, value).
 """
 
 from __future__ import annotations

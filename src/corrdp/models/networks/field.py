@@ -1,7 +1,4 @@
-"""Markov random fields: records on any graph, with factors of two or more records.
-
-Gibbs sampling of Markov fields: every node in turn, given its neighbours.
-"""
+"""Markov random fields: records on any graph, factors of two or more of them; Gibbs sampling."""
 
 from __future__ import annotations
 

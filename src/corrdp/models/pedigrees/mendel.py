@@ -1,7 +1,4 @@
-"""Mendel's laws for one SNP with two alleles B and b: transmission, children, founders.
-
-Where the numbers of a pedigree come from, when it was read from a table of genotypes.
-"""
+"""Mendel's laws for one SNP with alleles B and b, and where the numbers of a pedigree come from."""
 
 from __future__ import annotations
 

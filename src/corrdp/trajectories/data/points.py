@@ -1,7 +1,4 @@
-"""Trajectories in memory: the points of all users, one trajectory after another.
-
-Reading points of movements from CSV and Parquet files, through the tables layer.
-"""
+"""Trajectories in memory, one after another, and how their points are read from files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Whether the moves of published trajectories are possible at all.
-
-Sequences as mechanisms take them: checked, cut, and so many of each user.
-"""
+"""Whether moves are possible at all, and sequences as mechanisms take them: checked and cut."""
 
 from __future__ import annotations
 

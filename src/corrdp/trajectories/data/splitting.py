@@ -1,6 +1,6 @@
-"""From one row per point to trajectories: by user, by pause or by day.
+"""From one row per point to trajectories by user, pause or day, and what these must satisfy.
 
-What trajectories must satisfy; messages name the rows, but not by where somebody was.
+Messages name the rows, but not by where somebody was.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a noisy tree of prefixes or n-grams is, once released.
-
-Released movements: sequences of places, and what they cost whom.
-"""
+"""What is released of movements: a noisy tree or sequences of places, and what it costs whom."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Noisy prefix tree: how many trajectories begin with each sequence of places.
+"""Noisy trees: how many trajectories begin with, or how often occurs, a sequence of places.
 
-Noisy n-gram tree: how often each short sequence of places occurs.
+The first is a tree of prefixes, the second one of n-grams.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Bernoulli sampling of points: most of a trajectory is withheld, the rest is raw.
+"""Points kept by Bernoulli sampling, and synthetic trajectories drawn from noisy trees.
 
-Synthetic trajectories from noisy trees: post-processing, at no further cost.
+Of a sampled trajectory most is withheld and the rest is raw; synthesis is post-processing, at no
+further cost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What ``probe`` returns.
-
-What anybody sees of a release of movements: its rows, and which points they are of.
-"""
+"""What ``probe`` returns, and what anybody sees of a release of movements: rows, and whose."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""inspect_movements: what event, w-event, l-trajectory and user level mean on given movements.
-
-What ``inspect_movements`` returns.
-"""
+"""inspect_movements: what event, w-event, l-trajectory and user level mean on given movements."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A chain over a few places, fitted to streams, and how long people stay.
+"""A chain over a few places, how long people stay, and what event-level epsilon really is.
 
-What event-level epsilon really is on movements: leakage along a path with gaps.
+On movements it is the leakage along a path with gaps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which level hides that somebody visits a place.
-
-What protection at one granularity is worth at another, on given streams.
-"""
+"""Which level hides a visit to a place, and what one granularity is worth at another."""
 
 from __future__ import annotations
 
