@@ -165,8 +165,8 @@ def leakage(
         "best" for the smallest applicable bound, or one of them by name: general, lange, zhao,
         ratio, blocks, contraction, transfer, exact (chains, trees, networks, pedigrees, tables),
         uninformed (chains, with ``adversary="none"``), walks (networks), sharp, positive,
-        comparison, regression (Gaussian records). By name only: signed (Gaussian sums that are not
-        clipped) and estimate (a numerical value, no bound).
+        comparison, forgetting, regression (Gaussian records). By name only: signed (Gaussian sums
+        that are not clipped) and estimate (a numerical value, no bound).
     confidence : float, optional
         For fitted models: a joint level such as .95. The value then holds for every law that the
         data still allow, not only for the estimate.

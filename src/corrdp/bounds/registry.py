@@ -33,6 +33,7 @@ METHODS = (
     "sharp",
     "positive",
     "comparison",
+    "forgetting",
     "regression",
     "uninformed",
     "signed",

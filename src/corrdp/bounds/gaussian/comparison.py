@@ -192,8 +192,8 @@ class _Comparison:
     slack: float
 
 
-# one factorisation for both bounds and for every rate that a calibration tries
-_COMPARED: WeakKeyDictionary[Shape, _Comparison] = WeakKeyDictionary()
+# one factorisation for both bounds and for every rate that a calibration tries; None: it failed
+_COMPARED: WeakKeyDictionary[Shape, _Comparison | None] = WeakKeyDictionary()
 
 
 def positive_costs(shape: Shape, rates: np.ndarray, records: np.ndarray) -> Costs:
@@ -248,24 +248,29 @@ def balanced(precision: Any, tolerance: float) -> bool:
 
 
 def comparison_costs(shape: Shape, rates: np.ndarray, records: np.ndarray) -> Costs:
-    root = np.sqrt(shape.precision.diagonal())
-    try:
-        if shape not in _COMPARED:
-            if isinstance(shape, DenseShape):
-                _COMPARED[shape] = _compare_dense(shape.precision, rounding_slack(shape) / EPS)
-            elif shape.factor is None:
-                _COMPARED[shape] = _compare_dense(shape.precision.toarray())
-            else:
-                _COMPARED[shape] = _compare_sparse(shape.precision)
-    except np.linalg.LinAlgError:
+    if shape not in _COMPARED:
+        _COMPARED[shape] = _compare(shape)
+    found = _COMPARED[shape]
+    if found is None:
         raise NotApplicableError(
             f"the comparison matrix of the block of record {int(records[0])} is not positive "
             "definite, or too nearly singular to tell: the dependence is too strong for its signs "
             f"to be ignored; regression takes blocks of at most 20 records, this has {shape.size:,}"
-        ) from None
-    found = _COMPARED[shape]
+        )
+    root = np.sqrt(shape.precision.diagonal())
     values = (found.solve((rates / root).T) / found.diagonal[:, None]).T * root
     return Costs(values * (1.0 + found.slack), slack=found.slack)
+
+
+def _compare(shape: Shape) -> _Comparison | None:
+    try:
+        if isinstance(shape, DenseShape):
+            return _compare_dense(shape.precision, rounding_slack(shape) / EPS)
+        if shape.factor is None:
+            return _compare_dense(shape.precision.toarray())
+        return _compare_sparse(shape.precision)
+    except np.linalg.LinAlgError:
+        return None
 
 
 def _compare_dense(precision: np.ndarray, input_error: float = 1.0) -> _Comparison:
