@@ -130,9 +130,6 @@ def main() -> None:
     contraction_against_cumsum()
     transfer_against_plain_python(quick)
     exact_against_enumeration()
-    from _chain_fit import main as fit_main
-
-    fit_main()
 
 
 if __name__ == "__main__":

@@ -13,9 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corrdp.errors import DataError
+from corrdp.tables.clock import Reading
 from corrdp.tables.count import count_triples
+from corrdp.tables.duck import DuckTable
 from corrdp.tables.sequences import count_sequences
-from corrdp.tables.source import open_table
+from corrdp.tables.source import Table, open_table
+from corrdp.tables.windows import count_by_group, count_runs_by_half
 from tests.helpers.rows import hhmm_rows, random_rows
 from tests.helpers.tabular import oracle, told, write_csv, write_parquet
 
@@ -196,6 +199,36 @@ def test_file_order_of_a_file_that_several_threads_read(tmp_path):
     pq.write_table(pa.table({"s": series}), tmp_path / "s.parquet", row_group_size=10_000)
     found = count_triples(open_table(tmp_path / "s.parquet"), "s")
     assert told(found) == told(count_sequences(series))
+
+
+@pytest.mark.parametrize("order_by", [["t"], ["day", "t"], []])
+def test_sorted_rows_are_walked_as_windows_would(tmp_path, monkeypatch, order_by):
+    rng = np.random.default_rng(len(order_by))
+    n = 150_000  # several row groups, and vectors that end within a sequence
+    kept = np.flatnonzero(rng.random(n) < 0.9)
+    rows = pa.table(
+        {
+            "who": pa.array(rng.integers(0, 40, n)[kept]).cast(pa.string()),
+            "day": kept // 500,
+            "t": kept % 500,
+            "s": pa.array(rng.integers(0, 3, n)[kept], mask=rng.random(len(kept)) < 0.01),
+        }
+    )
+    if order_by == ["t"]:
+        rows = rows.set_column(2, "t", pa.array(kept))
+    pq.write_table(rows.take(rng.permutation(len(kept))) if order_by else rows, tmp_path / "w.pq")
+
+    def counted():
+        read = (open_table(tmp_path / "w.pq"), "s", order_by)
+        found = told(count_triples(*read, "who", Reading(where="day % 7 <> 3")))
+        runs = count_runs_by_half(*read, "who", 4)[1].tolist()
+        moving = count_by_group(*read, group="who").moving.tolist()
+        return found, told(count_triples(*read)) if order_by else None, sorted(runs), moving
+
+    streamed = counted()
+    monkeypatch.setattr(DuckTable, "lagged", Table.lagged)
+    monkeypatch.setattr(DuckTable, "in_order", Table.in_order)
+    assert counted() == streamed
 
 
 def test_columns_named_like_our_own(tmp_path):

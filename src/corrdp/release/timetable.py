@@ -27,9 +27,9 @@ from corrdp.models.chains.chain import Chain
 from corrdp.models.groups import Independent
 from corrdp.queries import Query
 from corrdp.tables.clock import Reading, step_in_words
-from corrdp.tables.count import rows_in_order
 from corrdp.tables.order import TOLERANCE, Pace
 from corrdp.tables.source import Table
+from corrdp.tables.walk import rows_in_order
 
 if TYPE_CHECKING:
     from corrdp.models.chains.fitted import ChainFit
@@ -45,12 +45,10 @@ def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:
     import ibis
 
     reading = fit.reading or Reading()
-    _, groups, rows, pace = rows_in_order(table, str(fit.state), fit.order_by, fit.group, reading)
-    pace, elsewhere = _as_fitted(table, fit, pace)
-    window = ibis.window(group_by=list(groups), order_by=pace.place)
-    walked = rows.mutate(**{f"{name}_1": rows[name].lag().over(window) for name in pace.place})
-    here = [walked[name] for name in pace.place]
-    before = [walked[f"{name}_1"] for name in pace.place]
+    walk = rows_in_order(table, str(fit.state), fit.order_by, fit.group, reading)
+    pace, elsewhere = _as_fitted(table, fit, walk.pace)
+    walked = walk.lagged(pace.place, 1)
+    here, before = walk.place(walked), walk.place(walked, 1)
     walked = walked.mutate(
         steps=ibis.ifelse(pace.too_long(here, before), pace.usual_steps(here, before), 1),
         repeated=reduce(and_, (now == then for now, then in zip(here, before, strict=True))),
@@ -62,7 +60,7 @@ def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:
         # Spark has no number where a condition never has a value
         repeated=walked.count(where=walked["repeated"]).fill_null(0),
         absent=walked.count(where=walked["absent"]).fill_null(0),
-        by=list(groups),
+        by=list(walk.groups),
     )
     (found,) = table.collect(
         spans.aggregate(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -13,16 +12,16 @@ import numpy as np
 
 from corrdp.errors import DataError
 from corrdp.tables.clock import PLAIN, Reading
-from corrdp.tables.order import Pace, check_years, placed
+from corrdp.tables.order import check_years
 from corrdp.tables.sequences import (
     MAX_RUNS,
     Tally,
     TripleCounts,
     check_number_of_runs,
-    check_number_of_states,
     sorted_states,
 )
 from corrdp.tables.source import Table, numbers
+from corrdp.tables.walk import Ends, Walk, plain, rows_in_order
 
 _GLANCE = 20_000  # rows in which a column shows whether it holds states or measurements
 _MAX_CELLS = 100_000
@@ -73,109 +72,26 @@ def count_triples(
     >>> found.counts.tolist(), found.triples.tolist(), found.missing
     ([[1, 1], [0, 1]], [[0, 1, 1, 1]], 1)
     """
-    orders, groups, rows, pace = rows_in_order(table, state, order_by, group, reading)
-    first, last = ends_of(table, rows) if orders else (None, None)
-    check_years(table.path, pace, first)
-    middle = middle_of(first, last)
-    found = table.collect(_walk(rows, pace, list(groups), middle).limit(MAX_RUNS + 1))
+    walk = rows_in_order(table, state, order_by, group, reading)
+    ends = walk.ends
+    check_years(table.path, walk.pace, ends.first)
+    found = table.collect(_triples(walk).limit(MAX_RUNS + 1))
     check_number_of_runs(found.num_rows)
     if not found.num_rows:
         raise DataError(f"no row of {table.path} satisfies `{reading.where}` (where)")
-    _check_places(table, found, rows, pace, orders | groups)
-    counted = replace(_counts(found), clock=pace.clock(first, last), reading=pace.reading)
-    if not counted.breaks:
-        return counted
-    return replace(counted, span=_span(table, rows, pace, list(groups)))
+    _check_places(walk, found)
+    clock = walk.pace.clock(ends.first, ends.last)
+    counted = replace(_counts(found, ends), clock=clock, reading=walk.pace.reading)
+    return replace(counted, span=_span(walk)) if counted.breaks else counted
 
 
-def rows_in_order(
-    table: Table,
-    state: str,
-    order_by: Sequence[str],
-    group: str | None,
-    reading: Reading = PLAIN,
-) -> tuple[dict[str, str], dict[str, str], Any, Pace]:
-    """The columns that order and group, by our names for them; the rows, and their places."""
-    orders = {f"order_{k}": text for k, text in enumerate(order_by)}
-    groups = {} if group is None else {"series": group}
-    kept = {} if reading.where is None else {"kept": reading.where}
-    picked = table.pick(state=state, **orders, **groups, **kept)
-    if kept and not picked.schema()["kept"].is_boolean():
-        raise DataError(
-            f"`{reading.where}` (where) is of type {picked.schema()['kept']}, not a condition; "
-            f'write for example "{reading.where} > 0"'
-        )
-    records = _with_plain_state(table, picked, state)
-    rows, pace = placed(table, records, orders, list(groups), reading)
-    return orders, groups, rows, pace
-
-
-def ends_of(table: Table, rows: Any) -> tuple[Any, Any]:
-    """The first and the last place in time."""
-    ends = table.collect(rows.aggregate(first=rows["major"].min(), last=rows["major"].max()))
-    found = ends["first"][0].as_py(), ends["last"][0].as_py()
-    if any(isinstance(end, float) and math.isinf(end) for end in found):
-        raise DataError(f"a time of {table.path} is infinite; correct it or leave its row out")
-    return found
-
-
-def middle_of(first: Any, last: Any) -> float | None:
-    """Midway between the first and the last place in time."""
-    if isinstance(first, int):
-        return (first + last) // 2
-    return None if first is None else first / 2 + last / 2
-
-
-def _with_plain_state(table: Table, records: Any, text: str) -> Any:
-    """Make states booleans, numbers or text; refuse measurements before sorting all of them."""
-    records = records.mutate(state=_plain(records["state"], text))
-    kind = records["state"].type()
-    if not kind.is_boolean():
-        head = records.select("state").limit(_GLANCE)
-        state = head["state"]
-        uneven = (state % 1 != 0).sum() if kind.is_floating() else state.count() * 0
-        (seen,) = table.collect(head.aggregate(n=state.nunique(), uneven=uneven)).to_pylist()
-        check_number_of_states(seen["n"], text if seen["uneven"] else None)
-    return records
-
-
-def _plain(value: Any, text: str) -> Any:
-    kind = value.type()
-    if kind.is_decimal():
-        return value.cast("float64") if kind.scale else value.cast("int64")
-    if kind.is_boolean() or kind.is_integer() or kind.is_floating() or kind.is_string():
-        return value
-    raise DataError(
-        f"{text!r} is of type {kind}; a truth value, number or text is needed: "
-        f'write "CAST({text} AS VARCHAR)"'
-    )
-
-
-def later_half(rows: Any, window: Any, middle: float | None) -> Any:
-    """Whether a row lies in the later half, as an expression: beyond the middle of time, or, where
-    there is none, in the second half of its sequence's rows."""
-    import ibis
-
-    # comparing with a number costs next to nothing, a second window function a tenth of the pass
-    return ibis.ntile(2).over(window) == 1 if middle is None else rows["major"] > middle
-
-
-def _walk(rows: Any, pace: Pace, groups: list[str], middle: float | None) -> Any:
-    """One window pass and one aggregation: every triple with its number and its checks."""
-    import ibis
-
-    window = ibis.window(group_by=groups, order_by=pace.place)
-    lags = {
-        f"{name}_{back}": rows[name].lag(back).over(window)
-        for name in ("state", *pace.place)
-        for back in (1, 2)
-    }
-    later = later_half(rows, window, middle)
-    walked = rows.mutate(number=ibis.row_number().over(window), later=later, **lags)
-    here = [walked[name] for name in pace.place]
-    before = [walked[f"{name}_1"] for name in pace.place]
-    earlier = [walked[f"{name}_2"] for name in pace.place]
+def _triples(walk: Walk) -> Any:
+    """One pass and one aggregation: every triple with its number and its checks."""
+    pace, groups = walk.pace, list(walk.groups)
+    walked = walk.lagged(("state", *pace.place), 2)
+    here, before, earlier = (walk.place(walked, back) for back in range(3))
     judged = walked.mutate(
+        later=walk.later(walked),
         broken=pace.too_long(here, before),
         broken_before=pace.too_long(before, earlier),
         repeated=reduce(and_, (now == then for now, then in zip(here, before, strict=True))),
@@ -188,8 +104,6 @@ def _walk(rows: Any, pace: Pace, groups: list[str], middle: float | None) -> Any
         cut=_times(judged, judged["broken"] | judged["broken_before"]),
         later=_times(judged, judged["later"] & ~judged["broken"]),
         repeated=_times(judged, judged["repeated"]),
-        sequences=_times(judged, judged["number"] == 0),
-        last=judged["number"].max(),
         **{f"with_{name}": judged[name].count() for name in (*pace.place, *groups)},
     )
 
@@ -199,10 +113,10 @@ def _times(rows: Any, condition: Any) -> Any:
     return rows.count(where=condition).fill_null(0)
 
 
-def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[str, str]) -> None:
+def _check_places(walk: Walk, found: Any) -> None:
     """Refuse tables in which it is not clear which row follows which."""
-    orders = [name for name in names if name != "series"]
-    groups = [name for name in names if name == "series"]
+    table, rows, pace = walk.table, walk.read, walk.pace
+    orders, groups, names = list(walk.orders), list(walk.groups), walk.orders | walk.groups
     total = _total(found, "times")
     for name in (*groups, *pace.place):
         if absent := total - _total(found, f"with_{name}"):
@@ -242,21 +156,22 @@ def _check_places(table: Table, found: Any, rows: Any, pace: Pace, names: dict[s
         raise error
 
 
-def _span(table: Table, rows: Any, pace: Pace, groups: list[str]) -> int:
+def _span(walk: Walk) -> int:
     """Usual steps from the first to the last row of the longest sequence; one more pass."""
     import ibis
 
-    window = ibis.window(group_by=groups, order_by=pace.place)
-    walked = rows.mutate(**{f"{name}_1": rows[name].lag().over(window) for name in pace.place})
-    here = [walked[name] for name in pace.place]
-    before = [walked[f"{name}_1"] for name in pace.place]
+    pace, groups = walk.pace, list(walk.groups)
+    walked = walk.lagged(pace.place, 1)
+    here, before = walk.place(walked), walk.place(walked, 1)
     steps = ibis.ifelse(pace.too_long(here, before), pace.usual_steps(here, before), 1)
     spans = walked.mutate(steps=steps).aggregate(n=ibis._["steps"].sum(), by=groups)
-    return int(table.collect(spans.aggregate(longest=spans["n"].max()))["longest"][0].as_py())
+    found = walk.table.collect(spans.aggregate(longest=spans["n"].max()))
+    return int(found["longest"][0].as_py())
 
 
-def _counts(found: Any) -> TripleCounts:
+def _counts(found: Any, ends: Ends) -> TripleCounts:
     """Turn the aggregated triples into arrays."""
+    assert ends.longest is not None  # there are rows
     states, codes = state_codes(found[name] for name in ("x", "y", "z"))
     times = numbers(found["times"])
     recorded = codes >= 0
@@ -274,9 +189,9 @@ def _counts(found: Any) -> TripleCounts:
         triples=triples[np.lexsort(triples[:, 2::-1].T)],
         rows=int(times[recorded[:, 2]].sum()),
         missing=int(times[~recorded[:, 2]].sum()),
-        sequences=_total(found, "sequences"),
-        longest=(longest := int(numbers(found["last"]).max()) + 1),
-        span=longest,
+        sequences=ends.sequences,
+        longest=ends.longest,
+        span=ends.longest,
         breaks=_total(found, "broken"),
         later=later,
     )
@@ -421,7 +336,7 @@ def histogram(table: Table, expression: str) -> Tally[dict[Any, int]]:
     Tally(value={False: 1, True: 1}, rows=3, missing=1)
     """
     picked = table.pick(value=expression)
-    values = picked.select(value=_plain(picked["value"], expression))
+    values = picked.select(value=plain(picked["value"], expression))
     seen = values.group_by("value").aggregate(n=values.count())
     found = table.collect(seen.order_by("value").limit(_MAX_CELLS + 2)).to_pydict()
     cells = dict(zip(found["value"], found["n"], strict=True))

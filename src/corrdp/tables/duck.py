@@ -72,6 +72,57 @@ class DuckTable(Table):
         with _speaking(self.path):
             return _fetched(self.backend, expression)
 
+    def stored(self, records: Any) -> Any:
+        """The same rows in a table of the connection, if they come from a text file.
+
+        What does not fit into memory goes to its temporary folder.
+        """
+        return (
+            self._kept(records)
+            if isinstance(self.path, Path) and not is_parquet(self.path)
+            else records
+        )
+
+    def in_order(self, rows: Any, keys: list[str]) -> Any:
+        """The same rows in a table of the connection, sorted by some columns."""
+        return self._kept(rows.order_by(keys))
+
+    def _kept(self, records: Any) -> Any:
+        import ibis
+
+        con, name = self.backend.con, ibis.util.gen_name("kept")
+        ask = f"CREATE TEMP TABLE {quoted(name)} AS {self.backend.compile(records)}"
+        with _speaking(self.path):
+            run(con, lambda: con.execute(ask))
+        return ibis.table(records.schema(), name=name)
+
+    def lagged(
+        self, rows: Any, names: Iterable[str], back: int, group: list[str], place: Iterable[str]
+    ) -> Any:
+        """Rows with ``name_k`` for every name: what stood there k rows earlier in the sequence.
+
+        The rows are sorted: DuckDB takes them as they come, which is three times as fast as sorting
+        them in a window.
+        """
+        import ibis
+
+        del place
+        steps = range(1, back + 1)
+        names = list(names)
+        walked = rows.mutate(
+            **{f"{name}_{k}": rows[name].lag(k) for name in (*names, *group) for k in steps}
+        )
+        for column in group:  # what stood in another sequence is not earlier in this one
+            same = {k: walked[f"{column}_{k}"] == walked[column] for k in steps}
+            walked = walked.mutate(
+                **{
+                    f"{name}_{k}": ibis.cases((same[k], walked[f"{name}_{k}"]))
+                    for name in names
+                    for k in steps
+                }
+            )
+        return walked
+
     def parse_time(self, text: Any, form: str) -> Any:
         """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
         return builtin("try_strptime", "timestamp('UTC')" if "%z" in form else "timestamp")(
@@ -483,16 +534,12 @@ def _read_csv(
     """The file, and the format of each column that was read as dates or times."""
     import ibis
 
-    options = _reading(texts, layout)
-    guessed = backend.read_csv(place, sample_size=SNIFFED_ROWS, **options)
+    con, options = backend.con, _reading(texts, layout)
     # types are fixed now: every query would guess them again, from as many rows
-    found = backend.con.table(guessed.get_name())
-    types = dict(zip(found.columns, map(str, found.types), strict=True))
-    forms = _time_forms(backend.con, place, options, types)
+    guessed = con.execute(f"DESCRIBE FROM {_scan(place, sample_size=SNIFFED_ROWS, **options)}")
+    types = {column: kind for column, kind, *_ in guessed.fetchall()}
+    forms = _time_forms(con, place, options, types)
     plain = {column: "VARCHAR" if _is_time(kind) else kind for column, kind in types.items()}
-    read = backend.read_csv(place, types=plain, **options)
-    if not forms:
-        return read, {}
     # a later row that is written in another way is an error; DuckDB would drop what it cannot read
     strict = ", ".join(
         f"CASE WHEN {quoted(c)} IS NOT NULL THEN CAST(coalesce({_read_by(c, form)}, "
@@ -500,10 +547,24 @@ def _read_csv(
         f"AS {quoted(c)}"
         for c, form in forms.items()
     )
-    name = ibis.util.gen_name("timed")
-    source = quoted(read.get_name())
-    backend.con.execute(f"CREATE VIEW {name} AS SELECT * REPLACE ({strict}) FROM {source}")
+    name, replaced = ibis.util.gen_name("read"), f" REPLACE ({strict})" if forms else ""
+    source = _scan(place, types=plain, **options)
+    con.execute(f"CREATE VIEW {quoted(name)} AS SELECT *{replaced} FROM {source}")
     return backend.table(name), time_forms(forms)
+
+
+def _scan(place: str, **options: Any) -> str:
+    """A text file in SQL, with the options of DuckDB's reader."""
+    given = ", ".join(f"{name} = {_sql(value)}" for name, value in options.items())
+    return f"read_csv({_literal(place)}, {given})"
+
+
+def _sql(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_literal(k)}: {_sql(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_sql, value)) + "]"
+    return _literal(value) if isinstance(value, str) else str(value)
 
 
 _NO_TIME = "column {column!r} holds a {kind} that is written in another way than those above"

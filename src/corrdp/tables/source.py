@@ -232,6 +232,8 @@ class Table(ABC):
         The format by which the engine read each column of dates or times of a text file.
     written : callable
         Makes an ibis table of the same columns as they are written, missing texts and all.
+    walks : dict
+        What :func:`corrdp.tables.count.rows_in_order` found, so that it looks once.
     has_row_order : bool
         Whether the rows of a file come in the order in which they stand there.
     """
@@ -243,6 +245,7 @@ class Table(ABC):
     layout: Layout = USUAL
     forms: Mapping[str, str] = field(kw_only=True)
     written: Callable[[], Any] = field(kw_only=True)
+    walks: dict[Any, Any] = field(init=False, repr=False, default_factory=dict)
     has_row_order: ClassVar[bool] = True
 
     @property
@@ -305,6 +308,44 @@ class Table(ABC):
     @abstractmethod
     def collect(self, expression: Any) -> Any:
         """Run an ibis table expression and return its (small) result as an Arrow table."""
+
+    def stored(self, records: Any) -> Any:
+        """The same rows, where reading them over and over would cost more than to keep them."""
+        return records
+
+    def in_order(self, rows: Any, keys: list[str]) -> Any:
+        """The same rows, sorted by some columns where the engine keeps the order of rows."""
+        del keys
+        return rows
+
+    def lagged(
+        self, rows: Any, names: Iterable[str], back: int, group: list[str], place: Iterable[str]
+    ) -> Any:
+        """Rows with ``name_k`` for every name: what stood there k rows earlier in the sequence.
+
+        Parameters
+        ----------
+        rows : ibis.Table
+            What :meth:`in_order` gave for the columns of ``group`` and ``place``.
+        names : iterable of str
+            Columns of ``rows``.
+        back : int
+            The largest k.
+        group : list of str
+            At most one column, which tells the sequences apart.
+        place : iterable of str
+            Columns that put the rows of a sequence in order.
+        """
+        import ibis
+
+        window = ibis.window(group_by=group, order_by=list(place))
+        return rows.mutate(
+            **{
+                f"{name}_{k}": rows[name].lag(k).over(window)
+                for name in names
+                for k in range(1, back + 1)
+            }
+        )
 
     @abstractmethod
     def parse_time(self, text: Any, form: str) -> Any:

@@ -6,15 +6,16 @@ Counting the transitions of many sequences apart, or of pairs together, without 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from typing import Any
 
 import numpy as np
 
 from corrdp.tables.clock import PLAIN, Reading
-from corrdp.tables.count import ends_of, later_half, middle_of, rows_in_order, state_codes
-from corrdp.tables.order import Pace
+from corrdp.tables.count import state_codes
 from corrdp.tables.sequences import (
     MAX_RUNS,
     GroupCounts,
@@ -23,6 +24,7 @@ from corrdp.tables.sequences import (
     numbered_steps,
 )
 from corrdp.tables.source import Table, numbers
+from corrdp.tables.walk import Walk, rows_in_order
 
 
 def count_runs(
@@ -127,26 +129,13 @@ def _whole_runs(
     halves: bool = False,
 ) -> tuple[Any, list[str]]:
     """The rows that end an unbroken run of recorded states, and the names of its states."""
-    import ibis
-
-    orders, groups, rows, pace = rows_in_order(table, state, order_by, group, reading)
-    window = ibis.window(group_by=list(groups), order_by=pace.place)
-    lags = {
-        f"{name}_{back}": rows[name].lag(back).over(window)
-        for name in ("state", *pace.place)
-        for back in range(1, length)
-    }
-    if halves:
-        middle = middle_of(*ends_of(table, rows)) if orders else None
-        lags["later"] = later_half(rows, window, middle)
-    walked = rows.mutate(state_0=rows["state"], **lags)
-
-    def place(back: int) -> list[Any]:
-        return [walked[name if back == 0 else f"{name}_{back}"] for name in pace.place]
-
-    broken = reduce(or_, (pace.too_long(place(k), place(k + 1)) for k in range(length - 1)))
+    walk = rows_in_order(table, state, order_by, group, reading)
+    walked = walk.lagged(("state", *walk.pace.place), length - 1)
+    places = [walk.place(walked, back) for back in range(length)]
+    broken = reduce(or_, (walk.pace.too_long(*pair) for pair in pairwise(places)))
+    added = {"later": walk.later(walked)} if halves else {}
     names = [f"state_{back}" for back in range(length - 1, -1, -1)]
-    whole = walked.mutate(broken=broken).drop_null(names)
+    whole = walked.mutate(state_0=walked["state"], broken=broken, **added).drop_null(names)
     return whole.filter(~whole["broken"].fill_null(False)), names
 
 
@@ -252,8 +241,7 @@ def count_by_group(
     """
     import ibis
 
-    _, _, rows, pace = rows_in_order(table, state, order_by, group, reading)
-    steps = _direct_steps(rows, pace)
+    steps = _direct_steps(rows_in_order(table, state, order_by, group, reading))
     moving = steps.group_by("series", "state", x="state_1").aggregate(n=steps.count())
     leaving = moving.group_by("series", "x").aggregate(n=moving["n"].sum().cast("int64"))
     tallies = [
@@ -268,16 +256,10 @@ def count_by_group(
     return GroupCounts(states, tally[~moves], tally[moves])
 
 
-def _direct_steps(rows: Any, pace: Pace) -> Any:
+def _direct_steps(walk: Walk) -> Any:
     """The rows that directly follow another of their group, whose state is ``state_1``."""
-    import ibis
-
-    window = ibis.window(group_by="series", order_by=pace.place)
-    before = {f"{name}_1": rows[name].lag().over(window) for name in ("state", *pace.place)}
-    walked = rows.mutate(**before)
-    broken = pace.too_long(
-        [walked[name] for name in pace.place], [walked[f"{name}_1"] for name in pace.place]
-    )
+    walked = walk.lagged(("state", *walk.pace.place), 1)
+    broken = walk.pace.too_long(walk.place(walked), walk.place(walked, 1))
     return walked.filter(walked["state"].notnull() & walked["state_1"].notnull() & ~broken)
 
 
@@ -317,7 +299,8 @@ def pair_counter(
     >>> found.groups, found.cells[1, 2].tolist()
     (2, [[1, 1, 1, 0, 1]])
     """
-    _, _, rows, pace = rows_in_order(table, state, order_by, group, reading)
+    walk = rows_in_order(table, state, order_by, group, reading)
+    rows, pace = walk.rows, walk.pace
     if pace.unit is None:
         return None
     ends = rows.group_by("series").aggregate(first=rows["major"].min(), last=rows["major"].max())
@@ -326,7 +309,7 @@ def pair_counter(
     chosen = _sharing(first, last)
     names = [found["series"][int(k)].as_py() for k in chosen]
     span = (last[chosen] - first[chosen]).max()
-    steps = _direct_steps(rows.filter(rows["series"].isin(names)), pace)
+    steps = _direct_steps(replace(walk, rows=rows.filter(rows["series"].isin(names))))
     keys = [name for name in pace.place if name != "position"]
     steps = steps.select("series", "state_1", "state", *keys)
 

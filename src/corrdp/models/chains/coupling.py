@@ -34,7 +34,7 @@ K. Roeder, "Genomic control for association studies", Biometrics 55 (1999), 997-
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +55,7 @@ _DOUBT = 1e-3  # smaller p-values are worked out with the tilted statistic
 _NEWTON = 60
 _MOVED = 20  # pairs moved in time that are enough to see how much larger the statistic is
 # which columns of cells make the slices (two), the rows and the columns
-_WAYS = {"together": (0, 2, 1, 3), "second leads": (0, 0, 1, 2), "first leads": (2, 2, 3, 0)}
+_WAYS = ((0, 2, 1, 3), (0, 0, 1, 2), (2, 2, 3, 0))  # together, second leads, first leads
 
 
 @dataclass(frozen=True)
@@ -128,40 +128,52 @@ def observe_coupling(count: Callable[[int], PairCounts]) -> Coupling:
         See :func:`corrdp.tables.windows.pair_counter`.
     """
     found = count(0)
-    coupling = judge_pairs(found)
+    tests = _tests(found.cells.values())
+    coupling = judge_pairs(found, tests)
     moved: list[np.ndarray] = []
     for seed in range(1, _MOVED + 1):
         if not coupling.seen or len(moved) >= _MOVED:
             break
         moved.extend(count(seed).cells.values())
-    return judge_pairs(found, moved) if moved else coupling
+    return judge_pairs(found, tests, _tests(moved)) if moved else coupling
 
 
-def judge_pairs(found: PairCounts, moved: Sequence[np.ndarray] = ()) -> Coupling:
-    """Test every pair, three ways each: at the same time, and one step later either way.
+def _tests(pairs: Iterable[np.ndarray]) -> list[list[tuple[float, int]]]:
+    """Statistic and degrees of freedom of each pair: at the same time, and one step later."""
+    return [[_association(cells, *ways) for ways in _WAYS] for cells in pairs]
+
+
+def judge_pairs(
+    found: PairCounts,
+    tests: list[list[tuple[float, int]]],
+    moved: Sequence[list[tuple[float, int]]] = (),
+) -> Coupling:
+    """Judge every pair by three tests: at the same time, and one step later either way.
 
     Parameters
     ----------
     found : PairCounts
-    moved : sequence of arrays
-        Cells of pairs that were moved against each other in time.
+    tests : list
+        Statistics and degrees of freedom of each pair.
+    moved : sequence
+        Those of pairs that were moved against each other in time.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> x = rng.integers(0, 2, 500)
     >>> steps = np.column_stack([x[:-1], x[1:], x[:-1], x[1:], np.ones(499, int)])
-    >>> judge_pairs(PairCounts(2, (0, 1), {("a", "b"): steps})).seen
+    >>> judge_pairs(PairCounts(2, (0, 1), {("a", "b"): steps}), _tests([steps])).seen
     True
     """
-    scales = {}
-    for name, ways in _WAYS.items():
-        ratios = [s / d for s, d in (_association(cells, *ways) for cells in moved) if d]
-        scales[name] = max(1.0, float(np.mean(ratios))) if ratios else 1.0
+    scales = []
+    for k in range(len(_WAYS)):
+        ratios = [s / d for s, d in (each[k] for each in moved) if d]
+        scales.append(max(1.0, float(np.mean(ratios))) if ratios else 1.0)
     logs = {}  # of each pair, natural logarithms of p-values
-    for pair, cells in found.cells.items():
-        tests = ((scales[name], _association(cells, *ways)) for name, ways in _WAYS.items())
-        if said := [log_chi_square_tail(s / scale, d) for scale, (s, d) in tests if d]:
+    for pair, each in zip(found.cells, tests, strict=True):
+        judged = zip(scales, each, strict=True)
+        if said := [log_chi_square_tail(s / scale, d) for scale, (s, d) in judged if d]:
             logs[pair] = said
     if not logs:
         return Coupling(found.groups, 0)
@@ -219,6 +231,7 @@ def _tilted(
     rows, columns = (each[:, :, :-1] for each in apart)
     pairs = np.einsum("kxa,kyb->kxyab", rows, columns).reshape(len(p), r * c, -1) @ kept
     law = np.log(np.maximum(p[:, :, None] * q[:, None, :], 1e-300)).reshape(len(p), -1)
+    flat = pairs.reshape(-1, pairs.shape[2])
     tilt, step, value = np.zeros(len(excess)), np.zeros(len(excess)), -math.inf
     for _ in range(_NEWTON):
         logs = law + pairs @ tilt
@@ -233,7 +246,7 @@ def _tilted(
         gain, value = found - value, found
         weights /= mass[:, None]
         mean = np.einsum("kx,kxd->kd", weights, pairs)
-        bend = np.einsum("k,kx,kxd,kxe->de", total, weights, pairs, pairs, optimize=True)
+        bend = (flat * (weights * total[:, None]).reshape(-1, 1)).T @ flat
         bend -= (mean * total[:, None]).T @ mean
         bend += 1e-9 * np.trace(bend) * np.eye(len(bend))
         if gain < 1e-6 * value:

@@ -287,6 +287,7 @@ def read_trajectories(
     picked = table.pick(**columns)
     how = Reading(formats=() if order_format is None else (order_format,), timezone=timezone)
     if picked.schema()["time"].is_string() or how.formats or timezone is not None:
+        picked = table.stored(picked)  # a time that is recognised is read more than once
         moment = read_time(table, picked, "time", time, how.form(0))
         if moment.kind == "day time":
             raise DataError(f"`{time}` holds times of day without a date: add the date")
