@@ -10,20 +10,22 @@ import numpy as np
 from corrdp._checks import check_number
 from corrdp.bounds.exact import exact_every_mechanism
 from corrdp.bounds.general import MinimumError
+from corrdp.bounds.peeling import few_known, log_densities, shifted, spread
 from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.pedigrees.kinship import Shape
+from corrdp.models.pedigrees.kinship import MOST_PEOPLE, Shape
 from corrdp.models.pedigrees.mendel import GENOTYPES
 from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.queries import Count, Query
-from corrdp.results import Certificate, Witness
+from corrdp.results import Certificate, Kind, Witness
 
 REFERENCE = "enumeration of all adversaries in each family (pedigrees#families)"
 LOWER = "Lange (2024), corollary 5.2 (pedigrees#nuclear-families)"
 LEAST = "Lange (2024), corollary 5.3 (pedigrees#nuclear-families)"
 _CELLS = 2**22  # what each adversary knows times counts: 9 people, 8 where some may be missing
+_EXACT: Kind = "exact"
 _WRITTEN_OUT = 8  # records of a family whose outcomes are written out one by one
 _ANY_MISSING = "anybody's genotype may be missing; the value is that of the worst such pattern"
 _NUCLEAR = (
@@ -69,16 +71,19 @@ def exact_pedigree(pedigree: Pedigree, query: Query | None, guarantee: Pure) -> 
     Returns
     -------
     Bound
+        Of kind "upper bound" where a family of 10 people and more is too large to look at every
+        adversary (pedigrees#peeling); the witness then says what is attained.
 
     Raises
     ------
     NotApplicableError
-        When a family is too large to enumerate, or the query is no count of a genotype.
+        When a family is too large to enumerate and not everybody is counted, or the query is no
+        count of a genotype.
 
     Notes
     -----
     O(4^m m^2) for a family of m records, once per shape; the supremum over outputs is attained
-    where the count can lie. Without a query O(2^m) mixture problems.
+    where the count can lie. From 10 people on, seconds. Without a query O(2^m) mixture problems.
 
     References
     ----------
@@ -103,7 +108,7 @@ def exact_pedigree(pedigree: Pedigree, query: Query | None, guarantee: Pure) -> 
             )
         reads = pedigree.reads(query)
         groups = _grouped(pedigree, np.ones(pedigree.length) if reads is None else reads)
-    best, witness = 0.0, None
+    best, witness, kind = 0.0, None, _EXACT
     per_record = np.zeros(pedigree.length)
     for shape, levels, records in groups:
         if query is None:
@@ -113,11 +118,11 @@ def exact_pedigree(pedigree: Pedigree, query: Query | None, guarantee: Pure) -> 
         assert found.per_record is not None
         per_record[records] = found.per_record
         if found.value > best:
-            best = found.value
+            best, kind = found.value, found.kind
             witness = _in_pedigree(pedigree, records[0], found.witness, len(records))
     said = (_ANY_MISSING,) if query is not None and query.missing == "skip" else ()
     certificate = Certificate("exact", REFERENCE, said)
-    return Bound(best, "exact", certificate, per_record, witness)
+    return Bound(best, kind, certificate, per_record, witness)
 
 
 def _grouped(
@@ -176,22 +181,23 @@ def _count(shape: Shape, query: Count, reads: np.ndarray, epsilon: float) -> Bou
         for read in reads
     ]
     cells = math.prod(3 + len(way) for way in ways) * (shape.size + 1)
+    everybody = all(way == (True,) for way in ways)
+    if everybody and (cells > _CELLS or len(shape.parents) > MOST_PEOPLE):
+        return few_known(shape, scores, epsilon)
     if cells > _CELLS:
         raise NotApplicableError(
             f"a family of {shape.size} people has too many adversaries to enumerate; exact takes "
-            "up to 9 (8 where some may be missing), use general"
+            "up to 9 (8 where some may be missing, or are not read), use general"
         )
-    density, possible = _log_densities(_unknown_counts(shape.law(), scores, ways), epsilon)
+    density, possible = log_densities(_unknown_counts(shape.law(), scores, ways), epsilon)
     values = np.zeros(shape.size)
     best, witness = 0.0, None
     for i, way in enumerate(ways):
         others = np.moveaxis(density, i, 0)[:3]
         allowed = np.moveaxis(possible, i, 0)[:3, ..., None]
         for counted in way:
-            shown = [_shifted(others[x], scores[x] * counted, epsilon) for x in range(3)]
-            laws = np.stack(shown)
-            gaps = np.where(allowed, laws, -np.inf).max(axis=0)
-            gaps -= np.where(allowed, laws, np.inf).min(axis=0)
+            laws = np.stack([shifted(others[x], scores[x] * counted, epsilon) for x in range(3)])
+            gaps = spread(laws, allowed)
             values[i] = max(values[i], gaps.max())
             if gaps.max() > best:
                 best = float(gaps.max())
@@ -223,32 +229,6 @@ def _unknown_counts(law: np.ndarray, scores: Sequence[int], ways: Sequence[Reads
             unknown.append(total)
         counts = np.moveaxis(np.concatenate([genotypes, unknown]), 0, axis)
     return counts
-
-
-def _log_densities(counts: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """``ln sum_k c[k] e^{-epsilon |s - k|} / sum_k c[k]`` at s = 0, 1, ..; and which are possible.
-
-    In logarithms from both sides, so that a large epsilon does not underflow.
-    """
-    with np.errstate(divide="ignore"):
-        logs = np.log(counts)
-        mass = np.log(counts.sum(axis=-1))
-    density = logs.copy()
-    for k in range(1, counts.shape[-1]):
-        density[..., k] = np.logaddexp(logs[..., k], density[..., k - 1] - epsilon)
-    above = np.full(mass.shape, -np.inf)
-    for k in range(counts.shape[-1] - 2, -1, -1):
-        above = np.logaddexp(above, logs[..., k + 1]) - epsilon
-        density[..., k] = np.logaddexp(density[..., k], above)
-    possible = np.isfinite(mass)
-    return density - np.where(possible, mass, 0.0)[..., None], possible
-
-
-def _shifted(density: np.ndarray, score: int, epsilon: float) -> np.ndarray:
-    """The density when the target adds its score to the count."""
-    if not score:
-        return density
-    return np.concatenate([density[..., :1] - epsilon, density[..., :-1]], axis=-1)
 
 
 def _witness(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -39,6 +39,18 @@ class Shape:
         """Number of records."""
         return sum(self.observed)
 
+    def factors(self) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+        """The law as a product: for each person who it is about, parents first, and its factor."""
+        for who, (parents, law) in enumerate(zip(self.parents, self.laws, strict=True)):
+            if law is None:
+                factor = CHILD
+            elif parents:
+                # the child's law is linear in what an anonymous founder hands on
+                factor = children(TRANSMISSION, np.dot(law, TRANSMISSION))
+            else:
+                factor = np.array(law)
+            yield (*parents, who), factor
+
     def law(self) -> np.ndarray:
         """Joint law of the observed genotypes: axis k is the k-th observed person. O(3^people)."""
         n = len(self.parents)
@@ -48,15 +60,8 @@ class Shape:
                 f"up to {MOST_PEOPLE}, use general"
             )
         joint = np.ones((1,) * n)
-        for who, (parents, law) in enumerate(zip(self.parents, self.laws, strict=True)):
-            if law is None:
-                factor = CHILD
-            elif parents:
-                # the child's law is linear in what an anonymous founder hands on
-                factor = children(TRANSMISSION, np.dot(law, TRANSMISSION))
-            else:
-                factor = np.array(law)
-            joint = joint * _spread(factor, (*parents, who), n)
+        for axes, factor in self.factors():
+            joint = joint * _spread(factor, axes, n)
         return joint.sum(axis=tuple(k for k in range(n) if not self.observed[k]))
 
     def marginals(self) -> np.ndarray:
