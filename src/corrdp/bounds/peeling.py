@@ -31,7 +31,9 @@ _RAREST = 1e-280  # below it a possible outcome may have been lost to underflow
 Table = tuple[tuple[int, ...], np.ndarray]
 
 
-def few_known(shape: Shape, scores: Sequence[int], epsilon: float, most: int = _SETS) -> Bound:
+def few_known(
+    shape: Shape, scores: Sequence[int], epsilon: float, most: int | None = None
+) -> Bound:
     """Leakage of a count over a family of any size.
 
     ``leakage <= max{ largest of the adversaries who know at most k records,
@@ -47,8 +49,8 @@ def few_known(shape: Shape, scores: Sequence[int], epsilon: float, most: int = _
     scores : sequence of int
         Whether each genotype is counted, 0 or 1.
     epsilon : float
-    most : int
-        Sets of known people and target that are looked at.
+    most : int, optional
+        Sets of known people and target that are looked at, 5,000 by default.
 
     Returns
     -------
@@ -77,7 +79,7 @@ def few_known(shape: Shape, scores: Sequence[int], epsilon: float, most: int = _
     beyond, looked_at = m * epsilon, 0
     for known in range(m):
         looked_at += math.comb(m, known + 1)
-        if known and looked_at > most:
+        if known and looked_at > (_SETS if most is None else most):
             break
         for chosen in itertools.combinations(range(m), known + 1):
             density, possible = log_densities(family.counts(chosen), epsilon)

@@ -209,8 +209,11 @@ def _row(
     shapes: tuple[ShapeLeakage, ...] = ()
     single, note = None, ""
     try:
-        exact = leakage(pedigree, target, query=query, method="exact").per_record
+        found = leakage(pedigree, target, query=query, method="exact")
+        exact = found.per_record
         assert exact is not None
+        if found.kind != "exact":
+            note = "the leakage is an upper bound: a family is too large to try every adversary"
         shapes = tuple(
             ShapeLeakage(str(shape), len(records), float(exact[records].max()))
             for shape, records in pedigree.shapes.items()
