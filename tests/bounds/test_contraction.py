@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from corrdp.bounds import contraction as skipping
 from corrdp.bounds.contraction import (
+    Skips,
     contraction,
     contraction_inverse,
     contraction_limit,
@@ -75,8 +76,8 @@ def test_three_state_vector():
 def test_per_record_vector_without_and_with_skipping():
     eps = np.array([1, 0, 0.5, 2, 0])
     chain = MarkovChain(P, 5)
-    plain = skip_diameters(chain)[:, :1]
-    per_record = eps + side_costs(eps, plain) + side_costs(eps[::-1], plain)[::-1]
+    plain = Skips(skip_diameters(chain).table[:, :1])
+    per_record = eps + side_costs(eps, plain) + side_costs(eps, plain, leftwards=True)
     published = [1.906038706, 1.997189037, 2.374148899, 2.708744263, 1.796624046]
     np.testing.assert_allclose(per_record, published, rtol=1e-9)
     # records of epsilon 0 are skipped for free, so the library may be sharper, never looser
@@ -88,7 +89,7 @@ def test_skipping_vectors():
     zero = MarkovChain([[0.7, 0.3], [1, 0]])
     assert zero.diameter == math.inf
     assert contraction(zero, Pure(1.0)).value == pytest.approx(3.483887, rel=1e-6)
-    two, three = skip_diameters(zero)[0, 1:3]
+    two, three = skip_diameters(zero).table[0, 1:3]
     assert 1 + contraction_limit(2.0, two) == pytest.approx(3.483887, rel=1e-6)
     assert 2 + contraction_limit(3.0, three) == pytest.approx(5.202387, rel=1e-6)
     spiky = MarkovChain([[0.5, 0.499999, 0.000001], [0.3, 0.3, 0.4], [0.2, 0.4, 0.4]])
@@ -119,10 +120,10 @@ def test_the_path_as_a_tree_and_the_recursion_with_jumps_agree():
     """Jumps gain nothing here, so the engine for trees must give the sides of the chain."""
     rng = np.random.default_rng(5)
     eps = rng.uniform(0.05, 2, 500)
-    diameters = skip_diameters(MarkovChain(P, 500))
-    assert useful_skips(diameters, eps.min()).tolist() == [1]
-    sides = eps + side_costs(eps, diameters) + side_costs(eps[::-1], diameters)[::-1]
-    path = two_pass(np.arange(-1, 499), diameters[:, 0], eps)
+    skips = skip_diameters(MarkovChain(P, 500))
+    assert useful_skips(skips.table, eps.min()).tolist() == [1]
+    sides = eps + side_costs(eps, skips) + side_costs(eps, skips, leftwards=True)
+    path = two_pass(np.arange(-1, 499), skips.table[:, 0], eps)
     np.testing.assert_allclose(path, sides, rtol=3e-12)
     assert (path >= sides).all()
 
@@ -138,10 +139,10 @@ def test_useful_skips_lose_nothing():
             kernel[0] /= kernel[0].sum()
         chain = MarkovChain(kernel, 40)
         eps = rng.uniform(0.01, 1.0, 40)
-        diameters = skip_diameters(chain)
+        skips = skip_diameters(chain)
         every = np.zeros(40)
-        skipping._side(eps, diameters, 0, np.arange(1, 33), every)
-        np.testing.assert_allclose(side_costs(eps, diameters), every, rtol=1e-11, atol=1e-13)
+        skipping._side(eps, *skips, np.arange(1, 33), False, every)
+        np.testing.assert_allclose(side_costs(eps, skips), every, rtol=1e-11, atol=1e-13)
 
 
 def test_large_numbers_do_not_overflow():

@@ -288,7 +288,7 @@ def test_products_that_underflow_are_not_taken_for_zeros():
     kernel = np.array([[1e-14, 1.0, 0.0], [0.0, 1e-14, 1.0], [0.0, 0.0, 1.0]])
     kernel /= kernel.sum(axis=1, keepdims=True)
     diameters = skip_diameters(cdp.MarkovChain([kernel] * 40, None, [0.4, 0.3, 0.3]))
-    assert np.isinf(diameters).all()
+    assert np.isinf(diameters.table).all()
 
 
 def test_a_value_below_an_attained_one_is_dropped(monkeypatch):

@@ -32,6 +32,7 @@ bound finite when the kernel has zeros: with S_t the cost of all records after t
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,17 +42,18 @@ from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, up
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.chains.chain import diameter as birkhoff_diameter
-from corrdp.models.chains.chain import multiply
+from corrdp.models.chains.chain import diameters as birkhoff_diameters
+from corrdp.models.chains.chain import multiply_each
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.stretches import ahead, first_places, paired, stretch_from
 from corrdp.results import Certificate, Witness
 
 __all__ = [
+    "Skips",
     "contraction",
     "contraction_inverse",
     "contraction_limit",
     "limit_with_skipping",
-    "mirrored",
     "side_costs",
     "skip_diameters",
     "two_pass",
@@ -229,7 +231,7 @@ def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | Non
     ----------
     chain : MarkovChain
     guarantee : Pure
-    diameters : (1 or n - 1, m) array, optional
+    diameters : (1, m) array, optional
         Upper bounds on the diameters of 1..m steps, where the kernel is not known exactly.
 
     Raises
@@ -243,10 +245,9 @@ def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | Non
     >>> round(contraction(chain, Pure(1.0)).value, 6)
     4.813705
     """
-    if diameters is None:
-        diameters = skip_diameters(chain)
+    skips = skip_diameters(chain) if diameters is None else Skips(diameters)
     if chain.length is None:
-        value, jump = limit_with_skipping(guarantee.largest, diameters)
+        value, jump = limit_with_skipping(guarantee.largest, skips.table)
         if math.isinf(value):
             raise NotApplicableError(
                 f"the kernel tells states apart for ever (D(P^m) infinite up to m={MAX_SKIP}); "
@@ -255,25 +256,25 @@ def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | Non
         note = "" if jump == 1 else f"jumps of {jump} records"
         return Bound(value, "upper bound", _certificate(), None, Witness(None, note=note))
     eps = guarantee.vector(chain.length)
-    per_record = _along(eps, diameters)
+    per_record = _along(eps, skips)
     # rounding must not lift the result above the sum of epsilons
     per_record = np.minimum(per_record, float(eps.sum()))
     if chain.homogeneous:
-        longest = limit_with_skipping(guarantee.largest, diameters)[0]
+        longest = limit_with_skipping(guarantee.largest, skips.table)[0]
         per_record = np.minimum(per_record, longest)
     target = int(per_record.argmax())
     value = float(per_record[target])
     return Bound(value, "upper bound", _certificate(), per_record, Witness(target))
 
 
-def _along(eps: np.ndarray, diameters: np.ndarray) -> np.ndarray:
+def _along(eps: np.ndarray, skips: Skips) -> np.ndarray:
     """Leakage of each record of a chain: the path as a tree, or with jumps where these gain."""
-    if len(useful_skips(diameters, float(eps.min()))) == 1:
-        edges = diameters[:, 0] if len(diameters) == 1 else np.r_[0.0, diameters[:, 0]]
+    if len(useful_skips(skips.table, float(eps.min()))) == 1:
+        edges = skips.table[skips.rows, 0]
+        edges = edges if len(edges) == 1 else np.r_[0.0, edges]
         return two_pass(np.arange(-1, len(eps) - 1), edges, eps)
-    right = side_costs(eps, diameters)
-    left = side_costs(eps[::-1], mirrored(diameters))[::-1]
-    return (eps + right + left) * (1.0 + ROUNDING)
+    sides = side_costs(eps, skips) + side_costs(eps, skips, leftwards=True)
+    return (eps + sides) * (1.0 + ROUNDING)
 
 
 def _certificate() -> Certificate:
@@ -346,29 +347,44 @@ def contraction_inverse(target: float, diameter: float) -> float:
     return _four_arsinh(target / 4.0, -diameter / 2.0)
 
 
-def skip_diameters(chain: MarkovChain) -> np.ndarray:
-    """Diameters of the m-step kernels, shape (steps, m): row t is for jumps from record t.
+class Skips(NamedTuple):
+    """Diameters of jumps: of 1..m records ahead of record t, in row ``rows[t]`` of the table."""
 
-    One row serves every t when the chain is homogeneous. O(m s^3) a row.
+    table: np.ndarray  # (different, m)
+    rows: np.ndarray = np.zeros(1, dtype=np.int64)  # (n - 1,), or (1,) for every record
+
+
+def skip_diameters(chain: MarkovChain) -> Skips:
+    """Diameters of the kernels of up to ``MAX_SKIP`` steps.
+
+    O(m s^3) for each different stretch of m kernels, and O(n log m) to find them.
     """
     if chain.homogeneous:
-        kernels, alive = chain.transition[None], chain.occurring[None]
-    else:
-        kernels, alive = chain.transition, chain.support[:-1]
-    steps = len(kernels)
-    table = np.full((steps, MAX_SKIP), np.inf)
-    for t in range(steps):
-        product: np.ndarray | None = np.eye(kernels.shape[1])
-        for m in range(MAX_SKIP):
-            if t + m >= steps and not chain.homogeneous:
-                break
-            product = multiply(product, kernels[0 if chain.homogeneous else t + m])
-            if product is None:
-                break  # longer jumps stay infinite
-            table[t, m] = birkhoff_diameter(product, alive[t])
-            if table[t, m] < ROUNDING:
-                table[t, m:] = table[t, m]  # longer jumps only cost more
-                break
+        every = np.zeros((1, MAX_SKIP), dtype=np.int64)
+        return Skips(_diameters(chain.transition[None], every, chain.occurring[None]))
+    (kernels, steps), (masks, support) = chain.distinct_kernels, chain.distinct_support
+    kinds = paired(ahead(steps, MAX_SKIP), support[:-1])
+    firsts = first_places(kinds)
+    table = _diameters(kernels, stretch_from(steps, firsts, MAX_SKIP), masks[support[firsts]])
+    return Skips(table, kinds)
+
+
+def _diameters(kernels: np.ndarray, stretches: np.ndarray, alive: np.ndarray) -> np.ndarray:
+    """Diameters of the products of the first 1, 2, .. kernels of each stretch, one in a row."""
+    table = np.full(stretches.shape, np.inf)
+    going = np.arange(len(table))
+    product = np.repeat(np.eye(kernels.shape[1])[None], len(table), axis=0)
+    for m in range(stretches.shape[1]):
+        product, whole = multiply_each(product, kernels[stretches[going, m]])
+        whole &= stretches[going, m] >= 0
+        going, product = going[whole], product[whole]  # the others stay infinite
+        if not len(going):
+            break
+        found = birkhoff_diameters(product, alive[going])
+        table[going, m] = found
+        left = found >= ROUNDING
+        table[going[~left], m:] = found[~left, None]  # longer jumps only cost more
+        going, product = going[left], product[left]
     return table
 
 
@@ -380,67 +396,78 @@ def useful_skips(diameters: np.ndarray, least: float) -> np.ndarray:
     """
     keep = [1]
     for m in range(2, diameters.shape[1] + 1):
-        useful = False
         for row in diameters:
             one, shorter, jump = row[0], row[m - 2], row[m - 1]
             if math.isinf(jump):
                 continue
             slack = star(one, shorter) - jump if not math.isinf(min(one, shorter)) else math.inf
-            useful |= least * (1.0 - math.tanh(one / 4.0)) < slack
-        if useful:
-            keep.append(m)
+            if least * (1.0 - math.tanh(one / 4.0)) < slack:
+                keep.append(m)
+                break
     return np.array(keep)
 
 
 @njit(cache=True)
 def _side(
-    eps: np.ndarray, diameters: np.ndarray, row_step: int, jumps: np.ndarray, out: np.ndarray
+    eps: np.ndarray,
+    table: np.ndarray,
+    rows: np.ndarray,
+    jumps: np.ndarray,
+    leftwards: bool,
+    out: np.ndarray,
 ) -> None:
-    """out[t] = S_t, the cost of all records after t, the cheapest jump taken at each step."""
-    n = len(eps)
-    out[n - 1] = 0.0
-    for t in range(n - 2, -1, -1):
-        best = np.inf
-        skipped, at = 0.0, t
-        for m in jumps:
-            if t + m > n - 1:
-                break
-            while at < t + m - 1:
-                at += 1
-                skipped += eps[at]
-            whole = eps[t + m] + out[t + m]
-            best = min(best, skipped + star(whole, diameters[t * row_step, m - 1]))
-        out[t] = best
+    """out[t] = S_t, the cost of all records after t, the cheapest jump taken at each step.
+
+    Leftwards: before t. Where nothing has changed for as long as the longest jump, the value does
+    not either: it is copied.
+    """
+    n, longest = len(eps), jumps[-1]
+    step, end = (-1, 0) if leftwards else (1, n - 1)
+    row_step = min(len(rows) - 1, 1)
+    out[end] = 0.0
+    same = 0  # this many records beyond t have epsilon, row and value of the record beyond them
+    for k in range(1, n):
+        t = end - step * k
+        nearer = t + step
+        if same >= longest and (leftwards or rows[t * row_step] == rows[nearer * row_step]):
+            out[t] = out[nearer]
+        else:
+            best = np.inf
+            skipped, at = 0.0, t
+            for m in jumps:
+                if m > k:
+                    break
+                there = t + step * m
+                while at + step != there:
+                    at += step
+                    skipped += eps[at]
+                row = rows[(there if leftwards else t) * row_step]
+                best = min(best, skipped + star(eps[there] + out[there], table[row, m - 1]))
+            out[t] = best
+        if 1 < k < n - 1 and eps[t] == eps[nearer] and out[t] == out[nearer]:
+            same = same + 1 if rows[t * row_step] == rows[nearer * row_step] else 0
+        else:
+            same = 0
 
 
-def side_costs(eps: np.ndarray, diameters: np.ndarray) -> np.ndarray:
+def side_costs(eps: np.ndarray, skips: Skips, *, leftwards: bool = False) -> np.ndarray:
     """S_t: how much the records after t add to the leakage of record t. O(n) per jump length.
 
     Parameters
     ----------
     eps : (n,) array
-    diameters : (1 or n - 1, m) array
+    skips : Skips
         From :func:`skip_diameters`.
+    leftwards : bool
+        The records before t instead.
     """
     out = np.zeros(len(eps))
     if len(eps) == 1:
         return out
     eps = np.ascontiguousarray(eps, dtype=float)
-    jumps = useful_skips(diameters, float(eps.min()))
-    _side(eps, diameters, 0 if len(diameters) == 1 else 1, jumps, out)
+    jumps = useful_skips(skips.table, float(eps.min()))
+    _side(eps, *skips, jumps, leftwards, out)
     return out
-
-
-def mirrored(diameters: np.ndarray) -> np.ndarray:
-    """Diameters for the chain read backwards: a jump of m from t becomes one that ends there."""
-    if len(diameters) == 1:
-        return diameters
-    steps, longest = diameters.shape
-    back = np.full_like(diameters, np.inf)
-    for t in range(steps):
-        for m in range(1, min(longest, t + 1) + 1):
-            back[steps - 1 - t, m - 1] = diameters[t - m + 1, m - 1]
-    return back
 
 
 def limit_with_skipping(epsilon: float, diameters: np.ndarray) -> tuple[float, int]:

@@ -117,11 +117,9 @@ def _chain_blocks(chain: MarkovChain) -> np.ndarray | None:
                 return None
             raise NotApplicableError("the general bound grows with the length; give the chain one")
         return np.arange(chain.length) if independent else np.zeros(chain.length, dtype=np.int64)
-    cuts = []
-    for kernel, possible in zip(chain.transition, chain.support, strict=False):
-        rows = kernel[possible]
-        cuts.append(bool((rows == rows[0]).all()))
-    return np.concatenate([[0], np.cumsum(cuts)]).astype(np.int64)
+    pairs, which = chain.distinct_steps
+    cuts = np.array([bool((kernel[rows] == kernel[rows][0]).all()) for kernel, rows in pairs])
+    return np.concatenate([[0], np.cumsum(cuts[which])]).astype(np.int64)
 
 
 def _table_blocks(table: JointTable) -> np.ndarray:

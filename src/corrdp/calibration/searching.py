@@ -141,7 +141,7 @@ def _start(model: Model, target: float) -> float:
     """Where to begin: on a chain, what its contraction allows at any length, or the sum does."""
     if not isinstance(model, MarkovChain):
         return target
-    diameters = skip_diameters(model).max(axis=0)[None]
+    diameters = skip_diameters(model).table.max(axis=0)[None]
     forgets = largest_level(
         lambda level: limit_with_skipping(level, diameters)[0], target, target, target
     )

@@ -41,7 +41,7 @@ def _chains() -> None:
     leakage(pair, Pure(2000.0), method="contraction")
     leakage(pair, 1.0, query=Count(1), method="exact")
     # a row with a zero: jumps over records gain something
-    leakage(MarkovChain([[0.5, 0.5], [1.0, 0.0]], length=4), np.full(4, 0.1))
+    leakage(MarkovChain([[0.5, 0.5], [1.0, 0.0]], length=60), np.full(60, 0.1))
 
 
 def _many_states() -> None:

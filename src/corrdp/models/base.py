@@ -157,6 +157,12 @@ def _canonical(value: Any) -> Iterator[bytes]:
         from corrdp._numerals import numerals
 
         yield from numerals(value)
+    elif isinstance(value, np.ndarray) and value.dtype == float and value.ndim == 3:
+        from corrdp.models.chains.stretches import distinct
+
+        different, which = distinct(value)  # kernels of a chain that repeat: one text for each
+        texts = [b"".join(_canonical(entry)) for entry in different]
+        yield b"[%b]" % b",".join([texts[k] for k in which.tolist()])
     else:
         yield json.dumps(encode(value), sort_keys=True, separators=(",", ":")).encode()
 

@@ -1,11 +1,19 @@
 """Transfer record by record (chains#transfer), where epsilon, kernel or possible values vary.
 
 The bound of :mod:`corrdp.bounds.chains.transfer`, with a sweep from every record that the adversary
-may know, and from the ends of the chain.
+may know, and from the ends of the chain. What a side costs a record follows from what lies within
+reach on that side (epsilons, kernels, possible values): of records alike, one is followed, and the
+sweeps go along the pieces of the chain around such records alone.
+
+    records      . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .
+    followed           t1  t2                           t3
+    pieces             |=========|                      |======|
+                          reach                           reach
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,21 +23,68 @@ from corrdp.bounds.chains.sweep import (
     CLOSED,
     WORK,
     Boundary,
+    Kernels,
     Road,
-    Side,
     first_weights,
     prepare,
     sweep,
 )
-from corrdp.bounds.contraction import mirrored, side_costs, skip_diameters
-from corrdp.bounds.scope import ROUNDING, Bound
+from corrdp.bounds.contraction import Skips, side_costs, skip_diameters
+from corrdp.bounds.scope import ROUNDING, Bound, Reach
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.stretches import (
+    Stretches,
+    Surroundings,
+    ahead,
+    distinct,
+    first_places,
+    stretch_from,
+)
 from corrdp.results import Certificate, Kind, Witness
 
 
-class _Right(NamedTuple):
-    """Best cost to the right of every record by pair of values, shape (n, s, s) each."""
+@dataclass(frozen=True, eq=False)
+class _Numbered:
+    """The different values of a sequence, and which one each place has."""
+
+    values: np.ndarray
+    which: np.ndarray
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(self.values[self.which[places]])
+
+    def backwards(self) -> _Numbered:
+        return _Numbered(self.values, self.which[::-1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """What lies beyond each record on one side: to the right, or to the right when read backwards.
+
+    Sweeps number the records as the side is read.
+    """
+
+    leftwards: bool
+    kernels: Kernels
+    rows: np.ndarray  # (n - 1,): row of ``kernels`` for each step; (1,) where one serves all
+    eps: _Numbered
+    possible: _Numbered
+    end: np.ndarray  # weights of the last record: ones, or the initial law
+    far: np.ndarray  # (n,), in the order of the chain: what a record and all beyond it may tell
+
+    def road(self, records: np.ndarray) -> Road:
+        """What a sweep goes along, these records standing one after the other."""
+        kernels = self.kernels
+        if len(self.rows) > 1:  # the last record has no step, and no sweep asks for it
+            rows = self.rows[np.minimum(records, len(self.rows) - 1)]
+            kernels = Kernels(*(part[rows] for part in kernels))
+        eps = self.eps.at(records)
+        return Road(*kernels, eps, eps.max(axis=(1, 2)))
+
+
+class _Costs(NamedTuple):
+    """Best cost on one side of each record followed by pair of values, shape (k, s, s) each."""
 
     found: np.ndarray
     certified: np.ndarray
@@ -37,25 +92,29 @@ class _Right(NamedTuple):
 
 
 @njit(cache=True)
-def _follow(
+def _bridge(
     road: Road,
     end: np.ndarray,
-    far: np.ndarray,
     possible: np.ndarray,
+    deep: np.ndarray,
+    free: int,
     reach: int,
     pairwise: bool,
-    right: _Right,
+    found: np.ndarray,
+    origin: np.ndarray,
 ) -> int:
-    """Fill ``right``; returns the distance up to which all is filled."""
-    found, certified, origin = right.found, right.certified, right.origin
+    """Fill ``found`` and ``origin``; returns the distance up to which all is filled.
+
+    Sweeps go ``deep[r]`` records down from record r, and ``free`` from the end if nothing is known.
+    """
     n, s = len(found), len(end)
     for i in range(n):
         for a in range(s):
             for b in range(s):
                 found[i, a, b] = 0.0 if i == n - 1 else np.nan
                 origin[i, a, b] = -1
-    costs = np.empty((n, s, s))
-    filled = sweep(road, Boundary(n - 1, end, np.nan), n - 1, pairwise, costs)
+    costs = np.empty((max(reach, free) + 1, s, s))
+    filled = sweep(road, Boundary(n - 1, end, np.nan), free, pairwise, costs)
     least = min(reach, filled)
     for j in range(1, filled + 1):
         for a in range(s):
@@ -63,35 +122,99 @@ def _follow(
                 found[n - 1 - j, a, b] = costs[j, a, b]
     start = np.zeros(s)
     for boundary in range(1, n):
+        if deep[boundary] == 0:
+            continue
         for c in range(s):
             if not possible[boundary, c]:
                 continue
             for x in range(s):
                 start[x] = 1.0 if x == c else 0.0
-            far_in = min(reach, boundary)
-            filled = sweep(road, Boundary(boundary, start, np.nan), far_in, pairwise, costs)
-            if filled < far_in:
+            known = Boundary(boundary, start, np.nan)
+            filled = sweep(road, known, deep[boundary], pairwise, costs)
+            if filled < deep[boundary]:
                 least = min(least, filled)
             for j in range(1, filled + 1):
                 for a in range(s):
                     for b in range(s):
-                        if costs[j, a, b] > found[boundary - j, a, b]:
+                        if costs[j, a, b] > found[boundary - j, a, b] or (
+                            np.isnan(found[boundary - j, a, b])
+                        ):
                             found[boundary - j, a, b] = costs[j, a, b]
                             origin[boundary - j, a, b] = j * s + c
-    for i in range(n):
+    return least
+
+
+@njit(cache=True)
+def _certify(
+    road: Road,
+    end: np.ndarray,
+    followed: np.ndarray,
+    far: np.ndarray,
+    least: int,
+    pairwise: bool,
+    certified: np.ndarray,
+) -> None:
+    """Raise ``certified`` to what any boundary beyond ``least`` costs the records followed."""
+    s = len(end)
+    costs = np.empty((least + 1, s, s))
+    for k in range(len(followed)):
+        sweep(road, Boundary(followed[k] + least, end, far[k]), least, pairwise, costs)
         for a in range(s):
             for b in range(s):
-                certified[i, a, b] = found[i, a, b]
-    if least >= 1:
-        for i in range(n - 1 - least):
-            uncertain = Boundary(i + least, end, far[i + least])
-            sweep(road, uncertain, least, pairwise, costs)
-            for a in range(s):
-                for b in range(s):
-                    beyond = costs[least, a, b]  # nan: the pair cannot occur
-                    if beyond > certified[i, a, b] or np.isnan(certified[i, a, b]):
-                        certified[i, a, b] = beyond
-    return least
+                beyond = costs[least, a, b]  # nan: the pair cannot occur
+                if beyond > certified[k, a, b] or np.isnan(certified[k, a, b]):
+                    certified[k, a, b] = beyond
+
+
+def _follow(side: _Side, around: Surroundings, pairwise: bool) -> tuple[_Costs, np.ndarray, int]:
+    """Costs on this side, which entry each record has, and up to what distance all is known."""
+    n, s, reach = len(side.far), len(side.end), around.reach
+    kinds = around.left if side.leftwards else around.right
+    records = around.kept[first_places(kinds)]
+    records = n - 1 - records if side.leftwards else records
+    followed = np.sort(records)
+    # pieces of the road: from a record followed to what is in its reach; the end is always followed
+    opens = np.diff(followed, prepend=-reach - 2) > reach
+    begins = followed[opens]
+    ends = np.minimum(followed[np.append(opens[1:], True)] + reach, n - 1)
+    along = np.concatenate([np.arange(a, b + 1) for a, b in zip(begins, ends, strict=True)])
+    first = followed[np.searchsorted(followed, along - reach)]  # the furthest in reach
+    deep = np.maximum(along - first, 0)
+    road = side.road(along)
+    found, origin = np.empty((len(along), s, s)), np.empty((len(along), s, s), dtype=np.int64)
+    free = int(ends[-1] - begins[-1])
+    seen = side.possible.at(along)
+    least = _bridge(road, side.end, seen, deep, free, reach, pairwise, found, origin)
+    if least < 1 < n:
+        raise NotApplicableError("weights of this chain vanish within one step; use general")
+    # records of one kind differ in what may come from beyond
+    far, far_of = _beyond(side, least)
+    kind_of = np.repeat(kinds, around.counts)
+    entries = Stretches.of(kind_of, far_of)
+    firsts = entries.starts[first_places(entries.numbers)]
+    places = np.searchsorted(along, records)[kind_of[firsts]]
+    found, origin = found[places], origin[places]
+    certified = found.copy()
+    inner = np.flatnonzero(records[kind_of[firsts]] < n - 1 - least)
+    if least >= 1 and len(inner):
+        raised = certified[inner]
+        asked = far[far_of[firsts[inner]]]
+        _certify(road, side.end, places[inner], asked, least, pairwise, raised)
+        certified[inner] = raised
+    which = np.repeat(entries.numbers, entries.lengths)
+    return _Costs(found, certified, origin), which, least
+
+
+def _beyond(side: _Side, least: int) -> tuple[np.ndarray, np.ndarray]:
+    """What may come from ``least`` records beyond each: different values, and which one it is.
+
+    Rounded up to nine digits, and to 1e-13 of the largest: what converges becomes one value.
+    """
+    mantissa, exponent = np.frexp(np.maximum(side.far, 1e-13 * side.far.max()))
+    far = np.ldexp(np.ceil(mantissa * 2.0**30) / 2.0**30, exponent)
+    index = np.arange(len(far)) + (-least if side.leftwards else least)
+    values, which = distinct(far[np.clip(index, 0, len(far) - 1), None])
+    return values[:, 0], which
 
 
 def by_record(
@@ -101,73 +224,120 @@ def by_record(
     pairwise: bool,
     longest: int,
     certificate: Certificate,
+    begin: Reach | None = None,
 ) -> Bound:
-    """Transfer bound of every record of a chain with a length. O(n G s^4) for G distances."""
+    """Transfer bound of every record of a chain with a length.
+
+    O(k G s^4) for G distances, where k is the number of records that differ in what lies within G
+    of them, and a few passes over the n records: a vector of epsilons with r changes has
+    k <= min(n, 2 r G), a chain that repeats p kernels k <= p + 2 G.
+    """
     n, s = chain.length, len(alive)
     if n is None:
         raise NotApplicableError("one epsilon per record needs a chain with a length")
-    raw = chain.transition if not chain.homogeneous else chain.transition[None]
-    raw = np.ascontiguousarray(raw[:, alive][:, :, alive])
-    steps = np.array(np.broadcast_to(steps, (n, s, s)))  # a view would be read-only
-    top = steps.max(axis=(1, 2))
-    diameters = skip_diameters(chain)
-    possible = np.ascontiguousarray(chain.support[:, alive])
-    back = np.ascontiguousarray(np.swapaxes(raw, 1, 2)[::-1])
-    sides = []
-    for kernels, eps, end, spread, seen in (
-        (raw, steps, np.ones(s), diameters, possible),
-        (back, steps[::-1], first_weights(chain, alive), mirrored(diameters), possible[::-1]),
-    ):
-        peak = eps.max(axis=(1, 2))
-        far = np.minimum(peak + side_costs(peak, spread), np.cumsum(peak[::-1])[::-1])
-        side = Side(
-            prepare(kernels, longest), np.ascontiguousarray(eps), np.ascontiguousarray(end), far
-        )
-        sides.append((side, np.ascontiguousarray(seen)))
-    most = min(max(int(WORK / (n * s**4 * longest)), 8), max(n - 1, 1))
-    reach = min(32, most)
+    eps = _Numbered(*distinct(steps)) if len(steps) > 1 else _Numbered(steps, np.zeros(n, int))
+    masks, support = chain.distinct_support
+    possible = _Numbered(np.ascontiguousarray(masks[:, alive]), support)
+    peak = eps.values.max(axis=(1, 2))[eps.which]
+    skips = skip_diameters(chain)
+    sides = [
+        _one_side(chain, alive, eps, possible, peak, longest, skips, leftwards)
+        for leftwards in (False, True)
+    ]
+    ends = np.zeros(n, dtype=np.int64)
+    ends[-1], ends[0] = 2, 1  # a record with an end of the chain in reach is like no other
+    steps_on = np.append(chain.distinct_kernels[1], 0)
+    stretches = Stretches.of(eps.which, steps_on, support, ends)
+    if np.isinf(skips.table).all(axis=1).any():
+        # what is never forgotten may come from the ends of the chain: no record is like another
+        stretches = Stretches(np.arange(n), np.arange(n), n)
+    work = WORK / (s**4 * longest)
+    begin = begin or Reach()
+    around = _within(stretches, begin.distance, work)
     while True:
-        (right, r_least), (left, l_least) = (
-            _run(side, seen, reach, pairwise) for side, seen in sides
-        )
+        right, at_right, r_least = _follow(sides[0], around, pairwise)
+        left, at_left, l_least = _follow(sides[1], around, pairwise)
         least = min(r_least, l_least)
-        found = _at_records(steps, right.found, left.found[::-1], possible)
-        certified = _at_records(steps, right.certified, left.certified[::-1], possible)
-        whole = least >= n - 1
-        closed = whole or certified.max() <= found.max() * (1.0 + CLOSED)
-        if closed or least < reach or reach == most:
+        alike = Stretches.of(at_right, at_left)
+        here = alike.starts[first_places(alike.numbers)]
+        at = here, at_right[here], at_left[here]
+        found = _at_records(eps, possible, right.found, left.found, *at)
+        certified = _at_records(eps, possible, right.certified, left.certified, *at)
+        closed = least >= n - 1 or certified.max() <= found.max() * (1.0 + CLOSED)
+        if closed or least < around.reach:
             break
-        reach = min(4 * reach, most)
-    per_record = certified.max(axis=(1, 2)) * (1.0 + ROUNDING)
-    per_record = np.minimum(per_record, float(top.sum()))
+        wider = _within(stretches, 4 * around.reach, work)
+        if wider.reach <= around.reach:
+            break
+        around = wider
+    begin.distance = max(least, begin.distance)
+    values = np.minimum(certified.max(axis=(1, 2)) * (1.0 + ROUNDING), float(peak.sum()))
+    per_record = np.repeat(values[alike.numbers], alike.lengths)
     target = int(per_record.argmax())
-    a, b = np.unravel_index(certified[target].argmax(), (s, s))
+    worst = certified[alike.numbers[np.searchsorted(alike.starts, target, side="right") - 1]]
+    a, b = np.unravel_index(worst.argmax(), (s, s))
     labels = [chain.states[x] for x in alive]
     known = []
-    for sign, origin, at in ((-1, left.origin, n - 1 - target), (1, right.origin, target)):
-        code = int(origin[at, a, b])
+    for sign, costs, entry in ((-1, left, at_left[target]), (1, right, at_right[target])):
+        code = int(costs.origin[entry, a, b])
         if code >= 0:
             known.append((sign * (code // s), labels[code % s]))
     witness = Witness(target, (labels[a], labels[b]), tuple(known))
-    kind: Kind = "exact" if s == 2 and closed else "upper bound"
-    return Bound(float(per_record[target]), kind, certificate, per_record, witness)
+    proved: Kind = "exact" if s == 2 and closed else "upper bound"
+    return Bound(float(per_record[target]), proved, certificate, per_record, witness)
 
 
-def _run(side: Side, seen: np.ndarray, reach: int, pairwise: bool) -> tuple[_Right, int]:
-    n, s = seen.shape
-    shape = (n, s, s)
-    right = _Right(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.int64))
-    least = _follow(side.road, side.end, side.far, seen, reach, pairwise, right)
-    if least < 1 < n:
-        raise NotApplicableError("weights of this chain vanish within one step; use general")
-    return right, least
+def _one_side(
+    chain: MarkovChain,
+    alive: np.ndarray,
+    eps: _Numbered,
+    possible: _Numbered,
+    peak: np.ndarray,
+    longest: int,
+    skips: Skips,
+    leftwards: bool,
+) -> _Side:
+    one_step, steps = chain.distinct_kernels
+    one_step = one_step[:, alive][:, :, alive]
+    beyond, end = np.cumsum(peak[::-1])[::-1], np.ones(len(alive))
+    if leftwards:
+        one_step, steps = np.swapaxes(one_step, 1, 2), steps[::-1]
+        eps, possible = eps.backwards(), possible.backwards()
+        beyond, end = np.cumsum(peak), first_weights(chain, alive)
+    one_step = np.ascontiguousarray(one_step)
+    if chain.homogeneous:
+        kernels, rows = prepare(one_step, longest), np.zeros(1, dtype=np.int64)
+    else:
+        rows = ahead(steps, longest)
+        kernels = prepare(one_step, longest, stretch_from(steps, first_places(rows), longest))
+    far = np.minimum(peak + side_costs(peak, skips, leftwards=leftwards), beyond)
+    return _Side(leftwards, kernels, rows, eps, possible, end, far)
+
+
+def _within(stretches: Stretches, reach: int, work: float) -> Surroundings:
+    """Records by what lies within ``reach``, or within as much as may be swept."""
+    n = stretches.n
+    reach = min(reach, max(n - 1, 1))
+    sure = max(int(work / n), 8)  # even if no record is like another
+    around = Surroundings(stretches, reach)
+    while reach > sure and around.different * reach > work:
+        reach = max(reach // 2, sure)
+        around = Surroundings(stretches, reach)
+    return around
 
 
 def _at_records(
-    steps: np.ndarray, right: np.ndarray, left: np.ndarray, possible: np.ndarray
+    eps: _Numbered,
+    possible: _Numbered,
+    right: np.ndarray,
+    left: np.ndarray,
+    records: np.ndarray,
+    at_right: np.ndarray,
+    at_left: np.ndarray,
 ) -> np.ndarray:
     """Leakage by record and pair of values; 0 where only one value is possible."""
-    total = steps + right + left
-    both = possible[:, :, None] & possible[:, None, :] & ~np.eye(possible.shape[1], dtype=bool)
+    total = eps.at(records) + right[at_right] + left[at_left]
+    seen = possible.at(records)
+    both = seen[:, :, None] & seen[:, None, :] & ~np.eye(seen.shape[1], dtype=bool)
     total = np.where(both & ~np.isnan(total), total, -np.inf)
     return np.where(total.max(axis=(1, 2), keepdims=True) == -np.inf, 0.0, total)

@@ -36,8 +36,9 @@ from corrdp._compiled import njit
 from corrdp.bounds.chains.two_states import from_beyond, from_known
 from corrdp.bounds.mixtures import lambda_both, lambda_pairs, star
 from corrdp.errors import NotApplicableError
-from corrdp.models.chains.chain import multiply, row_log_ratio_spread
+from corrdp.models.chains.chain import multiply_each, row_log_ratio_spread
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.stretches import stretch_from
 
 # Below this a supported weight, or its product with a kernel's entry, counts as lost to underflow:
 # the sweep ends there.
@@ -72,8 +73,8 @@ class Boundary(NamedTuple):
     far: float  # when uncertain: its own oscillation and all beyond it; nan when certain
 
 
-def prepare(one_step: np.ndarray, longest: int) -> Kernels:
-    """Products of up to ``longest`` kernels with their row orders. O(rows m s^3 log s).
+def prepare(one_step: np.ndarray, longest: int, stretches: np.ndarray | None = None) -> Kernels:
+    """Products of up to ``longest`` kernels with their row orders. O(rows m s^3).
 
     Parameters
     ----------
@@ -81,22 +82,29 @@ def prepare(one_step: np.ndarray, longest: int) -> Kernels:
         ``one_step[t]`` leads from record t to t + 1; one row for a homogeneous chain.
     longest : int
         Longest jump.
+    stretches : (rows, longest) array of int, optional
+        Which kernels of ``one_step`` follow each other from a record on, -1 beyond the end; where
+        many records share one stretch, it is worked out once.
     """
-    rows, s, _ = one_step.shape
-    step = 0 if rows == 1 else 1
+    if stretches is None:
+        here = np.arange(len(one_step))
+        stretches = stretch_from(here, here, longest)
+        if len(one_step) == 1:
+            stretches = np.zeros_like(stretches)
+    (rows, _), s = stretches.shape, one_step.shape[1]
     jumps = np.zeros((rows, longest, s, s))
-    jumps[:, 0] = one_step
+    jumps[:, 0] = one_step[stretches[:, 0]]
     for m in range(1, longest):
-        for t in range(rows - m * step):
-            product = multiply(jumps[t, m - 1], one_step[(t + m) * step])
-            if product is not None:  # else all zero, which no law can be taken from
-                jumps[t, m] = product
+        products, whole = multiply_each(jumps[:, m - 1], one_step[stretches[:, m]])
+        whole &= stretches[:, m] >= 0
+        jumps[whole, m] = products[whole]  # else all zero, which no law can be taken from
     orders = np.zeros((rows, longest, s, s, s), dtype=np.int16)
     spreads = np.zeros((rows, longest, s, s))
     for t in range(rows):
         for m in range(longest):
             orders[t, m] = _order_rows(jumps[t, m])
-            spreads[t, m] = row_log_ratio_spread(jumps[t, m]) if jumps[t, m].any() else np.inf
+        spreads[t] = row_log_ratio_spread(jumps[t])
+    spreads[~jumps.any(axis=(2, 3))] = np.inf
     return Kernels(jumps, orders, spreads)
 
 

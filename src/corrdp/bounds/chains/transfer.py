@@ -118,7 +118,7 @@ def transfer(chain: MarkovChain, steps: np.ndarray, reach: Reach | None = None) 
     Notes
     -----
     Homogeneous chain, one matrix: O(G s^4) for G distances, G set by how fast the chain mixes and
-    not by its length. Otherwise O(n G s^4).
+    not by its length. Otherwise O(k G s^4) where k records differ in what lies within G of them.
 
     Examples
     --------
@@ -132,13 +132,15 @@ def transfer(chain: MarkovChain, steps: np.ndarray, reach: Reach | None = None) 
             f"transfer takes too long for {len(alive)} states (at most {_MOST_STATES}); use "
             "contraction, or merge states"
         )
-    steps = np.ascontiguousarray(steps[:, alive][:, :, alive], dtype=float)
+    if len(alive) < len(chain.states):
+        steps = steps[:, alive][:, :, alive]
+    steps = np.ascontiguousarray(steps, dtype=float)
     if len(alive) == 1:
         zeros = None if chain.length is None else np.zeros(chain.length)
         return Bound(0.0, "exact", _certificate(chain), zeros)
     if _one_profile_serves(chain, steps):
         return _by_distance(chain, alive, steps, reach or Reach())
-    return by_record(chain, alive, steps, *_limits(len(alive)), _certificate(chain))
+    return by_record(chain, alive, steps, *_limits(len(alive)), _certificate(chain), reach)
 
 
 def _one_profile_serves(chain: MarkovChain, steps: np.ndarray) -> bool:
@@ -174,7 +176,7 @@ def two_sides(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> tuple
     top = float(steps.max())
     far = math.inf
     if chain.homogeneous:
-        far = (limit_with_skipping(top, skip_diameters(chain))[0] + top) / 2.0
+        far = (limit_with_skipping(top, skip_diameters(chain).table)[0] + top) / 2.0
     if chain.length is not None:
         far = min(far, chain.length * top)
     elif math.isinf(far):
@@ -250,10 +252,11 @@ def _shapes(n: int | None, reach: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     """
     if n is None:
         return np.array([reach + 1]), np.array([reach + 1]), np.array([0])
-    index = np.arange(n)
+    # the records between these have as many on both sides as the last of the first
+    index = np.r_[: min(reach + 2, n), max(n - reach - 2, reach + 2) : n]
     right, left = np.minimum(n - 1 - index, reach + 1), np.minimum(index, reach + 1)
     codes, where = np.unique(right * (reach + 2) + left, return_inverse=True)
-    return *np.divmod(codes, reach + 2), where
+    return *np.divmod(codes, reach + 2), np.repeat(where, np.diff(index, append=n))
 
 
 def _combine(

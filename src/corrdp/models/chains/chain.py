@@ -69,10 +69,16 @@ def multiply(left: np.ndarray | None, right: np.ndarray) -> np.ndarray | None:
     """
     if left is None:
         return None
+    product, whole = multiply_each(left, right)
+    return product if whole else None
+
+
+def multiply_each(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """:func:`multiply` of matrices or of stacks of them, and which products are whole."""
     product = left @ right
     product /= np.maximum(product.max(axis=-1, keepdims=True), np.finfo(float).tiny)
     possible = ((left > 0).astype(float) @ (right > 0).astype(float)) > 0
-    return None if (product[possible] < _VANISHED).any() else product
+    return product, ~(possible & (product < _VANISHED)).any(axis=(-2, -1))
 
 
 def diameter(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:

@@ -13,6 +13,7 @@ from corrdp._checks import check_array, check_kind
 from corrdp.errors import InputError, ModelError
 from corrdp.models.base import check_length, check_states
 from corrdp.models.chains.chain import Chain, column_ratio, diameter
+from corrdp.models.chains.stretches import distinct, first_places, paired
 from corrdp.plots.style import axes_or_pyplot
 
 if TYPE_CHECKING:
@@ -125,6 +126,13 @@ class MarkovChain(Chain):
         return np.broadcast_to(self.transition, (self.length - 1, s, s))
 
     @cached_property
+    def distinct_kernels(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different kernels, shape (d, s, s), and which one each step has; needs a length."""
+        if self.homogeneous:
+            return self.transition[None], np.zeros(len(self.kernels), dtype=np.int64)
+        return distinct(self.transition)
+
+    @cached_property
     def recurrent(self) -> np.ndarray:
         """Which states return for ever, as a mask, from the zeros alone; one class or an error."""
         if not self.homogeneous:
@@ -197,12 +205,33 @@ class MarkovChain(Chain):
         >>> chain.marginals[-1].round(6).tolist(), chain.support[-1].tolist()
         ([0.0, 1.0], [True, True])
         """
-        kernels = self.kernels > 0
-        seen = np.empty((len(kernels) + 1, len(self.states)), dtype=bool)
-        seen[0] = self.first
-        for t, kernel in enumerate(kernels):
-            seen[t + 1] = kernel[seen[t]].any(axis=0)
-        return seen
+        masks, which = self.distinct_support
+        return masks[which]
+
+    @cached_property
+    def distinct_support(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different rows of :attr:`support`, and which one each record has.
+
+        O(d s^2) for d different kernels where every state stays possible, else O(n) more.
+        """
+        kernels, steps = self.distinct_kernels
+        which = np.zeros(len(steps) + 1, dtype=np.int64)
+        masks, numbers = [self.first], {self.first.tobytes(): 0}
+        after: dict[int, list[int]] = {}  # by number of a mask: what each kernel makes of it
+        at = 0
+        for t in range(len(steps)):
+            if at not in after:
+                following = np.asarray((kernels[:, masks[at]] > 0).any(axis=1))
+                if (following == masks[at]).all():
+                    which[t:] = at
+                    break
+                after[at] = []
+                for mask in following:
+                    after[at].append(numbers.setdefault(mask.tobytes(), len(masks)))
+                    if len(numbers) > len(masks):
+                        masks.append(mask)
+            at = which[t + 1] = after[at][steps[t]]
+        return np.array(masks), which
 
     @cached_property
     def marginals(self) -> np.ndarray:
@@ -227,8 +256,18 @@ class MarkovChain(Chain):
         """Birkhoff diameter, the largest over time; rows of impossible states are left out."""
         if self.homogeneous:
             return diameter(self.transition, self.occurring)
-        pairs = zip(self.transition, self.support, strict=False)
-        return max((diameter(kernel, rows) for kernel, rows in pairs), default=0.0)
+        return max((diameter(kernel, rows) for kernel, rows in self.distinct_steps[0]), default=0.0)
+
+    @cached_property
+    def distinct_steps(self) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+        """Kernels with the states possible before them, and which such pair each step has."""
+        (kernels, steps), (masks, support) = self.distinct_kernels, self.distinct_support
+        if not len(steps):
+            return [], steps
+        which = paired(steps, support[:-1])
+        firsts = first_places(which)
+        pairs = zip(kernels[steps[firsts]], masks[support[firsts]], strict=True)
+        return list(pairs), which
 
     @property
     def gamma(self) -> float:
@@ -241,8 +280,9 @@ class MarkovChain(Chain):
         """Largest ratio of two entries of one column, the largest over time."""
         if self.homogeneous:
             return column_ratio(self.transition, self.occurring)
-        pairs = zip(self.transition, self.support, strict=False)
-        return max((column_ratio(kernel, rows) for kernel, rows in pairs), default=1.0)
+        return max(
+            (column_ratio(kernel, rows) for kernel, rows in self.distinct_steps[0]), default=1.0
+        )
 
     # -- other laws made from this one -------------------------------------------------------
 
