@@ -186,8 +186,8 @@ def _count(shape: Shape, query: Count, reads: np.ndarray, epsilon: float) -> Bou
         return few_known(shape, scores, epsilon)
     if cells > _CELLS:
         raise NotApplicableError(
-            f"a family of {shape.size} people has too many adversaries to enumerate; exact takes "
-            "up to 9 (8 where some may be missing, or are not read), use general"
+            f"a family of {shape.size} people has too many adversaries to enumerate; where not "
+            "everybody is counted exact takes up to 9 (8 where some may be missing), use general"
         )
     density, possible = log_densities(_unknown_counts(shape.law(), scores, ways), epsilon)
     values = np.zeros(shape.size)
