@@ -1,4 +1,7 @@
-"""Writing files whole: a crash leaves the old file or the new one, never half of it."""
+"""Writing files whole: a crash leaves the old file or the new one, never half of it.
+
+What may be written over: never a ledger, and the record of a release only where that is asked for.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,17 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from corrdp.errors import InputError
+
+_SQLITE = b"SQLite format 3\0"  # what the file of every ledger begins with
+
 
 def write_files(contents: Mapping[Path, str | bytes]) -> None:
     """Write several files; none appears under its name before all are on disk.
 
     Each goes to a file of its own beside its place, is synced, and takes its name; then the folders
     are synced, so that a power cut after the return loses nothing. Only the owner may read them:
-    what is written may be private.
+    what is written may be private. A ledger is never written over.
 
     Parameters
     ----------
@@ -28,6 +35,7 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
     >>> oct((folder / "a.txt").stat().st_mode & 0o777)
     '0o600'
     """
+    refuse_ledgers(*contents)
     parts: dict[Path, Path] = {}
     path = Path()
     try:
@@ -49,6 +57,28 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
     finally:
         for part_of in parts.values():
             part_of.unlink(missing_ok=True)
+
+
+def refuse_ledgers(*paths: Path) -> None:
+    """A ledger is the only record of what was spent: nothing takes its place."""
+    for path in paths:
+        if not path.is_file():
+            continue
+        with path.open("rb") as stream:
+            if stream.read(len(_SQLITE)) == _SQLITE:
+                raise InputError(
+                    f"{path} is a ledger, and nothing is written over one: choose another name"
+                )
+
+
+def refuse_overwriting(*paths: Path | None, overwrite: bool) -> None:
+    """What exists may be the record of a release already made."""
+    kept = [path for path in paths if path is not None and path.exists()]
+    if kept and not overwrite:
+        raise InputError(
+            f"{kept[0]} exists and may be the record of a release already made; choose another "
+            "name, or overwrite=True"
+        )
 
 
 def _sync_folder(folder: Path) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
+from corrdp.errors import InputError
 from tests.helpers.commands import FIT, done, run, write_series
 
 
@@ -88,6 +89,40 @@ def test_exports_do_not_overwrite(home):
     assert exported.read_text() == before
     done("ledger", "export", book, "-o", exported, "--force")
     assert len(json.loads(exported.read_text())["charges"]) == 1
+
+
+def test_no_command_writes_over_a_ledger(home):
+    book, model = home / "steps.ledger", home / "model.json"
+    done("ledger", "init", book, "--budget", 3)
+    kept, series = book.read_bytes(), home / "steps.csv"
+    asked = ("--model", model, "--query", "count:True", "--target", 2)
+    for command in (
+        ("fit", series, *FIT, "-o", book),
+        ("release", series, *asked, "-o", book, "--force"),
+        ("release", series, *asked, "--report", book, "--force"),
+        ("ledger", "export", book, "-o", home / "copy.ledger", "--force"),
+    ):
+        if command[0] == "ledger":
+            (home / "copy.ledger").write_bytes(kept)
+        refused = run(*command)
+        assert refused.exit_code == 2
+        assert "is a ledger, and nothing is written over one" in refused.output
+    chain = cdp.load_model(model)
+    with pytest.raises(InputError, match="is a ledger"):
+        chain.save(book)
+    assert book.read_bytes() == (home / "copy.ledger").read_bytes() == kept
+
+
+def test_a_fit_replaces_a_model_and_nothing_else(home):
+    model, other = home / "model.json", home / "release.json"
+    done("release", home / "steps.csv", "--model", model, "--query", "count:True", "--target", 2,
+         "-o", other)  # fmt: skip
+    kept = other.read_text()
+    refused = run("fit", home / "steps.csv", *FIT, "-o", other)
+    assert refused.exit_code == 2
+    assert "release.json exists and is no model file" in refused.output
+    assert other.read_text() == kept
+    done("fit", home / "steps.csv", *FIT, "-o", model)
 
 
 def test_a_kept_hash_tells_an_older_copy(home):

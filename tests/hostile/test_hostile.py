@@ -139,7 +139,7 @@ CALLS = {
     "Adversary": (cdp.Adversary, {"record": 0, "known": {1: 0}}),
     "write_report": (
         lambda result, model, public: cdp.write_report(
-            os.path.join(LEDGERS, "r.html"), result, model, public=public
+            os.path.join(LEDGERS, "r.html"), result, model, public=public, overwrite=True
         ),
         {"result": cdp.calibrate(CHAIN, 1.0, query=COUNT), "model": CHAIN, "public": False},
     ),

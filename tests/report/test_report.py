@@ -240,6 +240,9 @@ def test_written_whole_or_not_at_all(tmp_path, chain, calibration):
     write_report(path, calibration, chain)
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     before = path.read_text()
+    with pytest.raises(InputError, match="overwrite=True"):
+        write_report(path, calibration, chain)
+    write_report(path, calibration, chain, overwrite=True)
     with pytest.raises(FileNotFoundError):
         write_files({path: "new", tmp_path / "no" / "b.txt": "x"})
     assert path.read_text() == before

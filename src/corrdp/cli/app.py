@@ -57,6 +57,7 @@ _AS_OPTIONS = {
     "Count(where=...)": "--query count:CONDITION",
     "Mean(lower, upper, n=...)": "--n N",
     "confidence=": "--confidence",
+    "overwrite=True": "--force",
     "state=...": "--state",
     "Ledger.create": "corrdp ledger init",
     'duplicates="first"': "--keep-first",

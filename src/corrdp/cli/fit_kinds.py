@@ -23,6 +23,7 @@ from corrdp.cli.show import (
     working,
 )
 from corrdp.errors import InputError
+from corrdp.models.files import is_model_file
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.source import USUAL, Layout, Table, is_parquet, open_table
 
@@ -43,6 +44,8 @@ class Task:
 
     def __post_init__(self) -> None:
         check_outputs(self.output, self.picture, inputs=(self.file,))
+        if self.output is not None and self.output.exists() and not is_model_file(self.output):
+            raise InputError(f"{self.output} exists and is no model file: choose another name")
         if self.picture is not None and self.picture.suffix.lower() not in (".svg", ".png"):
             raise InputError(f"--picture {self.picture}: the name must end in .svg or .png")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corrdp._files import refuse_overwriting
 from corrdp.cli.options import (
     MODEL_HELP,
     AcceptModel,
@@ -15,7 +16,6 @@ from corrdp.cli.options import (
     check_outputs,
     read_confidence,
     read_model,
-    refuse_overwriting,
 )
 from corrdp.errors import InputError
 
@@ -162,7 +162,7 @@ def export(
     check_outputs(output, inputs=(file,))
     if output.suffix.lower() not in (".csv", ".json"):
         raise InputError(f"-o {output}: the name must end in .csv (a table) or .json")
-    refuse_overwriting(output, force=force)
+    refuse_overwriting(output, overwrite=force)
     opened = Ledger.open(file)
     opened.check()
     if output.suffix.lower() == ".csv":

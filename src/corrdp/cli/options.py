@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corrdp._files import refuse_ledgers
 from corrdp._lazy import need
 from corrdp.bounds.registry import METHODS
 from corrdp.errors import InputError, ModelError, QueryError
@@ -302,16 +303,7 @@ def check_outputs(*outputs: Path | None, inputs: tuple[str | Path, ...]) -> None
             raise InputError(f"cannot write {path}: it is a directory")
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"cannot write {path}: {path.parent} is not a writable directory")
-
-
-def refuse_overwriting(*outputs: Path | None, force: bool) -> None:
-    """What exists may be the record of a release already made."""
-    kept = [path for path in outputs if path is not None and path.exists()]
-    if kept and not force:
-        raise InputError(
-            f"{kept[0]} exists and may be the record of a release already made; choose another "
-            "name, or --force"
-        )
+    refuse_ledgers(*given)
 
 
 def literal(text: str, labels: dict[str, Any] | None = None) -> Any:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from corrdp._files import refuse_overwriting
 from corrdp.cli.options import (
     MODEL_HELP,
     AcceptModel,
@@ -38,7 +39,6 @@ from corrdp.cli.options import (
     read_layout,
     read_model,
     read_query,
-    refuse_overwriting,
 )
 from corrdp.errors import InputError
 
@@ -155,7 +155,7 @@ def release(
             "--public is about what is handed out: add --report FILE, -o FILE or --json"
         )
     check_outputs(report, output, inputs=(file, model, *([ledger] if ledger else [])))
-    refuse_overwriting(report, output, force=force)
+    refuse_overwriting(report, output, overwrite=force)
     from corrdp import calibrate
     from corrdp._files import write_files
     from corrdp.calibration.searching import check_told_levels

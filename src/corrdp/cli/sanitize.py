@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corrdp._files import refuse_overwriting
 from corrdp.cli.options import (
     MODEL_HELP,
     AcceptModel,
@@ -28,7 +29,6 @@ from corrdp.cli.options import (
     read_confidence,
     read_layout,
     read_model,
-    refuse_overwriting,
 )
 from corrdp.errors import DataError, InputError
 
@@ -127,7 +127,7 @@ def sanitize(
         raise InputError("a stream is written to stdout: leave out -o and --json")
     if not streaming and not dry_run and output is None:
         raise InputError("say where the reports go: -o sanitized.csv")
-    refuse_overwriting(report, output, force=force)
+    refuse_overwriting(report, output, overwrite=force)
     law = read_model(model)
     refuse_coupled(law)
     opened = None if ledger is None else _open_ledger(ledger, streaming)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corrdp._files import refuse_overwriting
 from corrdp.cli.options import (
     Box,
     CellSide,
@@ -32,7 +33,6 @@ from corrdp.cli.options import (
     check_outputs,
     read_layout,
     read_points,
-    refuse_overwriting,
     words,
 )
 from corrdp.errors import InputError, RefusedError
@@ -157,7 +157,7 @@ def release(
     if not dry_run and output is None:
         raise InputError("say where the release is to be written: --output FILE.csv")
     check_outputs(report, output, inputs=(points, *([ledger] if ledger else [])))
-    refuse_overwriting(report, output, force=force)
+    refuse_overwriting(report, output, overwrite=force)
     _check_options(
         mechanism, epsilon, radius, rate, length, counts, per_user, bounded, threshold, speed,
         merge_stays,

@@ -130,6 +130,16 @@ _READERS: dict[str, Callable[[Body], Model]] = {
 }
 
 
+def is_model_file(path: Path) -> bool:
+    """Whether a file looks like one that a model was saved to, be it right or damaged."""
+    try:
+        data = json.loads(path.read_text())
+    except (ValueError, RecursionError):
+        return False
+    # results too have a key for their model, and say what they are
+    return isinstance(data, dict) and {"corrdp", "model"} <= set(data) and "result" not in data
+
+
 def load_model(path: str | Path) -> Model:
     """Read a model file written by ``corrdp fit`` or ``model.save``.
 

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 
 from corrdp._checks import check_flag, check_kind, check_path
-from corrdp._files import write_files
+from corrdp._files import refuse_overwriting, write_files
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.adequate import NOT_CONSIDERED
 from corrdp.calibration.number import Calibration
@@ -53,6 +53,7 @@ def write_report(
     *,
     calibration: Calibration | None = None,
     public: bool = False,
+    overwrite: bool = False,
 ) -> None:
     """Write the HTML report of a release, or of a release to be made.
 
@@ -69,8 +70,11 @@ def write_report(
     public : bool
         Leave out what was fitted from the private data: transition numbers, the picture, counts,
         standard errors, bounds, leakage per record and digests.
+    overwrite : bool
+        Write over a file that exists; without that it is an error. A ledger is never written over.
     """
     place = Path(check_path("path", path))
+    refuse_overwriting(place, overwrite=check_flag("overwrite", overwrite))
     write_files({place: render_report(result, model, calibration=calibration, public=public)})
 
 
