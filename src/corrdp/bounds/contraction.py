@@ -32,6 +32,7 @@ bound finite when the kernel has zeros: with S_t the cost of all records after t
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -354,6 +355,7 @@ class Skips(NamedTuple):
     rows: np.ndarray = np.zeros(1, dtype=np.int64)  # (n - 1,), or (1,) for every record
 
 
+@lru_cache(maxsize=4)  # a search asks for those of one chain again and again
 def skip_diameters(chain: MarkovChain) -> Skips:
     """Diameters of the kernels of up to ``MAX_SKIP`` steps.
 
