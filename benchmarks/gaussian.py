@@ -76,10 +76,10 @@ def main() -> None:
         wanted=None if quick else 0.4,
         repeat=1,
     )
-    fields(board, 40 if quick else 316)
-    if not quick:
+    if not quick:  # before this process is large: its children count its memory as theirs
         sizes = (500, 1_000, 2_000)
         board.grow("leakage with a full covariance", "records", sizes, DENSE, LEAKAGE, 1)
+    fields(board, 40 if quick else 316)
     board.save()
 
 
