@@ -309,10 +309,15 @@ def _opened(
     forms: dict[str, str],
     written: Callable[[], Any],
 ) -> DuckTable:
+    import ibis
+
     check_columns(path, read.columns, layout)
+    view = without_nan(read)
     with _speaking(path):
-        records = backend.create_view(_VIEW, without_nan(read))
-        rows = _fetched(backend, records.limit(1)).num_rows
+        backend.con.execute(f"CREATE VIEW {_VIEW} AS {backend.compile(view)}")
+        first = f"SELECT * FROM {_VIEW} LIMIT 1"
+        rows = run(backend.con, lambda: backend.con.sql(first).to_arrow_table().num_rows)
+    records = ibis.table(view.schema(), name=_VIEW)
     if not rows:
         raise DataError(f"{path} has {'a header and ' if layout.header else ''}no rows")
     return DuckTable(path, records, backend, texts, layout, forms=forms, written=written)
