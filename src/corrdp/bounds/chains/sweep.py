@@ -380,10 +380,10 @@ class Side:
         return Road(*self.kernels, self.eps, self.eps.max(axis=(1, 2)))
 
     def profile(self, start: np.ndarray, reach: int, uncertain: bool, pairwise: bool) -> np.ndarray:
-        """Costs at distances 0..reach of one boundary, for a homogeneous chain and equal eps."""
+        """Costs at distances 0..reach of one boundary, for equal eps."""
         s = len(start)
         costs = np.full((reach + 1, s, s), np.nan)
-        if s == 2:
+        if s == 2 and len(self.kernels.jumps) == 1:  # one kernel, not one per record
             return costs[: self._two_states(start, uncertain, costs) + 1]
         boundary = Boundary(reach, start, float(self.far[0]) if uncertain else math.nan)
         filled = sweep(self.road, boundary, reach, pairwise, costs)
