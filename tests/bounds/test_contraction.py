@@ -22,6 +22,7 @@ from corrdp.bounds.contraction import (
 )
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
+from corrdp.models.chains.chain import diameter, multiply
 from corrdp.models.chains.markov import MarkovChain
 
 P = [[0.9, 0.1], [0.2, 0.8]]
@@ -156,3 +157,29 @@ def test_chain_that_never_forgets_needs_a_length():
     with pytest.raises(NotApplicableError, match="length"):
         contraction(swap, Pure(1.0))
     assert contraction(MarkovChain([[0, 1], [1, 0]], 7), Pure(1.0)).value == pytest.approx(7.0)
+
+
+def test_many_states_with_few_successors_forget_by_powers_of_two():
+    """No power below the 35th is positive; the 64th is, and agrees with 64 single steps."""
+    rng = np.random.default_rng(7)
+    s, kernel = 70, np.zeros((70, 70))
+    for k in range(3):
+        kernel[np.arange(s), (np.arange(s) + k) % s] = rng.uniform(0.5, 1.5, s)
+    kernel /= kernel.sum(axis=1, keepdims=True)
+    chain = MarkovChain(kernel, 2000)
+    table = skip_diameters(chain).table
+    finite = np.flatnonzero(np.isfinite(table[0])) + 1
+    assert finite.tolist() == [64, 128, 256, 512, 1024]
+    product = np.eye(s)
+    for _ in range(64):
+        product = multiply(product, kernel)
+    assert table[0, 63] == pytest.approx(diameter(product), rel=1e-9)
+    assert table[0, 63] >= diameter(product)
+    assert contraction(chain, Pure(1.0)).value < 2000 / 10
+    assert contraction(MarkovChain(kernel), Pure(1.0)).value < 2000 / 10
+
+
+def test_what_underflows_in_a_power_is_not_impossible():
+    """.9^8192 is 0 as a double: the chain has not forgotten that it was never absorbed."""
+    absorbing = MarkovChain([[0.9, 0.1], [0, 1]], 10_000, [1, 0])
+    assert np.isinf(skip_diameters(absorbing).table).all()

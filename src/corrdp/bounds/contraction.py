@@ -32,7 +32,6 @@ bound finite when the kernel has zeros: with S_t the cost of all records after t
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +42,7 @@ from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, up
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
+from corrdp.models.chains.chain import diameter as birkhoff_diameter
 from corrdp.models.chains.chain import diameters as birkhoff_diameters
 from corrdp.models.chains.chain import multiply_each
 from corrdp.models.chains.markov import MarkovChain
@@ -251,7 +251,7 @@ def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | Non
         value, jump = limit_with_skipping(guarantee.largest, skips.table)
         if math.isinf(value):
             raise NotApplicableError(
-                f"the kernel tells states apart for ever (D(P^m) infinite up to m={MAX_SKIP}); "
+                f"the kernel tells states apart for ever (D(P^m) infinite up to m={LONGEST_SKIP}); "
                 "give the chain a length for a finite bound"
             )
         note = "" if jump == 1 else f"jumps of {jump} records"
@@ -283,6 +283,8 @@ def _certificate() -> Certificate:
 
 
 MAX_SKIP = 32
+LONGEST_SKIP = 4096  # by powers of two, where no jump of up to MAX_SKIP records has a diameter
+_LOST = 1e-140  # a possible entry of a power that is smaller may have lost its digits
 
 
 def _four_arsinh(x: float, shift: float) -> float:
@@ -355,15 +357,21 @@ class Skips(NamedTuple):
     rows: np.ndarray = np.zeros(1, dtype=np.int64)  # (n - 1,), or (1,) for every record
 
 
-@lru_cache(maxsize=4)  # a search asks for those of one chain again and again
 def skip_diameters(chain: MarkovChain) -> Skips:
     """Diameters of the kernels of up to ``MAX_SKIP`` steps.
 
-    O(m s^3) for each different stretch of m kernels, and O(n log m) to find them.
+    O(m s^3) for each different stretch of m kernels, and O(n log m) to find them. Where a chain of
+    one kernel has many states with few successors, all these are infinite: then powers of two
+    follow, and what lies between them stays infinite. Any set of jumps gives a bound.
     """
     if chain.homogeneous:
         every = np.zeros((1, MAX_SKIP), dtype=np.int64)
-        return Skips(_diameters(chain.transition[None], every, chain.occurring[None]))
+        table = _diameters(chain.transition[None], every, chain.occurring[None])
+        if np.isinf(table).all():
+            longest = min(chain.length or LONGEST_SKIP, LONGEST_SKIP)
+            far = _by_doubling(chain.transition, chain.occurring, longest)
+            table = np.concatenate([table, far[None, MAX_SKIP:]], axis=1)
+        return Skips(table)
     (kernels, steps), (masks, support) = chain.distinct_kernels, chain.distinct_support
     kinds = paired(ahead(steps, MAX_SKIP), support[:-1])
     firsts = first_places(kinds)
@@ -388,6 +396,28 @@ def _diameters(kernels: np.ndarray, stretches: np.ndarray, alive: np.ndarray) ->
         table[going[~left], m:] = found[~left, None]  # longer jumps only cost more
         going, product = going[left], product[left]
     return table
+
+
+def _by_doubling(kernel: np.ndarray, alive: np.ndarray, longest: int) -> np.ndarray:
+    """Diameters of P^1 .. P^longest, infinite except for powers of two. O(s^3 log longest).
+
+    What underflows in a square is below 1e-300 and, s states and 12 squares later, below 1e-260:
+    it changes no entry above 1e-140 by as much as rounding does. Which entries are possible is
+    followed apart, and with a possible one below that a diameter stays infinite.
+    """
+    found = np.full(longest, np.inf)
+    power, possible, m = kernel, kernel > 0.0, 1
+    while 2 * m <= longest:
+        power = power @ power
+        possible = (possible.astype(float) @ possible.astype(float)) > 0.0
+        m *= 2
+        if (power[alive][possible[alive]] >= _LOST).all():
+            # a square doubles the relative error of its factors and adds that of a sum
+            rounded = 4.0 * m * (len(kernel) + 2) * ULP
+            found[m - 1] = birkhoff_diameter(power, alive) + rounded
+            if found[m - 1] < 2.0 * rounded:
+                break  # longer jumps only cost more
+    return found
 
 
 def useful_skips(diameters: np.ndarray, least: float) -> np.ndarray:

@@ -44,14 +44,20 @@ def row_log_ratio_spread(kernel: np.ndarray) -> np.ndarray:
     positive = kernel > 0
     with np.errstate(divide="ignore"):
         logs = np.where(positive, np.log(kernel), 0.0)
-    difference = logs[..., :, None, :] - logs[..., None, :, :]
-    both = positive[..., :, None, :] & positive[..., None, :, :]
-    one = positive[..., :, None, :] ^ positive[..., None, :, :]
-    top = np.where(both, difference, -np.inf).max(axis=-1)
-    bottom = np.where(both, difference, np.inf).min(axis=-1)
-    with np.errstate(invalid="ignore"):
-        spread = np.where(both.any(axis=-1), top - bottom, 0.0)
-    return np.where(one.any(axis=-1), np.inf, spread)
+    size = kernel.shape[-2]
+    spread = np.empty((*kernel.shape[:-1], size))
+    chunk = max(1, _CHUNK // max(kernel.size, 1))
+    for start in range(0, size, chunk):  # a few rows at a time: memory O(s^2)
+        rows = slice(start, start + chunk)
+        difference = logs[..., rows, None, :] - logs[..., None, :, :]
+        both = positive[..., rows, None, :] & positive[..., None, :, :]
+        one = positive[..., rows, None, :] ^ positive[..., None, :, :]
+        top = np.where(both, difference, -np.inf).max(axis=-1)
+        bottom = np.where(both, difference, np.inf).min(axis=-1)
+        with np.errstate(invalid="ignore"):
+            apart = np.where(both.any(axis=-1), top - bottom, 0.0)
+        spread[..., rows, :] = np.where(one.any(axis=-1), np.inf, apart)
+    return spread
 
 
 def multiply(left: np.ndarray | None, right: np.ndarray) -> np.ndarray | None:
@@ -98,7 +104,11 @@ def diameter(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:
     inf
     """
     used = kernel if rows is None else kernel[rows]
-    return float(row_log_ratio_spread(used).max()) if len(used) else 0.0
+    if not len(used):
+        return 0.0
+    if ((used > 0) != (used[0] > 0)).any():  # most powers of a sparse kernel: seen in O(s^2)
+        return np.inf
+    return float(row_log_ratio_spread(used).max())
 
 
 def diameters(stack: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
@@ -124,6 +134,9 @@ def diameters(stack: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         used: np.ndarray = np.any(part > 0, axis=2)
         if rows is not None:
             used = used & rows[start : start + chunk]
+        if len(part) == 1:
+            found[start] = diameter(part[0], used[0])
+            continue
         spread = row_log_ratio_spread(part)
         compared = used[:, :, None] & used[:, None, :]
         found[start : start + chunk] = np.where(compared, spread, 0.0).max(axis=(1, 2))
