@@ -7,7 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from corrdp import MarkovChain, leakage
 from corrdp.bounds.chains.sweep import Boundary, Side, prepare, sweep
+from tests.oracles.chains import binary_response, chain_joint, response_leakage
 
 EDGES = (0.0, 1e-300, 1e-150, 1e-14, 1e-6, 0.5, 1.0 - 1e-6, 1.0 - 1e-14, 1.0)
 
@@ -52,3 +54,14 @@ def test_same_as_for_any_number(seed):
             ours, by_any_number(side, side.end, reach, True)[-1], rtol=1e-11, atol=1e-300
         )
     assert len(met) == 4
+
+
+def test_kernels_that_change_are_not_taken_for_the_first():
+    """The adversary who knows nothing learns no more than is said, from randomized response."""
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        kernels = rng.dirichlet([0.4, 0.4], size=(4, 2))
+        chain = MarkovChain(kernels, 5, initial=rng.dirichlet([1, 1]))
+        joint = chain_joint(kernels, chain.start, 5)
+        attained = response_leakage(joint, [binary_response(0.7)] * 5, knowing=False)
+        assert leakage(chain, 0.7, adversary="none").value >= attained * (1 - 1e-12)

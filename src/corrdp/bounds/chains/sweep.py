@@ -383,7 +383,7 @@ class Side:
         """Costs at distances 0..reach of one boundary, for equal eps."""
         s = len(start)
         costs = np.full((reach + 1, s, s), np.nan)
-        if s == 2 and len(self.kernels.jumps) == 1:  # one kernel, not one per record
+        if s == 2 and len(self.kernels.jumps) == len(self.eps) == 1:  # not one per record
             return costs[: self._two_states(start, uncertain, costs) + 1]
         boundary = Boundary(reach, start, float(self.far[0]) if uncertain else math.nan)
         filled = sweep(self.road, boundary, reach, pairwise, costs)
