@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Literal, Self
 from corrdp._checks import check_number, old_attribute
 from corrdp._json import SCHEMA, check_header, read_fields, strict, write_fields
 
+# each release is priced by itself, and nothing but a ledger knows of the others
+OTHERS_ADD = "other releases about the same records add to this one; keep them in one ledger"
 Kind = Literal["exact", "upper bound", "lower bound", "estimate"]
 
 

@@ -43,7 +43,12 @@ def test_releases_until_the_budget_is_spent(home):
     answer = release(home, book, "--epsilon", 0.1, "--json")
     assert answer.exit_code == 0
     assert json.loads(answer.stdout)["charge"] == 1
-    assert release(home, book, "--epsilon", 0.1).exit_code == 0
+    assert json.loads(answer.stdout)["together"].endswith(" of 11 (BDP level)")
+    second = release(home, book, "--epsilon", 0.1)
+    assert second.exit_code == 0
+    said = " ".join(second.stdout.split())
+    assert f"together with what is in the ledger: {cdp.Ledger.open(book).standing}" in said
+    assert "other releases about the same records add to this one" in said
     refused = release(home, book, "--epsilon", 0.1)
     assert refused.exit_code == 3
     assert "does not fit" in refused.output

@@ -158,6 +158,7 @@ def test_richer_models_are_counted_in():
     assert made.leakage < 0.9  # a richer model sets the noise
     assert cdp.risk(made).guarantee.largest == made.worst_leakage == pytest.approx(1.0)
     assert "richer" in cdp.risk(made).assumptions[0]
+    assert any("keep them in one ledger" in text for text in cdp.risk(made).assumptions)
 
 
 @pytest.mark.parametrize("name", ["release.json", "release-histogram.json"])

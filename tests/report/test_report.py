@@ -200,6 +200,13 @@ def test_the_check_in_the_report_works(release, chain, calibration, tmp_path, mo
         assert "contraction" in visible(text)
 
 
+def test_a_charged_release_says_where_the_ledger_stands(release, chain, calibration):
+    charged = replace(release, together="1.96 of 3 (BDP level)")
+    text = render_report(charged, chain, calibration=calibration)
+    assert "Together with what is in the ledger: 1.96 of 3 (BDP level)." in text
+    assert "other releases about the same records add to this one" in text
+
+
 def test_before_the_release(chain, calibration):
     seen = visible(render_report(calibration, chain))
     assert "Not released yet" in seen

@@ -37,7 +37,7 @@ from corrdp.models.files import model_from_dict
 from corrdp.models.reads import resolved
 from corrdp.plots.style import axes_or_pyplot
 from corrdp.queries import Query, Series, query_from_dict
-from corrdp.results import Result, verb
+from corrdp.results import OTHERS_ADD, Result, verb
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,7 +151,7 @@ class Calibration(Result):
     def assumptions(self) -> tuple[str, ...]:
         """What the promise rests on: by the certificate, the query, and the choice of a model."""
         said = self.leakage.certificate.assumptions + tuple(self.query.assumptions)
-        return said + model_notes(self.adequacy)
+        return (*said, OTHERS_ADD, *model_notes(self.adequacy))
 
     @property
     def worst_leakage(self) -> float:

@@ -34,7 +34,7 @@ from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.files import model_from_dict
 from corrdp.models.reads import check_reads
 from corrdp.queries import Series, query_from_dict
-from corrdp.results import Result, verb
+from corrdp.results import OTHERS_ADD, Result, verb
 
 if TYPE_CHECKING:
     from corrdp.ledgers.ledger import Ledger
@@ -110,7 +110,7 @@ class SeriesCalibration(Result):
     def assumptions(self) -> tuple[str, ...]:
         """What the promise rests on: by the certificate, the query, and the choice of a model."""
         said = self.leakage.certificate.assumptions + tuple(self.query.assumptions)
-        return said + model_notes(self.adequacy)
+        return (*said, OTHERS_ADD, *model_notes(self.adequacy))
 
     def release(
         self,

@@ -175,6 +175,7 @@ def sanitize(
                 )
             if opened is not None:
                 print_parts(f"ledger: charge {done.charge}, {done.charge_hash}")
+                print_parts(f"together with what is in the ledger: {done.together}")
         _report(calibration, report)
         if not json:
             show_files(path for path in (output, report) if path is not None)

@@ -213,6 +213,7 @@ def show_release(release: Release, calibration: Calibration) -> None:
     book: list[tuple[str, str | Text]] = []
     if release.charge is not None:
         book.append(("ledger", f"charge {release.charge}, {release.charge_hash}"))
+        book.append(("together", f"with what is in the ledger: {release.together}"))
     said = _noise(calibration) + book + _assumptions(release.assumptions)
     print_parts(facts_table(answers + said))
 

@@ -390,4 +390,5 @@ def _show(done: Any, cells: CellSequences) -> None:
     rows += [("before", text) for text in done.before]
     if done.charge is not None:
         rows.append(("ledger", f"charge {done.charge}, {done.charge_hash}"))
+        rows.append(("together", f"with what is in the ledger: {done.together}"))
     print_parts(facts_table(rows))

@@ -376,7 +376,8 @@ class Book:
     def _following(self, head: Head, pending: Sequence[Wanted]) -> list[_Step]:
         """The charges as they follow on a head; refused if they do not fit."""
         steps, start = [], head
-        for want in pending:
+        for each in pending:
+            want = each.told(head)
             charge, head = want.after(head)
             steps.append(_Step(charge, want.answer, head))
         if steps and (head.total.largest > MOST or not self.budget.fits(head.total)):

@@ -170,7 +170,10 @@ _SEALED = ("number", "version", "made", "kind", "what", "digest", "unit", "reads
 
 @dataclass(frozen=True)
 class Wanted:
-    """A charge that is not written yet, and its answer as JSON text where there is one."""
+    """A charge that is not written yet, and its answer as JSON text where there is one.
+
+    ``tell`` makes that text of the sum of all charges up to this one.
+    """
 
     kind: Literal["release", "fit"]
     what: str
@@ -178,6 +181,13 @@ class Wanted:
     digest: str | None
     unit: str | None = None
     answer: str | None = None
+    tell: Callable[[Runs], str] | None = None
+
+    def told(self, head: Head) -> Wanted:
+        """The same with its answer as it follows on a head."""
+        if self.tell is None:
+            return self
+        return replace(self, answer=self.tell(head.total + self.runs))
 
     def after(self, head: Head) -> tuple[Charge, Head]:
         """The charge as it follows on a head, and the head that it leaves."""

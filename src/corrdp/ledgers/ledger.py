@@ -49,7 +49,7 @@ from corrdp.ledgers.history import (
     now,
     read_answer,
 )
-from corrdp.ledgers.units import UNIT, Runs, budget_units, written
+from corrdp.ledgers.units import UNIT, Runs, budget_units, rounded, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -247,8 +247,8 @@ class Ledger:
         Parameters
         ----------
         sample : callable
-            Makes the release, a dataclass with fields ``charge`` and ``charge_hash``. Called once,
-            when the charge fits.
+            Makes the release, a dataclass with fields ``charge``, ``charge_hash`` and ``together``.
+            Called once, when the charge fits.
         epsilon, what, model, unit
             As for :meth:`charge`.
         stored : callable
@@ -256,16 +256,23 @@ class Ledger:
 
         Returns
         -------
-        what ``sample`` made, with its charge
+        what ``sample`` made, with its charge and where the ledger then stands
 
         Raises
         ------
         RefusedError
             When it does not fit. What was sampled is then lost to everybody.
         """
-        self._book.check_fits(self._wanted(epsilon, what, model, unit))
+        wanted = self._wanted(epsilon, what, model, unit)
+        self._book.check_fits(wanted)
         made = sample()
-        charge = self.charge(epsilon, what=what, model=model, unit=unit, answer=stored(made))
+
+        def tell(total: Runs) -> str:  # once more where another process charges in between
+            nonlocal made
+            made = replace(made, together=self._standing(total))
+            return _stored(stored(made))
+
+        charge = self._book.append([*wanted[:-1], replace(wanted[-1], tell=tell)])[-1]
         return replace(made, charge=charge.number, charge_hash=charge.hash)
 
     def charge_fit(self, model: Model) -> Charge | None:
@@ -375,6 +382,24 @@ class Ledger:
     def spent(self) -> float:
         """What counts against the budget: the largest epsilon, or the leakage of the sum."""
         return self._budget.cost(self._total) / UNIT
+
+    @property
+    def standing(self) -> str:
+        """What was spent of the budget, in words.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> ledger = Ledger.create(os.path.join(tempfile.mkdtemp(), "a.ledger"), budget=3)
+        >>> _ = ledger.charge(.3, what="a count"), ledger.charge(.4, what="a mean")
+        >>> ledger.standing
+        '0.7 of 3 (DP level)'
+        """
+        return self._standing(self._total)
+
+    def _standing(self, total: Runs) -> str:
+        spent = rounded(self._budget.cost(total), up=True)
+        return f"{spent} of {written(self.header.budget)} ({self._budget.words} level)"
 
     @property
     def remaining(self) -> float:

@@ -21,7 +21,7 @@ from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat, promise_of
 from corrdp.release.number import RecordLaw, Release, record_law
-from corrdp.results import Certificate, Result
+from corrdp.results import OTHERS_ADD, Certificate, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,6 +211,7 @@ def risk(guarantee: Any, threats: Mapping[str, Threat] | None = None) -> Risk:
     [('rest', 0.75, 0.891), ('walk', 0.25, 0.475)]
     """
     promise, said, law = _promise(guarantee)
+    said += (OTHERS_ADD,)
     if threats is None and law is not None:
         assert isinstance(promise, Pure)
         return _about_states(promise, said, law)

@@ -151,6 +151,8 @@ class Release(Result):
         Number of its line in a ledger, where it was charged to one.
     charge_hash : str
         The hash of that line: it shows later whether the ledger is still the same.
+    together : str
+        Where that ledger stood after the charge: what all releases in it come to, of its budget.
     confidence : float or None
         Whether the promise holds for every law that the data of the fit allow at this level.
     adequacy : Adequacy or None
@@ -166,7 +168,7 @@ class Release(Result):
     result = "release"
     keys = (
         "value epsilon target leakage certificate scope query scale grid assumptions model digest "
-        "reads nonnegative made charge charge_hash law confidence adequacy"
+        "reads nonnegative made charge charge_hash together law confidence adequacy"
     )
 
     value: Any
@@ -186,6 +188,7 @@ class Release(Result):
     made: str = ""
     charge: int | None = None
     charge_hash: str = ""
+    together: str = added("")
     law: RecordLaw | None = added()
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
@@ -226,6 +229,8 @@ class Release(Result):
         ]
         if self.charge is not None:
             lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
+        if self.together:
+            lines.append(f"  together     with what is in the ledger: {self.together}")
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
 
 

@@ -57,6 +57,8 @@ class Sanitized(Result):
         When, in UTC.
     charge, charge_hash : int and str, or None
         The charge in a ledger that paid for it, if one did.
+    together : str
+        Where that ledger stood after the charge.
     confidence, adequacy
         As in :class:`SeriesCalibration`.
     """
@@ -77,6 +79,7 @@ class Sanitized(Result):
     made: str = ""
     charge: int | None = None
     charge_hash: str | None = None
+    together: str = added("")
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
 
@@ -117,6 +120,8 @@ class Sanitized(Result):
         ]
         if self.charge is not None:
             lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
+        if self.together:
+            lines.append(f"  together     with what is in the ledger: {self.together}")
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
 
 

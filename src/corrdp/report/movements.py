@@ -237,6 +237,7 @@ def render_moved(done: PublishedMoves, cells: CellSequences) -> str:
         parts += ["<h2>Moves</h2>", paragraph(f"{done.reachability.told(cells.where)}.")]
     if done.charge is not None:
         parts.append(paragraph(f"Ledger: charge {done.charge}, {done.charge_hash}"))
+        parts.append(paragraph(f"Together with what is in the ledger: {done.together}."))
     parts.append(paragraph(f"corrdp {__version__}", "quiet"))
     return page("A release of movements", "\n".join(parts))
 

@@ -204,6 +204,9 @@ class _Story:
         """What was promised."""
         text = promise(self.calibration.epsilon, self.calibration.target, self.model)
         note = paragraph(PUBLIC_NOTE, "quiet") if self.public else ""
+        if self.release is not None and self.release.together and not self.public:
+            # on a BDP ledger it is a leakage with all its digits: nothing for the public
+            note = paragraph(f"Together with what is in the ledger: {self.release.together}.")
         return f'<p class="promise">{escape(text)}</p>{note}'
 
     def dependence(self) -> str:

@@ -356,4 +356,5 @@ def public_release(release: Release, model: Model) -> Release:
         adequacy=None if release.adequacy is None else release.adequacy.public,
         law=release.law if getattr(model.fitted, "public", False) else None,
         compared=None,
+        together="",
     )

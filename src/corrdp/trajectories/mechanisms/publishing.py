@@ -89,6 +89,8 @@ class PublishedMoves:
     charge : int, optional
     charge_hash : str, optional
         The line of the ledger that paid for it.
+    together : str
+        Where that ledger stood after the charge.
     """
 
     result: NoisyTree | ReleasedSequences
@@ -100,6 +102,7 @@ class PublishedMoves:
     path: PathCost | None = None
     charge: int | None = None
     charge_hash: str | None = None
+    together: str = ""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -125,6 +128,7 @@ class PublishedMoves:
             "warnings": self.warnings,
             "charge": self.charge,
             "charge_hash": self.charge_hash,
+            "together": self.together,
         }
         return {**self.result.to_dict(), **encode(more)}
 
