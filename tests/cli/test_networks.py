@@ -107,10 +107,17 @@ def test_fit_and_release(people, tmp_path):
     sure = cdp.leakage(model, 1.0, confidence=0.95)
     assert sure.value > leak.value
     assert any("asymptotic" in text for text in sure.certificate.assumptions)
+    held = cdp.calibrate(model, 1.0, query=cdp.Count("sick"))
+    plain = cdp.calibrate(model, 1.0, query=cdp.Count("sick"), confidence=None)
+    assert (held.confidence, plain.confidence) == (0.95, None)
+    assert cdp.leakage(model, held.epsilon, confidence=0.95).value <= 1.0
+    assert held.epsilon < plain.epsilon
     report = tmp_path / "report.html"
     done("release", people / "people.csv", "--model", people / "model.json", "--target", 1,
          "--query", "count:sick", "--report", report)  # fmt: skip
     assert "links of a record" in report.read_text()
+    assert "at joint confidence 0.95" in report.read_text()
+    assert "confidence=0.95)" in report.read_text()
     with pytest.raises(QueryError, match="speaks about"):
         cdp.calibrate(model, 1.0, query=cdp.Count(where="age > 3"))
     listed = json.loads(

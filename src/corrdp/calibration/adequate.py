@@ -27,6 +27,7 @@ from corrdp.models.chains.alternatives import Alternative, alternatives
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.window import WindowChain
 from corrdp.models.gaussian.records import GaussianRecords
+from corrdp.models.networks.field import MarkovField
 from corrdp.queries import Query, Series
 
 Confidence = float | Literal["default"] | None
@@ -46,12 +47,12 @@ IN_WORDS = "take the fitted numbers as exact (confidence=None, --confidence none
 
 
 def level_of(model: Model, confidence: Confidence) -> float | None:
-    """The confidence of a promise: .95 for fitted chains and Gaussian records by default."""
+    """The confidence of a promise: .95 by default for fits that have a region."""
     if not isinstance(confidence, str):
         return None if confidence is None else check_confidence(confidence)
     check_choice("confidence", confidence, ("default",))
-    has_region = isinstance(model, Chain | GaussianRecords) and model.fitted is not None
-    return CONFIDENCE if has_region else None
+    has_region = isinstance(model, Chain | GaussianRecords | MarkovField)
+    return CONFIDENCE if has_region and model.fitted is not None else None
 
 
 @contextmanager

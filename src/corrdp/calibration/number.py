@@ -232,7 +232,8 @@ def calibrate(
         this query, often with less noise, and good for nothing else.
     confidence : float or None
         For fitted models: keep the target for every law that the data still allow at this joint
-        level; None takes the fitted numbers as exact. When left out, .95 for fitted chains.
+        level; None takes the fitted numbers as exact. When left out, .95 for fitted chains,
+        Gaussian records and networks.
     adversary : {"all", "none"}
         For a :class:`~corrdp.queries.Series`: "none" promises only against an adversary who knows
         no other record.

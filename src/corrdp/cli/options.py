@@ -48,7 +48,8 @@ Confidence = Annotated[
     str | None,
     typer.Option(
         help="Hold for every law that the data still allow at this joint level, such as 0.95; none "
-        "takes the fitted numbers as exact. For a promise from a fitted chain, 0.95 if left out."
+        "takes the fitted numbers as exact. For a promise from a fitted chain, network or "
+        "families, 0.95 if left out."
     ),
 ]
 AcceptModel = Annotated[

@@ -142,10 +142,11 @@ def show_leakage(result: Leakage) -> None:
 def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str | Text]]:
     """What the promise means for a person, and how it fares under richer models."""
     rows: list[tuple[str, str | Text]] = [("that is", believed(calibration.target))]
-    if (adequacy := calibration.adequacy) is None:
+    if calibration.model.fitted is None:
         return rows
-    style = "red" if adequacy.against else ""
-    rows += [("richer model", Text(text, style=style)) for text in adequacy.lines]
+    if (adequacy := calibration.adequacy) is not None:
+        style = "red" if adequacy.against else ""
+        rows += [("richer model", Text(text, style=style)) for text in adequacy.lines]
     return [*rows, ("confidence", in_words_of(calibration.confidence))]
 
 

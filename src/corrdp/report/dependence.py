@@ -203,8 +203,9 @@ def model_section(model: Model) -> str:
 
 def adequacy_section(adequacy: Adequacy | None, confidence: float | None, *, public: bool) -> str:
     """How the promise fares under richer models, next to the number; in red where that matters."""
+    sure = paragraph(_sentence(in_words_of(confidence)), "quiet")
     if adequacy is None:
-        return ""
+        return "" if confidence is None else sure
     shown = adequacy.public if public else adequacy
     kind = "against" if adequacy.against else ""
     parts = [paragraph(text, kind) for text in map(_sentence, shown.lines)]
@@ -212,7 +213,7 @@ def adequacy_section(adequacy: Adequacy | None, confidence: float | None, *, pub
         parts.append(
             paragraph(_sentence(adequacy.note or "no richer model can be fitted"), "quiet")
         )
-    parts.append(paragraph(_sentence(in_words_of(confidence)), "quiet"))
+    parts.append(sure)
     if public or not adequacy.alternatives:
         return "".join(parts)
     head = ("richer model", "epsilon", "noise", "leaks at first", "test", "rows pooled", "by")
@@ -247,7 +248,7 @@ def in_words_of(confidence: float | None) -> str:
     """How sure of a fitted model a promise is."""
     if confidence is None:
         return "the fitted numbers are taken as exact: no confidence region"
-    return f"for every kernel that the data allow at joint confidence {confidence:g}"
+    return f"for every law that the data allow at joint confidence {confidence:g}"
 
 
 def _sentence(text: str) -> str:

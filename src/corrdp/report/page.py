@@ -118,9 +118,11 @@ def render_report(
 def _asked(calibration: Calibration) -> str:
     """The further arguments of ``calibrate`` that made a promise from a fit."""
     adequacy = calibration.adequacy
-    if adequacy is None:
+    if calibration.model.fitted is None:
         return ""
     said = f", confidence={calibration.confidence!r}"
+    if adequacy is None:
+        return said
     if adequacy.accepted:
         said += f", accept={adequacy.accepted!r}"
     return said if adequacy.note != NOT_CONSIDERED else f"{said}, robust=False"
