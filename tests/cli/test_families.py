@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.errors import DataError, GuaranteeError, InputError, NotApplicableError, QueryError
+from corrdp.errors import (
+    DataError,
+    GuaranteeError,
+    InputError,
+    NotApplicableError,
+    QueryError,
+    RefusedError,
+)
 from tests.helpers.commands import done, run
 
 DATA = os.environ.get("CORRDP_DATA")
@@ -120,6 +127,36 @@ def test_calibration_keeps_its_target(bounds, target):
     assert cal.epsilon == pytest.approx(target / factor, rel=1e-5)
     assert cal.guarantee.rate == pytest.approx(cal.epsilon / query.width)
     assert cdp.Calibration.from_dict(cal.to_dict()).to_dict() == cal.to_dict()
+
+
+def test_categories_are_no_families(tmp_path):
+    rng = np.random.default_rng(1)
+    with pytest.raises(DataError, match=r"'1' has 2 different values in 30 records.*groups:K"):
+        cdp.GaussianRecords.fit(np.c_[rng.normal(size=30), rng.integers(0, 2, 30)])
+    long = tmp_path / "long.csv"
+    rows = [f"{k},{who},{rng.integers(0, 2)}" for k in range(40) for who in "ab"]
+    long.write_text("home,who,ill\n" + "\n".join(rows) + "\n")
+    refused = run("fit", "families", long, "--group", "home", "--role", "who", "--value", "ill")
+    assert refused.exit_code == 2
+    assert "2 different values in 80 records" in refused.output
+    few = cdp.GaussianRecords.fit(np.c_[rng.normal(size=29), rng.permutation(29) % 2])
+    assert few.length == 58
+
+
+def test_a_promise_on_a_law_that_is_not_normal_needs_a_word():
+    rng, asked = np.random.default_rng(4), {"query": cdp.Sum(0, 8)}
+    skew = rng.exponential(size=(400, 2)) @ [[1, 0.5], [0.5, 1]]
+    model = cdp.GaussianRecords.fit(skew, secret_range=(0, 8))
+    assert model.fitted.normality.log10_p < -6
+    with pytest.raises(RefusedError, match=r"not normal \(which the data speak for, p < 1e-"):
+        cdp.calibrate(model, 1.0, **asked)
+    assert cdp.calibrate(model, 1.0, method="general", **asked).adequacy is None
+    taken = cdp.calibrate(model, 1.0, accept="only the shape is off", **asked)
+    assert taken.adequacy.against
+    assert "accepted by the steward: only the shape is off" in repr(taken)
+    assert cdp.Calibration.from_dict(taken.to_dict()).to_dict() == taken.to_dict()
+    normal = cdp.GaussianRecords.fit(rng.normal(size=(400, 2)), secret_range=(0, 8))
+    assert cdp.calibrate(normal, 1.0, **asked).adequacy is None
 
 
 def test_release_in_memory():

@@ -25,6 +25,7 @@ from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
 from corrdp.models.chains.alternatives import Alternative, alternatives
 from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.ratio_tests import p_in_words
 from corrdp.models.chains.window import WindowChain
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.networks.field import MarkovField
@@ -33,6 +34,7 @@ from corrdp.queries import Query, Series
 Confidence = float | Literal["default"] | None
 
 CONFIDENCE = 0.95  # of a promise made from a fit
+_NOT_NORMAL = 1e-6  # p of Mardia's tests below which a promise by a normal law needs a reason
 _REGIONS = 10  # an alternative of more models than this is taken at its fitted numbers
 _MOST_ROWS = 150  # rows up to which an alternative is priced at all: larger ones take minutes
 _SMALLEST = 1e-9  # a chain of which even this epsilon leaks 1 has no bound of any use
@@ -116,7 +118,10 @@ def judge_model(
     robust: bool,
     accept: str | None,
 ) -> Adequacy | None:
-    """Price the alternatives of a fitted chain; None where the model has none.
+    """Price the alternatives of a fitted model; None where it has none.
+
+    A law that is not normal is one to Gaussian records, where the data speak so clearly for it that
+    nobody would overlook it, and the bound is not the general one, which holds for every law.
 
     Parameters
     ----------
@@ -132,9 +137,22 @@ def judge_model(
     robust, accept
         As in :func:`corrdp.calibrate`.
     """
+    chosen = Adequacy(epsilon, leak.value)
+    if isinstance(model, GaussianRecords) and model.fitted is not None:
+        log10_p = model.fitted.normality.log10_p
+        if log10_p >= math.log10(_NOT_NORMAL) or leak.certificate.name == "general":
+            return None
+        if not robust:
+            return replace(chosen, note=NOT_CONSIDERED)
+        other = Priced(
+            "a law that is not normal",
+            p=p_in_words(log10_p),
+            rejected=True,
+            reason="every bound but the general one rests on normality",
+        )
+        return accepted(replace(chosen, alternatives=(other,)), model, accept)
     if not isinstance(model, Chain) or model.fitted is None:
         return None
-    chosen = Adequacy(epsilon, leak.value)
     if model.fitted.private_epsilon is not None:
         return replace(chosen, note=PRIVATE)
     if not robust:
@@ -168,10 +186,13 @@ def accepted(adequacy: Adequacy, model: Model, accept: str | None) -> Adequacy:
     known = (
         f" ({'which the data speak for, ' if first.rejected else ''}{first.p})" if first.p else ""
     )
+    advice = "Merge states or fit that model"
+    if isinstance(model, GaussianRecords):
+        advice = "Use the general bound (method='general', --method general)"
     raise RefusedError(
         f"the promise cannot be kept under {first.name}{known} instead of the fitted {model}: "
-        f"{first.reason}. Merge states or fit that model; or accept it in words that will stand "
-        'next to the number: accept="reason" (--accept-model "reason")'
+        f"{first.reason}. {advice}; or accept it in words that will stand next to the number: "
+        'accept="reason" (--accept-model "reason")'
     )
 
 

@@ -42,6 +42,7 @@ from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table, war
 
 _SMALL = 10  # fewer complete blocks per role than this, and correlations are shrunk
 _FEWEST_PAIRS = 3  # blocks with both roles that a covariance needs
+_FEWEST_VALUES, _MANY = 10, 30  # different values of a column, where it has at least so many
 _LEAST_EIGENVALUE = 1e-6  # of the correlation matrix, made so by shrinking
 
 
@@ -257,8 +258,8 @@ def fit_gaussian(
     Raises
     ------
     DataError
-        When a group has a role twice, a role never varies, rows repeat the parents' values, or
-        values are not numbers.
+        When a group has a role twice, a role never varies, rows repeat the parents' values, values
+        are not numbers, or they are categories: fewer than 10 different ones in 30 records or more.
 
     Examples
     --------
@@ -282,6 +283,12 @@ def fit_gaussian(
     if not kept.any():
         raise DataError("every value is missing: there is nothing to learn from")
     values, present = read.values[kept], present[kept]
+    if families is not None:
+        _check_measured([*families.parents.T, families.children], families.names)
+    elif value is not None:
+        _check_measured([values], [value])
+    else:
+        _check_measured(values.T, read.roles)
     apart = values  # rows that are independent, with all there is to estimate from
     joined: Siblings | None = None
     if families is None:
@@ -321,6 +328,21 @@ def fit_gaussian(
     labels = np.repeat(np.arange(len(values)), present.sum(axis=1))
     blocks = Blocks(shapes, shape_of_block.reshape(-1), labels)
     return GaussianRecords.of_blocks(blocks, secret_range=secret_range, fitted=fit)
+
+
+def _check_measured(columns: Iterable[np.ndarray], names: Sequence[str]) -> None:
+    """Refuse numbers that stand for categories, such as 0 and 1: no normal law describes them."""
+    for column, name in zip(columns, names, strict=True):
+        known = column[~np.isnan(column)]
+        different = len(np.unique(known))
+        if len(known) >= _MANY and 1 < different < _FEWEST_VALUES:
+            raise DataError(
+                f"{name!r} has {different} different values in {len(known):,} records: these are "
+                "categories, and families are fitted by a normal law, which is for measurements. "
+                "Leave the law within a family open instead: with a row for each member, and K "
+                "the size of the largest family, no fit is needed: Groups(K), on the command line "
+                "groups:K in place of the model file"
+            )
 
 
 def _role_means(values: np.ndarray, parents: int | None) -> np.ndarray:

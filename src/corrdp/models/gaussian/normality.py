@@ -58,9 +58,14 @@ class Normality(Result):
     roles: tuple[tuple[str, float], ...] = ()
 
     @property
+    def log10_p(self) -> float:
+        """The smaller p-value of Mardia's two tests."""
+        return min(self.log10_skewness, self.log10_kurtosis)
+
+    @property
     def rejected(self) -> bool:
         """Whether one of Mardia's tests rejects joint normality, at .005 each."""
-        return min(self.log10_skewness, self.log10_kurtosis) < math.log10(LEVEL / 2)
+        return self.log10_p < math.log10(LEVEL / 2)
 
     @property
     def not_normal(self) -> tuple[str, ...]:
