@@ -44,6 +44,8 @@ def test_fit_prints_what_it_learned(folder):
     result = done("fit", folder / "steps.csv", *FIT)
     for part in ("False", "True", "±", "960", "Birkhoff diameter", "sequences", "missing"):
         assert part in result.stdout
+    seen = load_model(folder / "model.json").fitted.counts.sum(axis=1)
+    assert f"from state True {seen[1]} transitions" in " ".join(result.stdout.split())
     assert "itself a leak" in " ".join(result.stderr.split())
 
 
@@ -100,6 +102,9 @@ def test_leakage_shows_every_bound(folder):
         assert method in result.stdout
     for part in ("scope", "certificate", "assumes", "best"):
         assert part in result.stdout
+    asks = f"corrdp calibrate {folder / 'model.json'} prices that"
+    assert asks in " ".join(result.stdout.split())
+    assert "A release asks for more" not in done("leakage", "groups:3", "--epsilon", 1).stdout
 
 
 @pytest.mark.parametrize(("query", "width"), [("count:1", 8), ("sum:0:5", 40), ("mean:0:5", 5)])
@@ -135,7 +140,14 @@ def test_models_without_a_file(model, value):
 def test_calibrate_by_target_and_by_epsilon(folder):
     model = folder / "model.json"
     shown = done("calibrate", model, "--target", 1, "--query", "count:True")
-    for part in ("epsilon", "target", "discrete Laplace", "95 %", "assumes"):
+    for part in (
+        "epsilon",
+        "target",
+        "discrete Laplace",
+        "95 %",
+        "assumes",
+        "under the chosen model",
+    ):
         assert part in shown.stdout
     by_target = done("calibrate", model, "--target", 1, "--query", "count:True", "--json")
     data = json.loads(by_target.stdout)

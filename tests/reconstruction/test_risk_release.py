@@ -195,7 +195,8 @@ def test_command(tmp_path):
     told = json.loads(done("risk", made, "--json").stdout)
     assert [b["before"] for b in told["beliefs"]] == pytest.approx(law)
     shown = " ".join(done("risk", made).output.split())
-    assert "under epsilon 1 steps > 0, False or True: right at most" in shown
+    assert "under leakage level 1 steps > 0, False or True: right at most" in shown
+    assert "under epsilon 1" in done("risk", "--epsilon", 1).output
     assert "membership" not in shown
     for belief in told["beliefs"]:
         assert percent(belief["most"], up=True) in shown

@@ -39,4 +39,16 @@ def leakage(
     with working("evaluating every bound"):
         sure = read_confidence(confidence)
         result = measure(law, epsilon, query=asked, method=method, confidence=sure)
-    print(as_json(result)) if json else show_leakage(result)
+    if json:
+        print(as_json(result))
+        return
+    from corrdp.calibration.adequate import level_of
+    from corrdp.cli.show import print_parts
+
+    show_leakage(result)
+    if sure is None and level_of(law, "default") is not None:
+        print_parts(
+            "These are the fitted numbers taken as exact. A release asks for more: that the "
+            f"numbers are uncertain, and the model may be too simple. corrdp calibrate {model} "
+            "prices that."
+        )

@@ -204,7 +204,11 @@ def _show(calibration: SeriesCalibration) -> None:
                 ("wrong reports", f"{100 * calibration.distortion:.4g} % expected"),
                 ("target", f"{calibration.target:.9g} (BDP level promised)"),
                 *judged(calibration),
-                ("leakage", f"{leak.value:.9g} ({leak.kind}, by {leak.certificate.name})"),
+                (
+                    "leakage",
+                    f"{leak.value:.9g} under the chosen model ({leak.kind}, by "
+                    f"{leak.certificate.name})",
+                ),
                 ("scope", leak.scope),
                 ("model", leak.model),
                 *(("assumes", text) for text in calibration.assumptions),

@@ -158,8 +158,8 @@ def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
         *judged(calibration),
         (
             "leakage",
-            f"{calibration.leakage.value:.9g} ({calibration.leakage.kind}, by "
-            f"{calibration.leakage.certificate.name})",
+            f"{calibration.leakage.value:.9g} under the chosen model ({calibration.leakage.kind}, "
+            f"by {calibration.leakage.certificate.name})",
         ),
         ("noise", f"discrete Laplace of scale {calibration.scale:.6g}"),
         ("expected error", f"{what} below {calibration.error(0.05):.6g} in 95 % of releases"),
@@ -362,7 +362,10 @@ def show_diagnostics(diagnostics: Diagnostics) -> None:
     if len(diagnostics.states) <= _SHOWN_STATES:
         counted = zip(diagnostics.states, diagnostics.visits, diagnostics.shares, strict=True)
         print_parts(
-            facts_table((f"state {x}", f"{n:,} ({100 * share:.1f} %)") for x, n, share in counted)
+            facts_table(
+                (f"from state {x}", f"{n:,} transitions ({100 * share:.1f} %)")
+                for x, n, share in counted
+            )
         )
     for text in diagnostics.warnings:
         print_parts(Text(f"warning: {text}", style="yellow"))

@@ -112,6 +112,8 @@ class Risk(Result):
     assumptions : tuple of str
     beliefs : tuple of Belief
         For a release that carries the law of one record: one for each state.
+    dependent : bool
+        Whether the guarantee is what leaks on dependent records (a BDP level), and not a DP level.
     """
 
     result = "risk"
@@ -120,6 +122,7 @@ class Risk(Result):
     rows: tuple[RiskRow, ...]
     assumptions: tuple[str, ...]
     beliefs: tuple[Belief, ...] = added((), always=True)
+    dependent: bool = added(False)
 
     def __float__(self) -> float:
         """The largest share of total disclosure over the threats."""
@@ -148,7 +151,8 @@ class Risk(Result):
     def level(self) -> str:
         """The guarantee in words, rounded up."""
         if isinstance(self.guarantee, Pure):
-            return f"epsilon {in_digits(self.guarantee.largest)}"
+            name = "leakage level" if self.dependent else "epsilon"
+            return f"{name} {in_digits(self.guarantee.largest)}"
         if isinstance(self.guarantee, Approximate):
             epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
             return f"epsilon {in_digits(epsilon)}, delta {in_digits(delta)}"
@@ -224,7 +228,7 @@ def risk(guarantee: Any, threats: Mapping[str, Threat] | None = None) -> Risk:
     rows = tuple(_row(name, threat, promise) for name, threat in asked.items())
     if threats is None and on_model:
         said += (_NO_LAW,)
-    return Risk(promise, rows, said)
+    return Risk(promise, rows, said, dependent=on_model)
 
 
 def usual_threats(
@@ -261,7 +265,7 @@ def _about_states(promise: Pure, said: tuple[str, ...], law: RecordLaw) -> Risk:
             f"the laws of the records differ: this is record {law.record} (counted from 0), the "
             "hardest to guess beforehand"
         )
-    return Risk(promise, (row,), (*said, *notes), beliefs)
+    return Risk(promise, (row,), (*said, *notes), beliefs, dependent=True)
 
 
 def _after(law: Sequence[float], k: int, level: float) -> tuple[float, float]:
@@ -298,7 +302,7 @@ def _leaks(
     value: float, proof: Certificate, *, richer: bool = False
 ) -> tuple[Pure, tuple[str, ...]]:
     where = "the model or a richer one held against it" if richer else "the model"
-    said = f"epsilon is what leaks on {where}, at most {in_digits(value)}, proved by {proof.name}"
+    said = f"the level is what leaks on {where}, at most {in_digits(value)}, proved by {proof.name}"
     # a guarantee is above 0, and certain records leak nothing
     return Pure(max(float(value), ROUNDING)), (said, *proof.assumptions)
 

@@ -214,7 +214,10 @@ class Diagnostics(Result):
             lines.append(f"  {test.name:<26} G2 = {test.statistic:.6g}, df = {test.degrees}")
             lines.append(f"  {'':<26} {test.words}")
         counted = zip(self.states, self.visits, self.shares, strict=True)
-        lines += [f"  state {x!r:<20} {n:,} ({_percent(share)})" for x, n, share in counted]
+        lines += [
+            f"  from state {x!r:<15} {n:,} transitions ({_percent(share)})"
+            for x, n, share in counted
+        ]
         lines += [f"  warning: {text}" for text in self.warnings]
         return "\n".join(lines)
 
