@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -11,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corrdp import MarkovChain, __version__, load_model
+from corrdp import MarkovChain, __version__, leakage, load_model
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.number import Calibration
+from corrdp.errors import InputError
 from corrdp.models.files import model_from_dict
 from corrdp.release.number import Release
 from tests.helpers.commands import FIT, done, run, write_series
@@ -102,6 +104,9 @@ def test_leakage_shows_every_bound(folder):
         assert method in result.stdout
     for part in ("scope", "certificate", "assumes", "best"):
         assert part in result.stdout
+    assert leakage(load_model(folder / "model.json"), 1.0).assumptions[0] in " ".join(
+        result.stdout.split()
+    )
     asks = f"corrdp calibrate {folder / 'model.json'} prices that"
     assert asks in " ".join(result.stdout.split())
     assert "A release asks for more" not in done("leakage", "groups:3", "--epsilon", 1).stdout
@@ -293,10 +298,27 @@ def test_bad_model_files(case, tmp_path):
 
 def test_model_that_is_no_text(folder):
     fails(2, "leakage", folder / "steps.parquet", "--epsilon", 1, match="not")
+    fails(2, "leakage", folder / "steps.csv", "--epsilon", 1, match="is no corrdp model file")
     fails(2, "leakage", folder / "nowhere.json", "--epsilon", 1, match="nowhere.json")
     fails(2, "leakage", folder, "--epsilon", 1, match="cannot read")
     fails(2, "leakage", "groups:x", "--epsilon", 1, match="whole number")
     fails(2, "leakage", "groups:0", "--epsilon", 1, match="whole number >= 1")
+
+
+def test_a_comma_for_the_dot_and_a_directory_for_a_ledger(folder):
+    for given in (("--epsilon", "1,5"), ("--epsilon=1,5",)):
+        fails(
+            2, "leakage", "groups:3", *given, match="got '1,5'; write the fraction with a dot: 1.5"
+        )
+    asked = ("--model", folder / "model.json", "--query", "count:True", "--target", 2)
+    release = ("release", folder / "steps.csv", *asked)
+    fails(2, *release, "--ledger", folder, match="it is a directory; name the ledger's file")
+
+
+def test_a_layout_is_said_where_the_file_is_opened(folder):
+    with pytest.raises(InputError, match=r"open_table\(path, layout=Layout\(decimal=\.\.\.\)\)"):
+        MarkovChain.fit(folder / "steps.csv", state="steps > 0", decimal=",")
+    assert "order_by" in inspect.signature(MarkovChain.fit).parameters
 
 
 @pytest.mark.parametrize("level", ["0", "-1", "inf", "nan"])

@@ -139,6 +139,9 @@ def test_categories_are_no_families(tmp_path):
     refused = run("fit", "families", long, "--group", "home", "--role", "who", "--value", "ill")
     assert refused.exit_code == 2
     assert "2 different values in 80 records" in refused.output
+    bare = run("fit", "families", long, "--group", "home", "--value", "ill")
+    assert "number them within each family" in bare.output
+    assert "groups:5" in bare.output
     few = cdp.GaussianRecords.fit(np.c_[rng.normal(size=29), rng.permutation(29) % 2])
     assert few.length == 58
 

@@ -54,6 +54,14 @@ def test_reads_both_namings(write):
     assert any("0.4, is public" in text for text in public.assumptions)
 
 
+def test_zero_is_a_family_id_like_any_other(write):
+    table = read_linkage(write(TRIO.replace("F,", "0,")))
+    assert table.ids == (("0", "1"), ("0", "2"), ("0", "3"))
+    assert table.parents == ((None, None), (None, None), (("0", "1"), ("0", "2")))
+    with pytest.raises(DataError, match=r"row 2 of .* has no pid"):
+        read_linkage(write(TRIO.replace("F,2,", ",2,")))
+
+
 def test_counted_allele_can_be_told(write):
     table = read_linkage(write(TRIO), counted={"rs1": "G"})
     assert table.alleles["rs1"] == ("G", "A")

@@ -75,6 +75,11 @@ class Leakage(Result):
     digest: str = ""
     metric: Metric | None = None
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the value rests on, in words: those of the certificate."""
+        return self.certificate.assumptions
+
     def at(self, x: float, x2: float) -> float:
         """Leakage between two values of one real record, wherever they lie.
 

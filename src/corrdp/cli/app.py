@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, pairwise
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -135,7 +136,7 @@ class OneLineErrors(TyperGroup):
         except Exception as error:
             if len(kept) < len(given):
                 raise
-            _report(error)
+            _report(error, kept)
         sys.exit(code or 0)
 
 
@@ -147,7 +148,7 @@ def _forget_output() -> None:
         return
 
 
-def _report(error: Exception) -> NoReturn:
+def _report(error: Exception, given: list[str]) -> NoReturn:
     if isinstance(error, InputError):
         _fail(BAD_INPUT, str(error))
     if isinstance(error, CorrdpError):
@@ -158,7 +159,8 @@ def _report(error: Exception) -> NoReturn:
     # differ, what they offer does not
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
         command = getattr(getattr(error, "ctx", None), "command_path", "corrdp")
-        _fail(BAD_INPUT, f"{error.format_message()} See {command} --help")
+        said = f"{error.format_message()}{_typed(error, given)}"
+        _fail(BAD_INPUT, f"{said} See {command} --help")
     if type(error).__name__ == "Abort":
         _fail(STOPPED, "stopped; nothing was written after that")
     _fail(
@@ -167,6 +169,18 @@ def _report(error: Exception) -> NoReturn:
         f"{_DEBUG} shows the traceback, which may hold private values: read it before you pass "
         "it on",
     )
+
+
+def _typed(error: Exception, given: list[str]) -> str:
+    """The value of an option that could not be read, and the dot where a comma was typed."""
+    options = getattr(getattr(error, "param", None), "opts", ())
+    parts = (text.split("=", 1) if text.startswith("--") else [text] for text in given)
+    typed = [value for option, value in pairwise(chain(*parts)) if option in options]
+    if not typed:
+        return ""
+    dotted = typed[-1].replace(",", ".")
+    comma = "," in typed[-1] and dotted.replace(".", "", 1).isdecimal()
+    return f" (got {typed[-1]!r}{f'; write the fraction with a dot: {dotted}' if comma else ''})."
 
 
 def _place(error: Exception) -> str:

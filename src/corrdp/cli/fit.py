@@ -251,7 +251,12 @@ def families(
             "long ones"
         )
     if columns is None and not (value and role and group):
-        raise InputError("a long table needs --group, --role and --value")
+        raise InputError(
+            "a long table needs --group, --role and --value: --role is the column that says who a "
+            "row is in its family, such as father or child. Where the members are alike, number "
+            "them within each family in a column of their own and name that; or fit nothing, and "
+            "give groups:5 in place of a model file, 5 being the size of the largest family"
+        )
     kinds.families(
         task,
         columns=None if columns is None else words(columns),

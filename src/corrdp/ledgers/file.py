@@ -94,6 +94,8 @@ def create_file(path: Path, header: Header, wanted: Sequence[Wanted] = ()) -> No
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection for one operation: nothing is shared between threads or across a fork."""
+    if os.path.isdir(path):
+        raise InputError(f"there is no ledger {path}: it is a directory; name the ledger's file")
     if not os.path.isfile(path):
         raise InputError(f"there is no ledger {path}; make one with Ledger.create")
     # also for reading: the first to open the file after a crash rolls the crash back

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from corrdp.tables.source import Table
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _MANY = 500_000  # numbers that are written faster by compiled code, once it is compiled
 
 
@@ -139,6 +141,22 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
+
+
+def layout_told(fit: Callable[P, T]) -> Callable[P, T]:
+    """A ``fit`` that says where the layout of a text file is given, if it is given to ``fit``."""
+
+    @wraps(fit)
+    def told(*args: P.args, **kwargs: P.kwargs) -> T:
+        if stray := sorted({"decimal", "delimiter", "header", "names"} & kwargs.keys()):
+            raise InputError(
+                f"{stray[0]}= is not for fit: how a text file is laid out is said where it is "
+                "opened. from corrdp.tables.source import Layout, open_table, then "
+                f"fit(open_table(path, layout=Layout({stray[0]}=...)), ...)"
+            )
+        return fit(*args, **kwargs)
+
+    return told
 
 
 def _canonical(value: Any) -> Iterator[bytes]:

@@ -164,7 +164,9 @@ def load_model(path: str | Path) -> Model:
     try:
         data = json.loads(text)
     except ValueError as error:
-        raise ModelError(f"{path} is not JSON: {error}") from None
+        raise ModelError(
+            f"{path} is no corrdp model file, which corrdp fit makes: it is not JSON ({error})"
+        ) from None
     except RecursionError:
         raise ModelError(f"{path} is nested too deeply for a model file") from None
     return model_from_dict(data)

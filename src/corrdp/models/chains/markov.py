@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp._checks import check_array, check_kind
 from corrdp.errors import InputError, ModelError
-from corrdp.models.base import check_length, check_states
+from corrdp.models.base import check_length, check_states, layout_told
 from corrdp.models.chains.chain import Chain, column_ratio, diameter
 from corrdp.models.chains.stretches import distinct, first_places, paired
 from corrdp.plots.style import axes_or_pyplot
@@ -370,6 +370,7 @@ class MarkovChain(Chain):
     # -- learning ----------------------------------------------------------------------------
 
     @classmethod
+    @layout_told
     def fit(
         cls,
         data: Any,

@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp._checks import check_items, check_kind, check_number, check_whole
 from corrdp.errors import InputError, ModelError
-from corrdp.models.base import RealModel
+from corrdp.models.base import RealModel, layout_told
 from corrdp.models.gaussian.building import (
     Blocks,
     autoregression,
@@ -231,6 +231,7 @@ class GaussianRecords(RealModel):
         return cls.of_blocks(joined([own[id(p)] for p in kept]), secret_range=secret_range)
 
     @classmethod
+    @layout_told
     def fit(
         cls,
         table: Any,

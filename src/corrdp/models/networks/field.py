@@ -12,7 +12,7 @@ import numpy as np
 from corrdp._checks import check_array, check_items, check_number, count_distinct
 from corrdp._compiled import njit
 from corrdp.errors import DataError, ModelError
-from corrdp.models.base import Model, check_states
+from corrdp.models.base import Model, check_states, layout_told
 from corrdp.models.chains.chain import diameters
 from corrdp.models.networks.factors import (
     check_edges,
@@ -187,6 +187,7 @@ class MarkovField(Model):
         return cls(edges, potentials, own, nodes=nodes, labels=labels)
 
     @classmethod
+    @layout_told
     def fit(
         cls,
         data: Any,

@@ -2,7 +2,8 @@
 
 Columns ``pid`` (pedigree), ``id``, ``fid`` and ``mid`` (father and mother within the pedigree, 0
 for unknown), and for each SNP two allele codes, named ``X.a1`` and ``X.a2`` or ``X_1`` and
-``X_2``; 0 is a missing allele. Other columns (sex, affection, ..) are not read.
+``X_2``; 0 is a missing allele, and a ``pid`` like any other. Other columns (sex, affection, ..) are
+not read.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from corrdp.tables.source import USUAL, Layout, open_table, warn_unfound
 
 _KEYS = ("pid", "id", "fid", "mid")
 _PAIRS = ((".a1", ".a2"), ("_1", "_2"))
-_NO_ALLELE = ("0", "0.0", "")  # 0.0: a column of codes that some tool wrote as decimals
+_ZERO = ("0", "0.0")  # 0.0: a column of codes that some tool wrote as decimals
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 _TRUTH = {"true": "T", "false": "F"}  # a column of nothing but T reads as true or false
 
@@ -298,6 +299,7 @@ def read_linkage(
         name: np.array([_plain(text) for text in read[name].to_pylist()], dtype=object)
         for name in names
     }
+    found["pid"][[text in _ZERO for text in read["pid"].to_pylist()]] = "0"
     ids, parents = _people(found, path)
     founders = np.array([father is None and mother is None for father, mother in parents])
     unknown = sorted(set(counted or {}) - set(columns))
@@ -387,7 +389,7 @@ def _people(
 
 def _plain(text: str | None) -> str | None:
     """An id or allele as text, None where it is unknown; tools and engines rewrite both."""
-    if text is None or text in _NO_ALLELE:
+    if not text or text in _ZERO:
         return None
     whole = _WHOLE.fullmatch(text)
     return whole[1] if whole else _TRUTH.get(text, text)
