@@ -457,7 +457,7 @@ class Ledger:
         >>> ledger.answer(charge.number)
         {'value': 17}
         """
-        number = check_whole("number", number)
+        number = check_whole("the number of a charge", number)
         with opened(self.path) as db, reading(db):
             head = self._book.verified_head(db)
             if number > head.number:
