@@ -165,7 +165,7 @@ def ahead(sequence: np.ndarray, width: int) -> np.ndarray:
     Examples
     --------
     >>> ahead(np.array([0, 1, 1, 0, 1, 1]), 2).tolist()
-    [1, 3, 2, 1, 3, 4]
+    [0, 2, 1, 0, 2, 3]
     """
     around = Surroundings(Stretches.of(sequence), width - 1)
     return np.repeat(around.right, around.counts)
