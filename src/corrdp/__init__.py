@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from corrdp.errors import RefusedError as RefusedError
     from corrdp.guarantees import GDP as GDP
     from corrdp.guarantees import L1 as L1
+    from corrdp.guarantees import ZCDP as ZCDP
     from corrdp.guarantees import Approximate as Approximate
+    from corrdp.guarantees import Profile as Profile
     from corrdp.guarantees import Pure as Pure
     from corrdp.guarantees import Tradeoff as Tradeoff
     from corrdp.ledgers.ledger import Ledger as Ledger

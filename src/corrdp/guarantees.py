@@ -12,17 +12,24 @@ from corrdp._checks import check_array, check_number
 from corrdp.errors import InputError
 
 
-def _levels(name: str, given: Any) -> Any:
-    """One number > 0, or an array with one number >= 0 per record, not all of them 0."""
+def _levels(name: str, given: Any, *, zero: bool = False, most: float = np.inf) -> Any:
+    """One number > 0, or an array with one number >= 0 per record, not all of them 0.
+
+    With ``zero`` every number may be 0; none may be above ``most``.
+    """
     if not isinstance(given, Sequence | np.ndarray) or getattr(given, "shape", None) == ():
-        return check_number(name, given, above=0)
+        above, least = (None, 0.0) if zero else (0.0, None)
+        limit = most if most < np.inf else None
+        return check_number(name, given, above=above, least=least, most=limit)
     vector = check_array(name, given)
     if vector.ndim != 1 or vector.size == 0:
         raise InputError(f"{name} must be one number or one per record, got shape {vector.shape}")
     bad = np.flatnonzero(~np.isfinite(vector) | (vector < 0))
     if bad.size:
         raise InputError(f"{name}[{bad[0]}] = {vector[bad[0]]} must be a finite number >= 0")
-    if not vector.any():
+    if vector.max() > most:
+        raise InputError(f"{name} must be at most {most:g} for every record, got {vector.max():g}")
+    if not zero and not vector.any():
         raise InputError(f"{name} is 0 for every record: the mechanism reads nothing")
     vector.setflags(write=False)
     return vector
@@ -77,24 +84,73 @@ class Pure:
         return _per_record("epsilon", self.epsilon, n)
 
 
-@dataclass(frozen=True)
-class Approximate:
-    """(epsilon, delta)-DP.
+class _Compared:
+    """Guarantees of equal levels are equal, one number or one per record."""
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(np.asarray(level).tobytes() for level in vars(self).values())
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values()))
+
+
+@dataclass(frozen=True, eq=False)
+class Approximate(_Compared):
+    r"""(epsilon, delta)-DP: for records t, inputs that differ in t only, and all events S,
+
+    .. math:: \Pr[Y \in S | x] \le e^{\varepsilon_t} \Pr[Y \in S | x'] + \delta_t.
+
+    Parameters
+    ----------
+    epsilon : float or sequence of float
+        One number for every record, or one per record; zeros allowed.
+    delta : float or sequence of float
+        Likewise, each in [0, 1].
 
     Examples
     --------
     >>> Approximate(1.0, 1e-6).delta
     1e-06
+    >>> Approximate([1, 0, .5], 1e-6).pairs(3)[1]
+    array([1.e-06, 1.e-06, 1.e-06])
     """
 
-    epsilon: float
-    delta: float
+    epsilon: Any
+    delta: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, least=0))
-        object.__setattr__(self, "delta", check_number("delta", self.delta, least=0))
-        if self.delta > 1:
-            raise InputError(f"delta must lie in [0, 1], got {self.delta}")
+        object.__setattr__(self, "epsilon", _levels("epsilon", self.epsilon, zero=True))
+        object.__setattr__(self, "delta", _levels("delta", self.delta, zero=True, most=1.0))
+        lengths = {len(level) for level in (self.epsilon, self.delta) if np.ndim(level)}
+        if len(lengths) > 1:
+            raise InputError(
+                f"epsilon has {len(self.epsilon)} entries and delta {len(self.delta)}; give one "
+                "number or one entry per record for each"
+            )
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether epsilon or delta differs from record to record."""
+        return isinstance(self.epsilon, np.ndarray) or isinstance(self.delta, np.ndarray)
+
+    @property
+    def largest(self) -> float:
+        """The largest epsilon."""
+        return float(np.max(self.epsilon))
+
+    @property
+    def largest_delta(self) -> float:
+        """The largest delta."""
+        return float(np.max(self.delta))
+
+    def pairs(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Epsilon and delta of each of ``n`` records."""
+        return _per_record("epsilon", self.epsilon, n), _per_record("delta", self.delta, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,20 +200,84 @@ class L1:
         return _per_record("epsilon", np.inf if self.epsilon is None else self.epsilon, n)
 
 
-@dataclass(frozen=True)
-class GDP:
-    """mu-Gaussian DP.
+@dataclass(frozen=True, eq=False)
+class GDP(_Compared):
+    """mu-Gaussian DP: no test between neighbours is better than between N(0, 1) and N(mu, 1).
+
+    Parameters
+    ----------
+    mu : float or sequence of float
+        One number for every record, or one per record (zeros allowed, not all of them).
 
     Examples
     --------
     >>> GDP(.5).mu
     0.5
+    >>> GDP([.5, 0]).largest
+    0.5
     """
 
-    mu: float
+    mu: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", check_number("mu", self.mu, above=0))
+        object.__setattr__(self, "mu", _levels("mu", self.mu))
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether mu differs from record to record."""
+        return isinstance(self.mu, np.ndarray)
+
+    @property
+    def largest(self) -> float:
+        """The largest mu."""
+        return float(np.max(self.mu))
+
+    def vector(self, n: int) -> np.ndarray:
+        """Mu of each of ``n`` records."""
+        return _per_record("mu", self.mu, n)
+
+
+@dataclass(frozen=True, eq=False)
+class ZCDP(_Compared):
+    r"""rho-zero-concentrated DP: the Renyi divergence of order alpha is at most rho alpha.
+
+    .. math:: D_\alpha(P_x \| P_{x'}) \le \rho \alpha \quad \text{for all } \alpha > 1
+
+    It says less than ``GDP(sqrt(2 rho))``, which Gaussian noise of that rho satisfies.
+
+    Parameters
+    ----------
+    rho : float or sequence of float
+        One number for every record, or one per record (zeros allowed, not all of them).
+
+    References
+    ----------
+    Bun, Steinke, "Concentrated differential privacy" (2016).
+
+    Examples
+    --------
+    >>> ZCDP(.02).rho
+    0.02
+    """
+
+    rho: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", _levels("rho", self.rho))
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether rho differs from record to record."""
+        return isinstance(self.rho, np.ndarray)
+
+    @property
+    def largest(self) -> float:
+        """The largest rho."""
+        return float(np.max(self.rho))
+
+    def vector(self, n: int) -> np.ndarray:
+        """Rho of each of ``n`` records."""
+        return _per_record("rho", self.rho, n)
 
 
 @dataclass(frozen=True)
@@ -177,7 +297,33 @@ class Tradeoff:
             raise InputError("curve must be a function of alpha in [0, 1]")
 
 
-Guarantee = Pure | Approximate | L1 | GDP | Tradeoff
+@dataclass(frozen=True)
+class Profile:
+    """A privacy profile: the mechanism is (epsilon, delta(epsilon))-DP for every epsilon >= 0.
+
+    Parameters
+    ----------
+    delta : callable
+        Takes epsilon, or an array of them, and returns delta in [0, 1]; never rises.
+
+    References
+    ----------
+    Balle, Barthe, Gaboardi, "Privacy profiles and amplification by subsampling" (2020).
+
+    Examples
+    --------
+    >>> Profile(lambda epsilon: max(0.0, .1 - .05 * epsilon)).delta(1.0)
+    0.05
+    """
+
+    delta: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.delta):
+            raise InputError("delta must be a function of epsilon >= 0")
+
+
+Guarantee = Pure | Approximate | L1 | GDP | ZCDP | Tradeoff | Profile
 
 
 def as_guarantee(value: Guarantee | float | Sequence[float] | np.ndarray) -> Guarantee:
@@ -188,7 +334,7 @@ def as_guarantee(value: Guarantee | float | Sequence[float] | np.ndarray) -> Gua
     >>> as_guarantee(1)
     Pure(epsilon=1.0)
     """
-    if isinstance(value, Pure | Approximate | L1 | GDP | Tradeoff):
+    if isinstance(value, Guarantee):
         return value
     if isinstance(value, str | bytes | bool) or value is None:
         raise InputError(f"epsilon must be a number or a guarantee, got {value!r}")

@@ -13,7 +13,17 @@ from corrdp._json import encode
 from corrdp.accounting.choices import Choice, Flags, Preprocessing, refuse_shrinking
 from corrdp.accounting.maps import Columns, Identity, Map, ReadsRecords
 from corrdp.errors import CompositionError, InputError
-from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
+from corrdp.guarantees import (
+    GDP,
+    L1,
+    ZCDP,
+    Approximate,
+    Guarantee,
+    Profile,
+    Pure,
+    Tradeoff,
+    as_guarantee,
+)
 from corrdp.metric.domains import Domain, ExplicitDomain
 from corrdp.metric.finite import check_distance
 from corrdp.metric.granularities import Event, FreeLunch, Granularity, as_granularity
@@ -338,6 +348,13 @@ def _promise(value: Any) -> Guarantee:
         return Approximate(0.0, 0.0)
     try:
         promise = as_guarantee(value)
+        if isinstance(promise, ZCDP | Profile) or (
+            isinstance(promise, Approximate | GDP) and promise.is_vector
+        ):
+            raise InputError(
+                "a release of a plan has one epsilon, (epsilon, delta) or mu, or epsilons per "
+                f"record; got {type(promise).__name__}"
+            )
         level = getattr(promise, "rate", getattr(promise, "mu", getattr(promise, "epsilon", 0.0)))
         if not np.max(level) <= _MOST:
             raise InputError(f"a level of {np.max(level):g} promises nothing (at most {_MOST:g})")

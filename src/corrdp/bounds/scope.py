@@ -323,4 +323,5 @@ def pure(guarantee: Guarantee) -> Pure:
         Tradeoff: "no theorem turns a trade-off curve into a leakage on dependent records; "
         "use Pure(epsilon)",
     }
-    raise GuaranteeError(reasons[type(guarantee)])
+    no_theorem = f"no theorem turns {type(guarantee).__name__} into a leakage; use Pure(epsilon)"
+    raise GuaranteeError(reasons.get(type(guarantee), no_theorem))

@@ -309,9 +309,9 @@ def as_level(value: Any) -> Level:
     if isinstance(value, int | float) and not isinstance(value, bool) and value == 0:
         return Level(0.0)
     promise = as_guarantee(value)
-    if isinstance(promise, GDP):
+    if isinstance(promise, GDP) and not promise.is_vector:
         return Level(mu=promise.mu)
-    if isinstance(promise, Approximate):
+    if isinstance(promise, Approximate) and not promise.is_vector:
         return Level(promise.epsilon, promise.delta)
     if isinstance(promise, Pure) and not promise.is_vector:
         return Level(float(promise.epsilon))

@@ -71,13 +71,17 @@ def curve_of(guarantee: Any) -> Curve:
     if isinstance(promise, Pure):
         return ApproximateCurve(promise.largest)
     if isinstance(promise, Approximate):
-        return ApproximateCurve(promise.epsilon, promise.delta)
+        return ApproximateCurve(promise.largest, promise.largest_delta)
     if isinstance(promise, GDP):
-        return GaussianCurve(promise.mu)
+        return GaussianCurve(promise.largest)
     if isinstance(promise, Tradeoff):
         curve = promise.curve
         return curve if isinstance(curve, Curve) else FunctionCurve(curve)
-    assert isinstance(promise, L1)
+    if not isinstance(promise, L1):
+        raise GuaranteeError(
+            f"{type(promise).__name__} is no single trade-off curve here; give GDP(mu), "
+            "Approximate(epsilon, delta) or a Tradeoff"
+        )
     if promise.epsilon is None:
         raise GuaranteeError(
             "an l1 rate alone bounds no test between two records; give the DP level it has over "

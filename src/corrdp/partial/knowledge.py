@@ -247,8 +247,8 @@ def dp_promise(guarantee: float | Pure | Approximate, model: Model) -> PartialPr
         raise InputError(f"model must be a model of dependence, got {model!r}")
     if not isinstance(guarantee, Pure | Approximate):
         guarantee = Pure(check_level("guarantee", guarantee))
-    epsilon = guarantee.largest if isinstance(guarantee, Pure) else guarantee.epsilon
-    delta = 0.0 if isinstance(guarantee, Pure) else guarantee.delta
+    epsilon = guarantee.largest
+    delta = 0.0 if isinstance(guarantee, Pure) else guarantee.largest_delta
     if isinstance(model, Independent):
         reference = "joint convexity (partial-knowledge#dependence-and-ignorance)"
         return PartialPromise(

@@ -154,10 +154,10 @@ class Risk(Result):
             name = "leakage level" if self.dependent else "epsilon"
             return f"{name} {in_digits(self.guarantee.largest)}"
         if isinstance(self.guarantee, Approximate):
-            epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
+            epsilon, delta = self.guarantee.largest, self.guarantee.largest_delta
             return f"epsilon {in_digits(epsilon)}, delta {in_digits(delta)}"
         return (
-            f"mu {in_digits(self.guarantee.mu)}"
+            f"mu {in_digits(self.guarantee.largest)}"
             if isinstance(self.guarantee, GDP)
             else "a trade-off curve"
         )

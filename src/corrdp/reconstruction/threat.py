@@ -35,7 +35,7 @@ def epsilon_delta(guarantee: Guarantee) -> tuple[float, float] | None:
     if isinstance(guarantee, Pure):
         return guarantee.largest, 0.0
     if isinstance(guarantee, Approximate):
-        return guarantee.epsilon, guarantee.delta
+        return guarantee.largest, guarantee.largest_delta
     return None
 
 
