@@ -1,17 +1,27 @@
-"""What the charges of a ledger cost together, and what still fits."""
+"""What may be charged to a ledger, what its charges cost together, and what still fits."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from corrdp._checks import check_whole
-from corrdp.errors import InputError, NotApplicableError
-from corrdp.ledgers.history import Header, Wanted, canonical, text_digest
-from corrdp.ledgers.units import MOST, Runs, level, units_down, units_up
+from corrdp._checks import check_kind, check_whole
+from corrdp.errors import InputError, NotApplicableError, RefusedError
+from corrdp.ledgers.history import (
+    RECORD,
+    VERSION,
+    Charge,
+    Head,
+    Header,
+    Wanted,
+    canonical,
+    text_digest,
+)
+from corrdp.ledgers.units import MOST, UNIT, Runs, level, units_down, units_up
 
 if TYPE_CHECKING:
     from corrdp.calibration.adequate import Confidence, Promise
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
 
 _PRECISION = 1e-6  # relative, of what remains of a BDP budget
 _RECORDS = 2**53  # more would not be counted exactly
+_HALF = re.compile("[\ud800-\udfff]")
 _OLD_RULE = (
     "the fitted numbers of the model are taken as exact, at no confidence level, and no richer "
     "model is considered: the rule of ledgers made before version 3 of the file, which this one "
@@ -176,6 +187,70 @@ def fit_of(model: Model, units: int) -> Wanted:
     """The charge of a private fit."""
     what = f"the private fit of model {model.digest[:12]}"
     return Wanted("fit", what, Runs.scalar(units), model.digest)
+
+
+def wanted_of(
+    header: Header, epsilon: Any, what: str, model: Model | None, unit: str | None
+) -> list[Wanted]:
+    """A release as it is to be charged, behind the private fit of its model if there is one."""
+    if not _is_text(what):
+        raise InputError(f"what must say in words what is released, got {what!r}")
+    if unit is not None and not _is_text(unit):
+        raise InputError(f"unit must say in words whom epsilon protects, got {unit!r}")
+    if unit is not None and header.kind == "bdp":
+        raise RefusedError(
+            "a BDP ledger is about the records of its model, and this release is about "
+            f"{unit}: use a DP ledger"
+        )
+    runs = Runs.charged(epsilon, header.records)
+    digest = None if model is None else check_model(header, model)
+    release = Wanted("release", what, runs, digest, unit)
+    fit = 0 if model is None else fit_units(model)
+    return [fit_of(model, fit), release] if model is not None and fit else [release]
+
+
+def _is_text(value: object) -> bool:
+    """Whether there are words, without halves of characters, which no file takes."""
+    return isinstance(value, str) and bool(value.strip()) and not _HALF.search(value)
+
+
+def check_model(header: Header, model: Model) -> str:
+    """The digest of a model that a release may be charged with."""
+    from corrdp.models.base import Model
+
+    digest = check_kind("model", model, Model, "a dependence model such as MarkovChain").digest
+    if header.kind == "bdp" and digest != header.digest:
+        raise RefusedError(
+            f"this ledger's budget is about model {str(header.digest)[:12]}, the release was "
+            f"calibrated with model {digest[:12]}; calibrate with the ledger's own model, or "
+            "keep another ledger (their promises do not add up)"
+        )
+    return digest
+
+
+def exported(
+    header: Header, charges: Sequence[Charge], head: Head, budget: DPBudget | BDPBudget
+) -> dict[str, Any]:
+    """Everything but the model as plain JSON; budget and epsilons in units of 1e-12."""
+    return {
+        "corrdp": VERSION,
+        "result": "ledger",
+        "id": header.id,
+        "kind": header.kind,
+        "budget": header.budget,
+        "spent": budget.cost(head.total),
+        "remaining": budget.room_at_least(head.total),
+        "unit": 1 / UNIT,
+        "records": header.records,
+        "protects": charges[0].unit or RECORD if charges else None,
+        "digest": header.digest,
+        "made": header.made,
+        "rule": None if header.rule is None else json.loads(header.rule),
+        "assumptions": list(budget.assumptions),
+        "epsilon": head.total.to_json(),
+        "charges": [charge.to_dict() for charge in charges],
+        "hash": head.hash,
+    }
 
 
 def records_of(kind: str, model: Model | None, records: int | None) -> int | None:

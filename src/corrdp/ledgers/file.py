@@ -23,9 +23,11 @@ from corrdp.ledgers.history import (
     Header,
     LastSeen,
     Wanted,
+    check_chain,
     check_first,
     check_head,
     check_unit,
+    read_answer,
 )
 from corrdp.ledgers.units import MOST, written
 
@@ -334,6 +336,30 @@ class Book:
         self.seen.check(lambda k: head.hash if k == head.number else read_hash(db, k))
         self.seen.move(head)
         return head
+
+    def answer(self, number: int) -> Any:
+        """What was stored with a charge."""
+        with opened(self.path) as db, reading(db):
+            head = self.verified_head(db)
+            if number > head.number:
+                raise InputError(f"there is no charge {number}: the ledger has {head.number}")
+            charges, text = read_charges(db, number - 1, most=1), read_stored(db, number)
+        if [charge.number for charge in charges] != [number]:
+            raise InputError(
+                f"charge {number} of the ledger is missing; restore a copy that checks"
+            )
+        return read_answer(charges[0], text)
+
+    def checked(self) -> tuple[Header, list[Charge]]:
+        """Header and charges, after the whole file was verified."""
+        with opened(self.path) as db, reading(db):
+            check_pages(db)
+            header, charges, last = read_header(db), read_charges(db), read_head(db)
+            check_chain(header, charges, last)
+            for charge in charges:
+                read_answer(charge, read_stored(db, charge.number))
+        self.seen.check({charge.number: charge.hash for charge in charges}.get)
+        return header, charges
 
     def check_fits(self, wanted: Sequence[Wanted]) -> None:
         """Refuse charges that do not fit as the ledger stands now."""

@@ -250,6 +250,14 @@ def read_answer(charge: Charge, text: str | None) -> Any:
     return found
 
 
+def answer_text(answer: Any) -> str:
+    """An answer as it is stored: plain JSON."""
+    try:
+        return canonical(answer)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"answer must be plain JSON: {error}") from None
+
+
 class LastSeen:
     """The last charge that this process has seen, so that an older copy of the file shows."""
 

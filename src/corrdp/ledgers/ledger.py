@@ -16,39 +16,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from corrdp._checks import check_kind, check_path, check_whole
+from corrdp._checks import check_path, check_whole
 from corrdp.errors import InputError, NotApplicableError, RefusedError
 from corrdp.ledgers.budget import (
     BDPBudget,
     DPBudget,
+    check_model,
+    exported,
     fit_of,
     fit_units,
     records_of,
     rule_of,
+    wanted_of,
 )
-from corrdp.ledgers.file import (
-    Book,
-    check_pages,
-    create_file,
-    opened,
-    read_charges,
-    read_head,
-    read_header,
-    read_stored,
-    reading,
-)
-from corrdp.ledgers.history import (
-    RECORD,
-    VERSION,
-    Charge,
-    Header,
-    Wanted,
-    canonical,
-    check_chain,
-    check_kept,
-    now,
-    read_answer,
-)
+from corrdp.ledgers.file import Book, create_file, opened, read_charges, read_header, reading
+from corrdp.ledgers.history import RECORD, Charge, Header, answer_text, check_kept, now
 from corrdp.ledgers.units import UNIT, Runs, budget_units, rounded, written
 
 if TYPE_CHECKING:
@@ -225,8 +207,8 @@ class Ledger:
         >>> ledger.spent
         1.0
         """
-        stored = None if answer is None else _stored(answer)
-        wanted = self._wanted(epsilon, what, model, unit)
+        stored = None if answer is None else answer_text(answer)
+        wanted = wanted_of(self.header, epsilon, what, model, unit)
         return self._book.append([*wanted[:-1], replace(wanted[-1], answer=stored)])[-1]
 
     def release(
@@ -263,14 +245,14 @@ class Ledger:
         RefusedError
             When it does not fit. What was sampled is then lost to everybody.
         """
-        wanted = self._wanted(epsilon, what, model, unit)
+        wanted = wanted_of(self.header, epsilon, what, model, unit)
         self._book.check_fits(wanted)
         made = sample()
 
         def tell(total: Runs) -> str:  # once more where another process charges in between
             nonlocal made
             made = replace(made, together=self._standing(total))
-            return _stored(stored(made))
+            return answer_text(stored(made))
 
         charge = self._book.append([*wanted[:-1], replace(wanted[-1], tell=tell)])[-1]
         return replace(made, charge=charge.number, charge_hash=charge.hash)
@@ -300,42 +282,9 @@ class Ledger:
         """
         if not (fit := fit_units(model)):
             raise InputError("the model was not fitted with private_epsilon: there is no cost")
-        self._check_model(model)
-        stored = _stored(model.to_dict())
+        check_model(self.header, model)
+        stored = answer_text(model.to_dict())
         return next(iter(self._book.append([replace(fit_of(model, fit), answer=stored)])), None)
-
-    def _wanted(
-        self, epsilon: Any, what: str, model: Model | None, unit: str | None
-    ) -> list[Wanted]:
-        """A release as it is to be charged, behind the private fit of its model if there is one."""
-        if not isinstance(what, str) or not what.strip() or _unwritable(what):
-            raise InputError(f"what must say in words what is released, got {what!r}")
-        if unit is not None and (
-            not isinstance(unit, str) or not unit.strip() or _unwritable(unit)
-        ):
-            raise InputError(f"unit must say in words whom epsilon protects, got {unit!r}")
-        if unit is not None and self.kind == "bdp":
-            raise RefusedError(
-                "a BDP ledger is about the records of its model, and this release is about "
-                f"{unit}: use a DP ledger"
-            )
-        runs = Runs.charged(epsilon, self.records)
-        digest = None if model is None else self._check_model(model)
-        release = Wanted("release", what, runs, digest, unit)
-        fit = 0 if model is None else fit_units(model)
-        return [fit_of(model, fit), release] if model is not None and fit else [release]
-
-    def _check_model(self, model: Model) -> str:
-        from corrdp.models.base import Model
-
-        digest = check_kind("model", model, Model, "a dependence model such as MarkovChain").digest
-        if self.kind == "bdp" and digest != self.digest:
-            raise RefusedError(
-                f"this ledger's budget is about model {str(self.digest)[:12]}, the release was "
-                f"calibrated with model {digest[:12]}; calibrate with the ledger's own model, or "
-                "keep another ledger (their promises do not add up)"
-            )
-        return digest
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -457,17 +406,7 @@ class Ledger:
         >>> ledger.answer(charge.number)
         {'value': 17}
         """
-        number = check_whole("the number of a charge", number)
-        with opened(self.path) as db, reading(db):
-            head = self._book.verified_head(db)
-            if number > head.number:
-                raise InputError(f"there is no charge {number}: the ledger has {head.number}")
-            charges, text = read_charges(db, number - 1, most=1), read_stored(db, number)
-        if [charge.number for charge in charges] != [number]:
-            raise InputError(
-                f"charge {number} of the ledger is missing; restore a copy that checks"
-            )
-        return read_answer(charges[0], text)
+        return self._book.answer(check_whole("the number of a charge", number))
 
     def check(self, head: str | None = None) -> int:
         """Verify the whole file, and say how many charges it holds.
@@ -485,14 +424,7 @@ class Ledger:
             Naming the first charge that was changed, deleted, added or moved, or the total that
             is not the sum.
         """
-        with opened(self.path) as db, reading(db):
-            check_pages(db)
-            header, charges, last = read_header(db), read_charges(db), read_head(db)
-            check_chain(header, charges, last)
-            for charge in charges:
-                read_answer(charge, read_stored(db, charge.number))
-        seals = {charge.number: charge.hash for charge in charges}
-        self._book.seen.check(seals.get)
+        header, charges = self._book.checked()
         if head is not None:
             check_kept(header, charges, head)
         if isinstance(self._budget, BDPBudget) and self._budget.model.digest != header.digest:
@@ -506,25 +438,7 @@ class Ledger:
         """
         with opened(self.path) as db, reading(db):
             charges, head = read_charges(db), self._book.verified_head(db)
-        return {
-            "corrdp": VERSION,
-            "result": "ledger",
-            "id": self.header.id,
-            "kind": self.kind,
-            "budget": self.header.budget,
-            "spent": self._budget.cost(head.total),
-            "remaining": self._budget.room_at_least(head.total),
-            "unit": 1 / UNIT,
-            "records": self.records,
-            "protects": charges[0].unit or RECORD if charges else None,
-            "digest": self.digest,
-            "made": self.header.made,
-            "rule": None if self.header.rule is None else json.loads(self.header.rule),
-            "assumptions": list(self.assumptions),
-            "epsilon": head.total.to_json(),
-            "charges": [charge.to_dict() for charge in charges],
-            "hash": head.hash,
-        }
+        return exported(self.header, charges, head, self._budget)
 
     def __repr__(self) -> str:
         charges = self.history()
@@ -552,20 +466,3 @@ class Ledger:
     @property
     def _budget(self) -> DPBudget | BDPBudget:
         return self._book.budget
-
-
-def _stored(answer: Any) -> str:
-    """An answer as text: plain JSON."""
-    try:
-        return canonical(answer)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"answer must be plain JSON: {error}") from None
-
-
-def _unwritable(text: str) -> bool:
-    """Whether a text holds halves of characters, which no file takes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
