@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 
 from corrdp.bounds import contraction as skipping
 from corrdp.bounds.contraction import (
-    Skips,
     contraction,
     contraction_inverse,
     contraction_limit,
     side_costs,
-    skip_diameters,
     two_pass,
     useful_skips,
 )
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.chains.chain import diameter, multiply
+from corrdp.models.chains.chain import Skips, diameter, multiply, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 
 P = [[0.9, 0.1], [0.2, 0.8]]

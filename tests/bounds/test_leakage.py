@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corrdp as cdp
-from corrdp.bounds.contraction import skip_diameters
 from corrdp.bounds.registry import applicable
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
+from corrdp.models.chains.chain import skip_diameters
 from tests.conftest import budgets, chains
 from tests.oracles.attained import Attacks
 from tests.oracles.chains import chain_joint, laplace_leakage

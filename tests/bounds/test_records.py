@@ -7,8 +7,9 @@ import pytest
 
 from corrdp.bounds.chains import records
 from corrdp.bounds.chains.transfer import step_matrices, transfer
-from corrdp.bounds.contraction import Skips, side_costs, skip_diameters
+from corrdp.bounds.contraction import side_costs
 from corrdp.bounds.mixtures import star
+from corrdp.models.chains.chain import Skips, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.stretches import Stretches
 

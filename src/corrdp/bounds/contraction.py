@@ -14,11 +14,8 @@ to the record, and what several neighbours are worth adds up:
 Both only add and contract positive numbers, never subtract, and round each step up: what they
 return is never below its exact value. Costs are carried as z = e^{A/2} - 1, where a sum is
 z + y + z y and A (*) D is z / (1 + (z + 2) r) with r = 1 / (e^{D/2} - 1): no logarithm inside the
-loops, and all digits for small and large costs. What chains add (jumps, the long chain) is in
-:mod:`corrdp.bounds.contraction`; self-avoiding walks for small graphs are in
-:mod:`corrdp.bounds.trees`.
-
-What only chains add to contraction (chains#contraction): jumps over records, the long chain.
+loops, and all digits for small and large costs. Self-avoiding walks for small graphs are in
+:mod:`corrdp.bounds.trees`. Chains add two things.
 
 **Skipping.** Paying eps outright for m - 1 records lets the m-step kernel act, which keeps the
 bound finite when the kernel has zeros: with S_t the cost of all records after t,
@@ -32,7 +29,6 @@ bound finite when the kernel has zeros: with S_t the cost of all records after t
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -42,21 +38,16 @@ from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, up
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.chains.chain import diameter as birkhoff_diameter
-from corrdp.models.chains.chain import diameters as birkhoff_diameters
-from corrdp.models.chains.chain import multiply_each
+from corrdp.models.chains.chain import LONGEST_SKIP, Skips, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.chains.stretches import ahead, first_places, paired, stretch_from
 from corrdp.results import Certificate, Witness
 
 __all__ = [
-    "Skips",
     "contraction",
     "contraction_inverse",
     "contraction_limit",
     "limit_with_skipping",
     "side_costs",
-    "skip_diameters",
     "two_pass",
 ]
 
@@ -282,11 +273,6 @@ def _certificate() -> Certificate:
     return Certificate("contraction", REFERENCE)
 
 
-MAX_SKIP = 32
-LONGEST_SKIP = 4096  # by powers of two, where no jump of up to MAX_SKIP records has a diameter
-_LOST = 1e-140  # a possible entry of a power that is smaller may have lost its digits
-
-
 def _four_arsinh(x: float, shift: float) -> float:
     """4 arsinh(e^shift sinh x) for x > 0, to a few units in the last place, without overflow."""
     if x < 300.0 and abs(shift) < 300.0:
@@ -348,76 +334,6 @@ def contraction_inverse(target: float, diameter: float) -> float:
     if math.isinf(diameter):
         return 0.0
     return _four_arsinh(target / 4.0, -diameter / 2.0)
-
-
-class Skips(NamedTuple):
-    """Diameters of jumps: of 1..m records ahead of record t, in row ``rows[t]`` of the table."""
-
-    table: np.ndarray  # (different, m)
-    rows: np.ndarray = np.zeros(1, dtype=np.int64)  # (n - 1,), or (1,) for every record
-
-
-def skip_diameters(chain: MarkovChain) -> Skips:
-    """Diameters of the kernels of up to ``MAX_SKIP`` steps.
-
-    O(m s^3) for each different stretch of m kernels, and O(n log m) to find them. Where a chain of
-    one kernel has many states with few successors, all these are infinite: then powers of two
-    follow, and what lies between them stays infinite. Any set of jumps gives a bound.
-    """
-    if chain.homogeneous:
-        every = np.zeros((1, MAX_SKIP), dtype=np.int64)
-        table = _diameters(chain.transition[None], every, chain.occurring[None])
-        if np.isinf(table).all():
-            longest = min(chain.length or LONGEST_SKIP, LONGEST_SKIP)
-            far = _by_doubling(chain.transition, chain.occurring, longest)
-            table = np.concatenate([table, far[None, MAX_SKIP:]], axis=1)
-        return Skips(table)
-    (kernels, steps), (masks, support) = chain.distinct_kernels, chain.distinct_support
-    kinds = paired(ahead(steps, MAX_SKIP), support[:-1])
-    firsts = first_places(kinds)
-    table = _diameters(kernels, stretch_from(steps, firsts, MAX_SKIP), masks[support[firsts]])
-    return Skips(table, kinds)
-
-
-def _diameters(kernels: np.ndarray, stretches: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """Diameters of the products of the first 1, 2, .. kernels of each stretch, one in a row."""
-    table = np.full(stretches.shape, np.inf)
-    going = np.arange(len(table))
-    product = np.repeat(np.eye(kernels.shape[1])[None], len(table), axis=0)
-    for m in range(stretches.shape[1]):
-        product, whole = multiply_each(product, kernels[stretches[going, m]])
-        whole &= stretches[going, m] >= 0
-        going, product = going[whole], product[whole]  # the others stay infinite
-        if not len(going):
-            break
-        found = birkhoff_diameters(product, alive[going])
-        table[going, m] = found
-        left = found >= ROUNDING
-        table[going[~left], m:] = found[~left, None]  # longer jumps only cost more
-        going, product = going[left], product[left]
-    return table
-
-
-def _by_doubling(kernel: np.ndarray, alive: np.ndarray, longest: int) -> np.ndarray:
-    """Diameters of P^1 .. P^longest, infinite except for powers of two. O(s^3 log longest).
-
-    What underflows in a square is below 1e-300 and, s states and 12 squares later, below 1e-260:
-    it changes no entry above 1e-140 by as much as rounding does. Which entries are possible is
-    followed apart, and with a possible one below that a diameter stays infinite.
-    """
-    found = np.full(longest, np.inf)
-    power, possible, m = kernel, kernel > 0.0, 1
-    while 2 * m <= longest:
-        power = power @ power
-        possible = (possible.astype(float) @ possible.astype(float)) > 0.0
-        m *= 2
-        if (power[alive][possible[alive]] >= _LOST).all():
-            # a square doubles the relative error of its factors and adds that of a sum
-            rounded = 4.0 * m * (len(kernel) + 2) * ULP
-            found[m - 1] = birkhoff_diameter(power, alive) + rounded
-            if found[m - 1] < 2.0 * rounded:
-                break  # longer jumps only cost more
-    return found
 
 
 def useful_skips(diameters: np.ndarray, least: float) -> np.ndarray:

@@ -13,12 +13,13 @@ from decimal import ROUND_CEILING, Context
 
 from corrdp._checks import check_number
 from corrdp._invert import last_below
-from corrdp.bounds.contraction import limit_with_skipping, skip_diameters
+from corrdp.bounds.contraction import limit_with_skipping
 from corrdp.bounds.leakage import Leakage, leakage_in
 from corrdp.bounds.scope import Reach, scope_of, spread_over
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.guarantees import L1, Pure
 from corrdp.models.base import Model, RealModel
+from corrdp.models.chains.chain import skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.queries import Query, Sum
 

@@ -29,9 +29,10 @@ from corrdp.bounds.chains.sweep import (
     prepare,
     sweep,
 )
-from corrdp.bounds.contraction import Skips, side_costs, skip_diameters
+from corrdp.bounds.contraction import side_costs
 from corrdp.bounds.scope import ROUNDING, Bound, Reach
 from corrdp.errors import NotApplicableError
+from corrdp.models.chains.chain import Skips, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.stretches import (
     Stretches,

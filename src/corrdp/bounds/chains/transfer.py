@@ -19,11 +19,12 @@ import numpy as np
 
 from corrdp.bounds.chains.records import by_record
 from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, first_weights, prepare
-from corrdp.bounds.contraction import limit_with_skipping, skip_diameters
+from corrdp.bounds.contraction import limit_with_skipping
 from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, Reach, Scope
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.base import steps as steps_of
+from corrdp.models.chains.chain import skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 

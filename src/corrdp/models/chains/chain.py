@@ -1,4 +1,4 @@
-"""What chains of every order share: counts, how much a kernel tells apart, one that changes.
+"""What chains of every order share: counts, how much kernels tell apart, one that changes.
 
 A kernel is measured by Birkhoff's diameter and the column ratio. For rows p, q of a non-negative
 matrix, Hilbert's projective distance is ``d(p, q) = max_{y,y'} ln[p_y q_y' / (q_y p_y')]``; it
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from corrdp.models.base import Model
+from corrdp.models.chains.stretches import ahead, first_places, paired, stretch_from
 
 if TYPE_CHECKING:
     from corrdp.models.chains.diagnostics import Diagnostics
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from corrdp.models.chains.window import WindowChain
 
 MOST_WINDOWS = 4096  # rows of a chain of higher order
+MAX_SKIP = 32  # records that a jump goes over
+LONGEST_SKIP = 4096  # by powers of two, where no jump of up to MAX_SKIP records has a diameter
 _CHUNK = 2**20  # numbers of a stack that are compared at a time
+_NOTHING = 1e-12  # a diameter below it tells nothing apart
 _VANISHED = 1e-140  # a positive entry of a product that is smaller may have lost its digits
 
 
@@ -140,6 +144,76 @@ def diameters(stack: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         spread = row_log_ratio_spread(part)
         compared = used[:, :, None] & used[:, None, :]
         found[start : start + chunk] = np.where(compared, spread, 0.0).max(axis=(1, 2))
+    return found
+
+
+class Skips(NamedTuple):
+    """Diameters of jumps: of 1..m records ahead of record t, in row ``rows[t]`` of the table."""
+
+    table: np.ndarray  # (different, m)
+    rows: np.ndarray = np.zeros(1, dtype=np.int64)  # (n - 1,), or (1,) for every record
+
+
+def skip_diameters(chain: MarkovChain) -> Skips:
+    """Diameters of the kernels of up to ``MAX_SKIP`` steps.
+
+    O(m s^3) for each different stretch of m kernels, and O(n log m) to find them. Where a chain of
+    one kernel has many states with few successors, all these are infinite: then powers of two
+    follow, and what lies between them stays infinite. Any set of jumps gives a bound.
+    """
+    if chain.homogeneous:
+        every = np.zeros((1, MAX_SKIP), dtype=np.int64)
+        table = _of_products(chain.transition[None], every, chain.occurring[None])
+        if np.isinf(table).all():
+            longest = min(chain.length or LONGEST_SKIP, LONGEST_SKIP)
+            far = _by_doubling(chain.transition, chain.occurring, longest)
+            table = np.concatenate([table, far[None, MAX_SKIP:]], axis=1)
+        return Skips(table)
+    (kernels, steps), (masks, support) = chain.distinct_kernels, chain.distinct_support
+    kinds = paired(ahead(steps, MAX_SKIP), support[:-1])
+    firsts = first_places(kinds)
+    table = _of_products(kernels, stretch_from(steps, firsts, MAX_SKIP), masks[support[firsts]])
+    return Skips(table, kinds)
+
+
+def _of_products(kernels: np.ndarray, stretches: np.ndarray, alive: np.ndarray) -> np.ndarray:
+    """Diameters of the products of the first 1, 2, .. kernels of each stretch, one in a row."""
+    table = np.full(stretches.shape, np.inf)
+    going = np.arange(len(table))
+    product = np.repeat(np.eye(kernels.shape[1])[None], len(table), axis=0)
+    for m in range(stretches.shape[1]):
+        product, whole = multiply_each(product, kernels[stretches[going, m]])
+        whole &= stretches[going, m] >= 0
+        going, product = going[whole], product[whole]  # the others stay infinite
+        if not len(going):
+            break
+        found = diameters(product, alive[going])
+        table[going, m] = found
+        left = found >= _NOTHING
+        table[going[~left], m:] = found[~left, None]  # longer jumps only cost more
+        going, product = going[left], product[left]
+    return table
+
+
+def _by_doubling(kernel: np.ndarray, alive: np.ndarray, longest: int) -> np.ndarray:
+    """Diameters of P^1 .. P^longest, infinite except for powers of two. O(s^3 log longest).
+
+    What underflows in a square is below 1e-300 and, s states and 12 squares later, below 1e-260:
+    it changes no entry above 1e-140 by as much as rounding does. Which entries are possible is
+    followed apart, and with a possible one below that a diameter stays infinite.
+    """
+    found = np.full(longest, np.inf)
+    power, possible, m = kernel, kernel > 0.0, 1
+    while 2 * m <= longest:
+        power = power @ power
+        possible = (possible.astype(float) @ possible.astype(float)) > 0.0
+        m *= 2
+        if (power[alive][possible[alive]] >= _VANISHED).all():
+            # a square doubles the relative error of its factors and adds that of a sum
+            rounded = 4.0 * m * (len(kernel) + 2) * 2.0**-52
+            found[m - 1] = diameter(power, alive) + rounded
+            if found[m - 1] < 2.0 * rounded:
+                break  # longer jumps only cost more
     return found
 
 
