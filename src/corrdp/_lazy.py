@@ -22,6 +22,7 @@ EXTRAS = {
     "plots": ("matplotlib",),
     "cli": ("typer", "rich"),
     "attacks": ("torch",),
+    "sign": ("cryptography",),
 }
 
 

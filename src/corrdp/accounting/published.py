@@ -127,6 +127,7 @@ def load_releases(paths: Sequence[str | Path]) -> list[Published]:
         data = read_json(path)
         with at(str(path)):
             found.append(read_release(data, str(path)))
+        data.pop("signature", None)  # a signed copy is the same release
         if data in seen:
             first = paths[seen.index(data)]
             raise InputError(f"{path} is the same release as {first}: name it once")

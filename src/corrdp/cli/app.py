@@ -19,6 +19,7 @@ from corrdp.cli import (
     audit,
     calibrate,
     fit,
+    keys,
     leakage,
     ledger,
     lint,
@@ -28,6 +29,7 @@ from corrdp.cli import (
     risk,
     sanitize,
     trajectories,
+    verify,
     warm,
 )
 from corrdp.errors import CorrdpError, DataWarning, InputError
@@ -45,6 +47,7 @@ _AS_OPTIONS = {
     "name it with delimiter=": "name it with --delimiter",
     "header=False and names=(...)": "--no-header and --names",
     "(where)": "(--where)",
+    "ledger= (--ledger)": "--ledger",
     "(records=)": "(corrdp ledger init --records N)",
     "(missing)": "(--missing)",
     "state='": "--state '",
@@ -255,6 +258,8 @@ app.command("sanitize", epilog=sanitize.EXAMPLE)(sanitize.sanitize)
 app.command("risk", epilog=risk.EXAMPLE)(risk.risk)
 app.command("account", epilog=account.EXAMPLE)(account.account)
 app.add_typer(ledger.ledger, name="ledger", help="What all releases of a data set cost together.")
+app.add_typer(keys.keys, name="keys")
+app.command("verify", epilog=verify.EXAMPLE)(verify.verify)
 app.command("audit", epilog=audit.EXAMPLE)(audit.audit)
 app.command("lint", epilog=lint.EXAMPLE)(lint.lint)
 app.command("partial", epilog=partial.EXAMPLE)(partial.partial)

@@ -13,6 +13,7 @@ from corrdp.cli.options import (
     AcceptModel,
     Confidence,
     Json,
+    Sign,
     check_outputs,
     read_confidence,
     read_model,
@@ -106,6 +107,39 @@ def check(
     charges = "1 charge" if number == 1 else f"{number} charges"
     kept = "" if head is None else f", and the hash {head[:12]} is among them"
     print(f"{charges}, as written{kept}")
+
+
+@ledger.command(epilog="Example: corrdp ledger head steps.ledger --sign steward.key -o head.json")
+def head(
+    file: File,
+    sign: Sign = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the head as JSON.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    json: Json = False,
+) -> None:
+    """Where the ledger stands: how many charges, and the hash that holds them all.
+
+    Signed and kept elsewhere, it proves later that no charge was taken back:
+    [bold]corrdp verify head.json --key PUBLIC --ledger FILE[/bold].
+    """
+    from corrdp._files import write_files
+    from corrdp.cli.show import as_json, show_files
+    from corrdp.ledgers.ledger import Ledger
+    from corrdp.release.signatures import ledger_head
+
+    check_outputs(output, inputs=(file, *([] if sign is None else [sign])))
+    refuse_overwriting(output, overwrite=force)
+    if sign is not None and output is None and not json:
+        raise InputError("--sign is about what is handed out: add -o FILE or --json")
+    opened = Ledger.open(file)
+    found = ledger_head(opened) if sign is None else opened.sign_head(sign)
+    if output is not None:
+        write_files({output: as_json(found) + "\n"})
+    print(as_json(found) if json else found)
+    if not json:
+        show_files([] if output is None else [output])
 
 
 @ledger.command(epilog="Example: corrdp ledger answers steps.ledger 3")

@@ -145,6 +145,14 @@ Report = Annotated[
     Path | None,
     typer.Option(help="Write an HTML report, for the steward.", callback=_drawable),
 ]
+Sign = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="KEY",
+        help="Sign what is handed out (-o, --json) with this private key of "
+        "[bold]corrdp keys new[/bold].",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 _DEGREE_METRES = 111_195.08

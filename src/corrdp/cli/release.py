@@ -30,6 +30,7 @@ from corrdp.cli.options import (
     Number,
     QueryText,
     Report,
+    Sign,
     State,
     Target,
     check_outputs,
@@ -135,6 +136,7 @@ def release(
             help="Charge this ledger and store the answer in it; refused if it does not fit."
         ),
     ] = None,
+    sign: Sign = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a release or report that exists.")
     ] = False,
@@ -154,7 +156,10 @@ def release(
         raise InputError(
             "--public is about what is handed out: add --report FILE, -o FILE or --json"
         )
-    check_outputs(report, output, inputs=(file, model, *([ledger] if ledger else [])))
+    if sign is not None:
+        check_signing(sign, output is not None or json, dry_run)
+    others = [path for path in (ledger, sign) if path is not None]
+    check_outputs(report, output, inputs=(file, model, *others))
     refuse_overwriting(report, output, overwrite=force)
     from corrdp import calibrate
     from corrdp._files import write_files
@@ -196,6 +201,8 @@ def release(
     result = calibration if answer is None else answer
     handed = public_release(answer, law) if public and answer is not None else answer
     with handed_over(handed, ledger):
+        if sign is not None and handed is not None:
+            handed = handed.sign(sign)
         if output is not None:
             write_files({output: as_json(handed) + "\n"})
         if json:
@@ -212,6 +219,17 @@ def release(
             write_files({report: text})
         if not json:
             show_files(path for path in (report, output) if path is not None)
+
+
+def check_signing(key: Path, handed_out: bool, dry_run: bool) -> None:
+    """What cannot be signed must not be paid for."""
+    from corrdp.release.signatures import private_key
+
+    if dry_run:
+        raise InputError("--dry-run makes no release to sign: leave out --sign")
+    if not handed_out:
+        raise InputError("--sign is about what is handed out: add -o FILE or --json")
+    private_key(key)
 
 
 def say_what_is_left(path: Path) -> None:

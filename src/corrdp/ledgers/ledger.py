@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from corrdp.calibration.adequate import Confidence
     from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
+    from corrdp.release.signatures import LedgerHead
 
 
 Made = TypeVar("Made", bound=Any)
@@ -373,6 +374,13 @@ class Ledger:
     def head(self) -> str:
         """The hash of the last charge. Kept elsewhere, it tells this history from any other."""
         return self._book.head().hash
+
+    def sign_head(self, key: str | os.PathLike[str]) -> LedgerHead:
+        """Where the ledger stands, signed with a private key; see :func:`corrdp.verify`."""
+        from corrdp.results import verb
+
+        signed: LedgerHead = verb("release.signatures.ledger_head")(self).sign(key)
+        return signed
 
     @property
     def assumptions(self) -> tuple[str, ...]:

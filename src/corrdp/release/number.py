@@ -35,6 +35,7 @@ from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, what_is_read
 from corrdp.release.answer import exact_answer, opened
 from corrdp.release.charged import charged, check_scope, open_ledger
+from corrdp.release.signatures import Signable, Signature, signed_line
 from corrdp.release.timetable import check_timetable
 from corrdp.results import Certificate, Result
 
@@ -121,7 +122,7 @@ def _label(state: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Result):
+class Release(Signable):
     """One answered query, with all that is needed to sign for it.
 
     Parameters
@@ -163,12 +164,15 @@ class Release(Result):
     compared : Leakage or None
         Every bound that was tried, so that a report need not work them out again; not written to
         files.
+    signature : Signature or None
+        Who stands for it; see :meth:`sign`.
     """
 
     result = "release"
     keys = (
         "value epsilon target leakage certificate scope query scale grid assumptions model digest "
-        "reads nonnegative made charge charge_hash together law confidence adequacy"
+        "reads nonnegative made charge charge_hash together law confidence adequacy "
+        "signature"
     )
 
     value: Any
@@ -193,6 +197,7 @@ class Release(Result):
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
     compared: Leakage | None = None
+    signature: Signature | None = added()
 
     @property
     def worst_leakage(self) -> float:
@@ -231,6 +236,7 @@ class Release(Result):
             lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
         if self.together:
             lines.append(f"  together     with what is in the ledger: {self.together}")
+        lines += signed_line(self.signature)
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
 
 

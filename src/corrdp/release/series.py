@@ -25,13 +25,14 @@ from corrdp.models.reads import check_reads, expressions, listed, open_for, what
 from corrdp.queries import is_missing
 from corrdp.release.charged import open_ledger, series_in_words
 from corrdp.release.number import check_promise
+from corrdp.release.signatures import Signable, Signature, signed_line
 from corrdp.release.timetable import check_timetable
-from corrdp.results import Certificate, Result
+from corrdp.results import Certificate
 from corrdp.tables.source import Table, is_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sanitized(Result):
+class Sanitized(Signable):
     """A published series, with all that is needed to sign for it and to use it.
 
     Parameters
@@ -61,6 +62,8 @@ class Sanitized(Result):
         Where that ledger stood after the charge.
     confidence, adequacy
         As in :class:`SeriesCalibration`.
+    signature : Signature or None
+        Who stands for it; see :meth:`sign`.
     """
 
     result = "sanitized series"
@@ -82,6 +85,7 @@ class Sanitized(Result):
     together: str = added("")
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
+    signature: Signature | None = added()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -122,6 +126,7 @@ class Sanitized(Result):
             lines.append(f"  ledger       charge {self.charge}, {self.charge_hash}")
         if self.together:
             lines.append(f"  together     with what is in the ledger: {self.together}")
+        lines += signed_line(self.signature)
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
 
 
