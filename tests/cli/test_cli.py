@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corrdp import MarkovChain, __version__, leakage, load_model
+from corrdp import Count, MarkovChain, MarkovField, __version__, calibrate, leakage, load_model
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.number import Calibration
 from corrdp.errors import InputError
 from corrdp.models.files import model_from_dict
 from corrdp.release.number import Release
 from tests.helpers.commands import FIT, done, run, write_series
+from tests.helpers.tabular import write_csv
 
 METHODS = ("general", "lange", "zhao", "ratio", "contraction", "transfer", "exact")
 
@@ -107,9 +108,41 @@ def test_leakage_shows_every_bound(folder):
     assert leakage(load_model(folder / "model.json"), 1.0).assumptions[0] in " ".join(
         result.stdout.split()
     )
-    asks = f"corrdp calibrate {folder / 'model.json'} prices that"
-    assert asks in " ".join(result.stdout.split())
-    assert "A release asks for more" not in done("leakage", "groups:3", "--epsilon", 1).stdout
+    assert "A release" not in done("leakage", "groups:3", "--epsilon", 1).stdout
+
+
+def test_leakage_tells_what_a_release_promises(tmp_path):
+    """The fitted numbers taken as exact are no promise: the richer models stand beside them."""
+    rng, states = np.random.default_rng(4), [0, 0]
+    for _ in range(2000):
+        stay = 0.9 if states[-1] == states[-2] else 0.5
+        states.append(int(states[-1] ^ (rng.random() > stay)))
+    path = write_csv(tmp_path / "t.csv", ["t", "s"], list(enumerate(states)))
+    model = tmp_path / "model.json"
+    done("fit", path, "--state", "s", "--order", "t", "-o", model)
+    told = " ".join(done("leakage", model, "--epsilon", 0.1).stdout.split())
+    promise = calibrate(load_model(model), epsilon=0.1, query=Count(1))
+    second, halves = promise.adequacy.alternatives
+    assert promise.target == second.leakage > promise.leakage.value
+    assert (
+        f"A release with this epsilon promises {promise.target:.6g}: at confidence 0.95, "
+        f"{promise.leakage.value:.6g} under this model, {second.leakage:.6g} under order 2, "
+        f"{halves.leakage:.6g} under a kernel for each half." in told
+    )
+    asked = ("leakage", model, "--epsilon", 0.1, "--confidence", 0.95)
+    assert "A release" not in done(*asked).stdout
+    # a network has no richer models, and sequences that hang together no promise
+    edges = [(a, a + 1) for a in range(30)]
+    field = MarkovField.fit(MarkovField.ising(edges, 0.2, 0.1).sample(rng), edges=edges)
+    model.write_text(json.dumps(field.to_dict()))
+    sure = leakage(field, 0.1, confidence=0.95).value
+    told = " ".join(done("leakage", model, "--epsilon", 0.1).stdout.split())
+    assert f"promises {sure:.6g}: at confidence 0.95, {sure:.6g} under this model." in told
+    rows = [(who, t, x) for who in "ab" for t, x in enumerate(states)]
+    path = write_csv(tmp_path / "two.csv", ["who", "t", "s"], rows)
+    MarkovChain.fit(path, state="s", order_by="t", group="who").save(tmp_path / "two.json")
+    told = " ".join(done("leakage", tmp_path / "two.json", "--epsilon", 0.1).stdout.split())
+    assert "A release is refused: the model takes the 2 sequences for independent" in told
 
 
 @pytest.mark.parametrize(("query", "width"), [("count:1", 8), ("sum:0:5", 40), ("mean:0:5", 5)])

@@ -129,6 +129,92 @@ def test_a_release_from_groups_that_hang_together_is_refused(tmp_path):
         MarkovChain.fit(path, **options, independent_groups="")
 
 
+def test_one_site_is_held_against_those_that_were_left_out(tmp_path):
+    """Fitting a part by itself does not make it independent of the rest."""
+    path = rain(tmp_path, np.random.default_rng(14))
+    one: dict[str, Any] = {"state": "wet = 1", "order_by": "t", "where": "origin = 'EWR'"}
+    chain = MarkovChain.fit(path, **one)
+    assert (chain.fitted.sequences, chain.fitted.coupling) == (1, None)
+    beside = chain.fitted.beside
+    assert beside.seen
+    assert (beside.groups, beside.pairs) == (3, 2)  # of the two others nothing is asked
+    assert "EWR" in (beside.first, beside.second)
+    assert "although EWR and " in chain.fitted.assumptions[0]
+    chain.save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    assert again.fitted.beside == beside
+    for query in (Count(True), Series()):
+        with pytest.raises(RefusedError, match=r"leaves out rows at the same times.*hang together"):
+            calibrate(again, epsilon=0.1, query=query, **AS_FITTED).release(path)
+    accepted = MarkovChain.fit(path, **one, independent_groups="the weather is public")
+    assert "'the weather is public', although" in accepted.fitted.assumptions[0]
+    calibrate(accepted, epsilon=0.1, query=Count(True), **AS_FITTED).release(path)
+    # two of three: they hang together, and with the third
+    two = {**one, "where": "origin <> 'EWR'", "group": "origin"}
+    fit = MarkovChain.fit(path, **two).fitted
+    assert (fit.coupling.pairs, fit.beside.pairs) == (1, 2)
+    assert fit.coupling.seen
+    assert fit.beside.seen
+
+
+def test_rows_left_out_that_say_nothing(tmp_path):
+    rng = np.random.default_rng(15)
+    path = rain(tmp_path, rng, coupled=False)
+    one: dict[str, Any] = {"state": "wet = 1", "order_by": "t", "where": "origin = 'EWR'"}
+    chain = MarkovChain.fit(path, **one)
+    assert chain.fitted.beside.pairs == 2
+    assert not chain.fitted.beside.seen
+    assert "no two sequences are seen to hang together" in chain.fitted.assumptions[0]
+    calibrate(chain, epsilon=0.1, query=Count(True), **AS_FITTED).release(path)
+    # two columns tell the sequences apart, and one of them is the group
+    rows = [
+        (site, room, t, int(x))
+        for (site, room), walk in zip(
+            ((a, b) for a in "AB" for b in "xy"), walks(rng, STICKY, 4, 400), strict=True
+        )
+        for t, x in enumerate(walk)
+    ]
+    rooms = write_csv(tmp_path / "rooms.csv", ["site", "room", "t", "s"], rows)
+    asked: dict[str, Any] = {"state": "s", "order_by": "t"}
+    fit = MarkovChain.fit(rooms, **asked, group="room", where="site = 'A'").fitted
+    assert (fit.beside.groups, fit.beside.pairs) == (4, 4)
+    # nothing but times, states or flags of rows decides: there is nothing to hold against it
+    flagged = [(t, x, int(t % 10 != 4)) for _, room, t, x in rows[:400] if room == "x"]
+    flags = write_csv(tmp_path / "flags.csv", ["t", "s", "ok"], flagged)
+    for where, pairs in (("t >= 50", None), ("s >= 0", None), ("ok = 1", 0)):
+        beside = MarkovChain.fit(flags, **asked, where=where).fitted.beside
+        assert (None if beside is None else beside.pairs) == pairs
+    # what was left out cannot be put in order
+    tangled = write_csv(
+        tmp_path / "tangled.csv",
+        ["site", "room", "t", "s"],
+        [r for r in rows if r[0] + r[1] != "Ay"],
+    )
+    fit = MarkovChain.fit(tangled, **asked, where="site = 'A'").fitted
+    assert fit.beside is None
+    assert "this was not tested" in fit.assumptions[0]
+    private = MarkovChain.fit(path, **one, private_epsilon=1.0)
+    assert private.fitted.beside is None
+
+
+def test_a_few_of_many_are_held_against_others_at_the_same_times(tmp_path):
+    rng = np.random.default_rng(18)
+    rows = [
+        (k, t + 1000 * (k // 30), int(s))
+        for k, row in enumerate(walks(rng, STICKY, 60, 120))
+        for t, s in enumerate(row)
+    ]
+    table = open_table(write_csv(tmp_path / "t.csv", ["who", "t", "s"], rows))
+    count = pair_counter(table, "s", ["t"], "who", kept=[3])
+    assert count is not None
+    assert len(count(0).cells) == 19
+    assert all(3 in pair and max(pair) < 30 for pair in count(0).cells)
+    count = pair_counter(table, "s", ["t"], "who", kept=list(range(25, 35)))
+    assert count is not None
+    assert len(count(0).cells) == 5 * 15
+    assert len({k // 30 for pair in count(0).cells for k in pair}) == 1
+
+
 def test_a_frame_is_tested_as_a_file(tmp_path):
     path = rain(tmp_path, np.random.default_rng(14))
     options: dict[str, Any] = {"state": "wet = 1", "order_by": "t", "group": "origin"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,10 @@ from corrdp.cli.options import (
     read_model,
     read_query,
 )
+from corrdp.errors import CorrdpError
+
+if TYPE_CHECKING:
+    from corrdp.models.base import Model
 
 EXAMPLE = "Example: corrdp leakage model.json --epsilon 1"
 
@@ -46,9 +50,35 @@ def leakage(
     from corrdp.cli.show import print_parts
 
     show_leakage(result)
-    if sure is None and level_of(law, "default") is not None:
-        print_parts(
-            "These are the fitted numbers taken as exact. A release asks for more: that the "
-            f"numbers are uncertain, and the model may be too simple. corrdp calibrate {model} "
-            "prices that."
-        )
+    if sure is None and (level := level_of(law, "default")) is not None:
+        with working("evaluating what a release promises"):
+            told = _promised(law, epsilon, level)
+        print_parts(f"These are the fitted numbers taken as exact. {told}")
+
+
+def _promised(law: Model, epsilon: float, level: float) -> str:
+    """What a release with this epsilon promises, as far as the data bear numbers and model out."""
+    from corrdp import calibrate, leakage
+    from corrdp.models.chains.chain import Chain
+    from corrdp.models.chains.coupling import refuse_coupled
+    from corrdp.queries import Count
+
+    richer: list[str] = []
+    try:
+        refuse_coupled(law)
+        if isinstance(law, Chain):
+            kept = calibrate(law, epsilon=epsilon, query=Count(law.states[0]))
+            promised, own = kept.target, kept.leakage.value
+            found = () if kept.adequacy is None else kept.adequacy.alternatives
+            richer = [
+                f"{a.leakage:.6g} under {a.name}"
+                + ("" if a.confidence is not None else " (by its fitted numbers)")
+                for a in found
+                if a.leakage is not None
+            ]
+        else:
+            promised = own = leakage(law, epsilon, confidence=level).value
+    except CorrdpError as error:
+        return f"A release is refused: {error}"
+    sides = ", ".join([f"{own:.6g} under this model", *richer])
+    return f"A release with this epsilon promises {promised:.6g}: at confidence {level:g}, {sides}."

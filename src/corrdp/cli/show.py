@@ -333,8 +333,10 @@ def _time_facts(fit: ChainFit, source: SourceTable) -> list[tuple[str, str]]:
 
 
 def _group_facts(fit: ChainFit) -> list[tuple[str, str]]:
-    """Whether the sequences hang together, and why they are independent all the same."""
+    """What hangs together, among sequences and with rows left out, and why that is no matter."""
     facts = [] if fit.sequences == 1 else [("together", fit.together)]
+    if fit.beside is not None:
+        facts.append(("rows left out", fit.beside.words))
     if fit.independent_groups is not None:
         facts.append(("independent", fit.independent_groups))
     return facts

@@ -5,7 +5,7 @@ Counting the transitions of many sequences apart, or of pairs together, without 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
@@ -269,6 +269,7 @@ def pair_counter(
     order_by: Sequence[str],
     group: str,
     reading: Reading = PLAIN,
+    kept: Collection[Any] | None = None,
 ) -> Callable[[int], PairCounts] | None:
     """A function that counts what pairs of groups do at the same times.
 
@@ -279,6 +280,8 @@ def pair_counter(
     ----------
     table, state, order_by, group, reading
         As in :func:`count_triples`, which also checks that the order is clear.
+    kept : collection, optional
+        Some of the groups: only pairs of one of them and one of the others are counted.
 
     Returns
     -------
@@ -306,8 +309,10 @@ def pair_counter(
     ends = rows.group_by("series").aggregate(first=rows["major"].min(), last=rows["major"].max())
     found = table.collect(ends.order_by("series"))
     first, last = found["first"].to_numpy(), found["last"].to_numpy()
-    chosen = _sharing(first, last)
-    names = [found["series"][int(k)].as_py() for k in chosen]
+    series = found["series"].to_pylist()
+    sides = None if kept is None else {name: name in set(kept) for name in series}
+    chosen = _sharing(first, last, None if sides is None else np.array(list(sides.values())))
+    names = [series[int(k)] for k in chosen]
     span = (last[chosen] - first[chosen]).max()
     steps = _direct_steps(replace(walk, rows=rows.filter(rows["series"].isin(names))))
     keys = [name for name in pace.place if name != "position"]
@@ -320,7 +325,10 @@ def pair_counter(
             by = (round(0.8 * turn / len(names) * span / pace.usual) * pace.usual for turn in turns)
             away = here["series"].cases(*zip(names, by, strict=True), else_=0)
             here = here.mutate(major=here["major"] + away)
-        return PairCounts(found.num_rows, *_met(table, here, keys))
+        states, cells = _met(table, here, keys)
+        if sides is not None:
+            cells = {pair: met for pair, met in cells.items() if sides[pair[0]] != sides[pair[1]]}
+        return PairCounts(found.num_rows, states, cells)
 
     return count
 
@@ -348,16 +356,26 @@ def _met(table: Table, steps: Any, keys: list[str]) -> tuple[tuple[Any, ...], di
     return states, {pair: np.array(sorted(cells[places[pair]].tolist())) for pair in sorted(places)}
 
 
-def _sharing(first: np.ndarray, last: np.ndarray, most: int = 20) -> np.ndarray:
-    """Numbers of at most ``most`` groups, drawn with a fixed seed among those that overlap."""
+def _sharing(
+    first: np.ndarray, last: np.ndarray, kept: np.ndarray | None = None, most: int = 20
+) -> np.ndarray:
+    """Numbers of at most ``most`` groups, drawn with a fixed seed among those that overlap.
+
+    Where some are ``kept``, up to a quarter are of these and the rest overlaps with one of them.
+    """
     if len(first) <= most:
         return np.arange(len(first))
     rng = np.random.default_rng(len(first))
-    best = np.arange(0)
-    for centre in rng.permutation(len(first))[:most]:
+    best, own = np.arange(0), np.arange(0)
+    for centre in rng.permutation(len(first) if kept is None else np.flatnonzero(kept))[:most]:
         near = np.flatnonzero((first <= last[centre]) & (last >= first[centre]))
         if len(near) > len(best):
-            best = near
+            best, own = near, np.array([centre])
         if len(best) >= most:
             break
-    return np.sort(rng.choice(best, min(most, len(best)), replace=False))
+    if kept is None:
+        return np.sort(rng.choice(best, min(most, len(best)), replace=False))
+    beside = best[kept[best] & (best != own[0])]
+    own = np.append(own, rng.permutation(beside)[: most // 4 - 1])
+    others = rng.permutation(best[~kept[best]])[: most - len(own)]
+    return np.sort(np.append(own, others))

@@ -35,12 +35,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from corrdp.errors import ModelError, RefusedError
+from corrdp.errors import DataError, ModelError, RefusedError
 from corrdp.models.chains.ratio_tests import (
     LEVEL,
     MIN_EXPECTED,
@@ -48,11 +48,15 @@ from corrdp.models.chains.ratio_tests import (
     p_in_words,
 )
 from corrdp.results import Result
+from corrdp.tables.clock import Reading
+from corrdp.tables.expressions import quoted
 from corrdp.tables.sequences import PairCounts
+from corrdp.tables.source import Table
 
 _MOST_CLASSES = 5  # of states; more would make V large and tell little more
 _DOUBT = 1e-3  # smaller p-values are worked out with the tilted statistic
 _NEWTON = 60
+_MOST_BESIDE = 10_000  # sequences; more are rather measurements
 _MOVED = 20  # pairs moved in time that are enough to see how much larger the statistic is
 # which columns of cells make the slices (two), the rows and the columns
 _WAYS = ((0, 2, 1, 3), (0, 0, 1, 2), (2, 2, 3, 0))  # together, second leads, first leads
@@ -136,6 +140,52 @@ def observe_coupling(count: Callable[[int], PairCounts]) -> Coupling:
             break
         moved.extend(count(seed).cells.values())
     return judge_pairs(found, tests, _tests(moved)) if moved else coupling
+
+
+def observe_beside(
+    table: Table, state: str, order_by: Sequence[str], group: str | None, reading: Reading
+) -> Coupling | None:
+    """Whether rows that a fit leaves out hang together with the rows that it keeps.
+
+    What ``reading.where`` reads beside times and states tells sequences apart, a site for example.
+    Those of which no row is kept are held against those of which some are. One more reading.
+
+    Parameters
+    ----------
+    table, state, order_by, group, reading
+        As in :func:`corrdp.tables.count.count_triples`.
+
+    Returns
+    -------
+    Coupling or None
+        None where nothing is left out by a column of its own, or what is left out is no sequences.
+    """
+    from corrdp.tables.count import count_triples
+    from corrdp.tables.windows import pair_counter
+
+    if reading.where is None or not order_by:
+        return None
+    known = frozenset[str]().union(*(table.reads(text) for text in (state, *order_by)))
+    told = table.reads(reading.where) - known
+    if not told:
+        return None
+    parts = [quoted(name) for name in sorted(told)]
+    parts += [] if group is None or table.reads(group) <= told else [group]
+    one = len(parts) == 1
+    named = parts[0] if one else " || ', ' || ".join(f"CAST(({p}) AS VARCHAR)" for p in parts)
+    whole = replace(reading, where=None)
+    try:
+        picked = table.pick(series=named, kept=reading.where)
+        some = picked["kept"].fill_null(False).max()
+        ends = table.collect(picked.group_by("series").aggregate(kept=some).limit(_MOST_BESIDE + 1))
+        kept = [row["series"] for row in ends.to_pylist() if row["kept"]]
+        if not len(kept) < ends.num_rows <= _MOST_BESIDE:
+            return None
+        count_triples(table, state, order_by, named, whole)  # checks that the order is clear
+        count = pair_counter(table, state, order_by, named, whole, kept)
+    except DataError:  # of rows that were not asked for
+        return None
+    return None if count is None else observe_coupling(count)
 
 
 def _tests(pairs: Iterable[np.ndarray]) -> list[list[tuple[float, int]]]:
@@ -288,20 +338,30 @@ def _cramers_v(cells: np.ndarray) -> float:
 
 
 def seen_together(model: Any) -> Coupling | None:
-    """How the sequences of a fit hang together, where that was seen and nobody has accepted it."""
-    coupling = getattr(model.fitted, "coupling", None)  # of an Ising model it is a number
-    if isinstance(coupling, Coupling) and coupling.seen and model.fitted.independent_groups is None:
-        return coupling
+    """What a fit saw to hang together, among its sequences or with what it left out.
+
+    None where nothing was seen, or somebody has accepted it.
+    """
+    fit = model.fitted
+    for coupling in (getattr(fit, "coupling", None), getattr(fit, "beside", None)):
+        # of an Ising model the coupling is a number
+        if isinstance(coupling, Coupling) and coupling.seen and fit.independent_groups is None:
+            return coupling
     return None
 
 
 def refuse_coupled(model: Any) -> None:
-    """Refuse to release from a fit whose sequences were seen to hang together, unless accepted."""
+    """Refuse to release from a fit of what was seen to hang together, unless that is accepted."""
     if coupling := seen_together(model):
+        fit = model.fitted
+        taken = (
+            f"takes the {fit.sequences:,} sequences for independent"
+            if coupling is fit.coupling
+            else f"leaves out rows at the same times (where `{fit.reading.where}` does not hold)"
+        )
         raise RefusedError(
-            f"the model takes the {model.fitted.sequences:,} sequences for independent, and "
-            f"{coupling.words}: what is promised for one would leak through the others. Fitting "
-            "each by itself does not make them independent: fit one joint model whose state tells "
-            "of all of them at a time, or say at the fit why they are independent all the same "
-            "(independent_groups='reason')"
+            f"the model {taken}, and {coupling.words}: what is promised for one would leak through "
+            "the others. Fitting each by itself does not make them independent: fit one joint "
+            "model whose state tells of all of them at a time, or say at the fit why they are "
+            "independent all the same (independent_groups='reason')"
         )

@@ -77,6 +77,9 @@ class ChainFit(Result):
     coupling : Coupling or None
         Whether groups that share times hang together; None where nobody looked (one sequence, no
         order columns, a private fit).
+    beside : Coupling or None
+        Whether rows that were left out hang together with those that were kept; None where nobody
+        looked (nothing left out by a column of its own, no order columns, a private fit).
     independent_groups : str or None
         Why the sequences are independent, in the words of who fitted them.
     layout : Layout
@@ -117,6 +120,7 @@ class ChainFit(Result):
     reading: Reading | None = added()
     clock: Clock | None = added()
     coupling: Coupling | None = added()
+    beside: Coupling | None = added()
     independent_groups: str | None = added()
     layout: Layout = added(USUAL)
     bins: int | None = added()
@@ -276,12 +280,6 @@ class ChainFit(Result):
             said.append("time is the order of the rows in the file, where gaps cannot be seen")
         if self.reading is not None and not self.reading.gaps:
             said.append("the rows are events in order: each is the next step, however long after")
-        if self.reading is not None and self.reading.where is not None:
-            said.append(
-                f"the rows in which `{self.reading.where}` does not hold are left out: which ones "
-                "these are is public, and what they hold says nothing about the rows that are kept "
-                "(other sites at the same times would)"
-            )
         if self.breaks:
             said.append(
                 f"nothing was counted across the gaps in time ({self.breaks:,}), and the chain "
@@ -292,13 +290,25 @@ class ChainFit(Result):
     @property
     def _independence(self) -> list[str]:
         """That sequences are independent; this breaks a promise sooner than anything else."""
-        if self.sequences == 1:
-            return []
-        said = f"the {self.sequences:,} sequences are independent chains with one kernel"
-        if self.independent_groups is not None:
-            said += f", by the word of who fitted them: {self.independent_groups!r}"
-        seen = self.coupling is not None and self.coupling.seen
-        return [f"{said}, {'although' if seen else 'and'} {self.together}"]
+        word = self.independent_groups
+        by = "" if word is None else f", by the word of who fitted them: {word!r}"
+        said = []
+        if self.sequences > 1:
+            seen = self.coupling is not None and self.coupling.seen
+            said.append(
+                f"the {self.sequences:,} sequences are independent chains with one kernel{by}, "
+                f"{'although' if seen else 'and'} {self.together}"
+            )
+        if self.reading is not None and self.reading.where is not None:
+            seen = self.beside is not None and self.beside.seen
+            known = "this was not tested" if self.beside is None else self.beside.words
+            said.append(
+                f"the rows in which `{self.reading.where}` does not hold are left out: which ones "
+                "these are is public, and what they hold says nothing about the rows that are kept "
+                f"(other sites at the same times would){by}, {'although' if seen else 'and'} "
+                f"{known}"
+            )
+        return said
 
     @property
     def together(self) -> str:
@@ -346,6 +356,7 @@ _PARTS: dict[str, Any] = {
     "reading": Reading,
     "clock": Clock,
     "coupling": Coupling,
+    "beside": Coupling,
 }  # fields that are no plain JSON
 
 

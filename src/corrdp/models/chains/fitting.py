@@ -24,7 +24,7 @@ import numpy as np
 from corrdp._checks import check_whole
 from corrdp.errors import DataError
 from corrdp.models.chains.chain import MOST_WINDOWS
-from corrdp.models.chains.coupling import observe_coupling
+from corrdp.models.chains.coupling import observe_beside, observe_coupling
 from corrdp.models.chains.fitted import COUNT_SENSITIVITY, ChainFit, keep_evidence
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain, of_order
@@ -278,7 +278,7 @@ def fit_chain(
         _check_counts(found)
     runs = _longer_runs(data, found, texts, state, orders, group, order)
     # whatever is counted without noise would break the promise of a private fit
-    later = longer = groups = coupling = None
+    later = longer = groups = coupling = beside = None
     if private_epsilon is None:
         later = found.later
         longer, groups = keep_evidence(
@@ -287,6 +287,8 @@ def fit_chain(
     if group is not None and found.sequences > 1 and private_epsilon is None:
         count = pair_counter(data, str(state), orders, group, found.reading)
         coupling = None if count is None else observe_coupling(count)
+    if isinstance(data, Table) and private_epsilon is None:
+        beside = observe_beside(data, str(state), orders, group, found.reading)
     fit = ChainFit(
         counts=counts,
         triples=triples,
@@ -309,6 +311,7 @@ def fit_chain(
         longer=longer,
         groups=groups,
         coupling=coupling,
+        beside=beside,
         independent_groups=independent_groups,
         bins=bins,
         reading=None if state is None else found.reading,
