@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from corrdp._invert import last_kept
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Pure, Tradeoff, as_guarantee
@@ -36,6 +38,7 @@ __all__ = [
     "curve_of",
     "delta_for",
     "epsilon_for",
+    "gaussian_delta",
     "mu_for",
     "pair_curve",
     "tensor",
@@ -177,11 +180,12 @@ _SMALLEST = 1e-300  # a smaller delta is not told from 0
 _LEFT = -4.0  # left of this the Mills ratio is large, and the difference is taken directly
 
 
-def delta_for(mu: float, epsilon: float) -> float:
-    r"""The least delta with which every mu-GDP mechanism is (epsilon, delta)-DP, rounded up.
+def gaussian_delta(mu: Any, epsilon: Any) -> np.ndarray:
+    r"""The delta of mu-GDP at every epsilon, rounded up; arrays, and any real epsilon.
 
     .. math:: \delta(\varepsilon) = \Phi\Big(-\frac\varepsilon\mu + \frac\mu2\Big)
-              - e^\varepsilon \Phi\Big(-\frac\varepsilon\mu - \frac\mu2\Big)
+              - e^\varepsilon \Phi\Big(-\frac\varepsilon\mu - \frac\mu2\Big), \qquad
+              \delta(-\varepsilon) = 1 - e^{-\varepsilon} + e^{-\varepsilon} \delta(\varepsilon)
 
     where Phi is the standard normal distribution function. Computed as the density at the
     threshold times a difference of Mills ratios, so that the far tail keeps its digits and no
@@ -190,8 +194,9 @@ def delta_for(mu: float, epsilon: float) -> float:
 
     Parameters
     ----------
-    mu : float
-    epsilon : float
+    mu : array of float >= 0
+    epsilon : array of float
+        Broadcast against mu.
 
     References
     ----------
@@ -199,26 +204,45 @@ def delta_for(mu: float, epsilon: float) -> float:
 
     Examples
     --------
-    >>> round(delta_for(1.0, 1.0), 6)
-    0.126937
+    >>> gaussian_delta(1.0, [-1, 0, 1]).round(6).tolist()
+    [0.678818, 0.382925, 0.126937]
     """
     from scipy.special import erfcx, ndtr
 
-    width, level = check_level("mu", mu), check_level("epsilon", epsilon)
-    if width == 0.0:
-        return 0.0
-    far, near = level / width, width / 2
-    # as if epsilon were smaller by what rounding can do to the threshold: delta falls with it
-    a = far - near - 2.0**-51 * (far + near)
-    b = a + width
-    density, ratio = math.exp(-a * a / 2) / 2, float(erfcx(b / math.sqrt(2)))
-    if a > _LEFT:
-        larger = float(erfcx(a / math.sqrt(2)))
-        value = density * (larger - ratio + _ULPS * larger)
-    else:
+    widths, levels = np.broadcast_arrays(np.asarray(mu, float), np.asarray(epsilon, float))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        far, near = np.abs(levels) / widths, widths / 2
+        # as if epsilon were smaller by what rounding can do to the threshold: delta falls with it
+        a = far - near - 2.0**-51 * (far + near)
+        density, ratio = np.exp(-a * a / 2) / 2, erfcx((a + widths) / math.sqrt(2))
+        larger = erfcx(np.maximum(a, _LEFT) / math.sqrt(2))
+        tail = density * (larger - ratio + _ULPS * larger)
         # e^epsilon Phi(-b) = phi(a) R(b), R the Mills ratio
-        value = float(ndtr(-a)) - density * ratio + _ULPS
-    return min(1.0, value * (1.0 + _ROUNDING) + sys.float_info.min)
+        bulk = ndtr(-a) - density * ratio + _ULPS
+        value = np.where(a > _LEFT, tail, bulk) * (1.0 + _ROUNDING) + sys.float_info.min
+        value = np.where(widths == 0.0, 0.0, np.minimum(value, 1.0))
+        mirrored = (np.exp(levels) * value - np.expm1(levels)) * (1.0 + _ROUNDING)
+    return np.where(levels < 0.0, np.minimum(mirrored, 1.0), value)
+
+
+def delta_for(mu: float, epsilon: float) -> float:
+    """The least delta with which every mu-GDP mechanism is (epsilon, delta)-DP, rounded up.
+
+    Parameters
+    ----------
+    mu : float
+    epsilon : float
+
+    References
+    ----------
+    :func:`gaussian_delta`.
+
+    Examples
+    --------
+    >>> round(delta_for(1.0, 1.0), 6)
+    0.126937
+    """
+    return float(gaussian_delta(check_level("mu", mu), check_level("epsilon", epsilon)))
 
 
 def mu_for(epsilon: float, delta: float) -> float:
