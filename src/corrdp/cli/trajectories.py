@@ -1,4 +1,4 @@
-"""``corrdp trajectories``, and its ``inspect``: what a privacy unit means on these movements."""
+"""``corrdp trajectories``: what a unit means on movements, and what a release of them gives away."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corrdp.cli import trajectories_probe, trajectories_release
+from corrdp.cli import trajectories_release
 from corrdp.cli.options import (
+    Box,
     CellSide,
+    Clip,
     Decimal,
     Delimiter,
     Json,
@@ -21,6 +23,7 @@ from corrdp.cli.options import (
     Names,
     NoHeader,
     OrderFormat,
+    Places,
     Report,
     Split,
     Step,
@@ -32,15 +35,23 @@ from corrdp.cli.options import (
     read_layout,
     read_points,
 )
+from corrdp.cli.trajectories_release import release_grid
+from corrdp.errors import InputError
 
 if TYPE_CHECKING:
+    from corrdp.trajectories.probes.results import Probes
     from corrdp.trajectories.units.inspect import Inspection
+
 
 EXAMPLE = """Example: corrdp trajectories inspect points.csv --grid 1km --step 5min --epsilon 0.1
 
 Columns are uid, datetime, lat and lng unless named otherwise.
 """
+PROBE_EXAMPLE = """Example: corrdp trajectories probe points.csv --release noisy.csv
+--box 39.8,116.2,40.1,116.6 --grid 2km
 
+Read the points with the options of the release: --box, --grid, --clip, --split and so on.
+"""
 
 trajectories = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
 
@@ -108,12 +119,12 @@ def inspect(
             from corrdp.report.movements import render_inspection
 
             write_files({report: render_inspection(found)})
-    print(as_json(found)) if json else _show(found)
+    print(as_json(found)) if json else _show_inspection(found)
     if report is not None and not json:
         show_files([report])
 
 
-def _show(found: Inspection) -> None:
+def _show_inspection(found: Inspection) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
@@ -151,4 +162,128 @@ def _show(found: Inspection) -> None:
 
 
 trajectories.command("release", epilog=trajectories_release.EXAMPLE)(trajectories_release.release)
-trajectories.command("probe", epilog=trajectories_probe.EXAMPLE)(trajectories_probe.probe)
+
+
+@trajectories.command("probe", epilog=PROBE_EXAMPLE)
+def probe(
+    points: Annotated[Path, typer.Argument(help="The original: CSV, CSV.GZ or Parquet.")],
+    release: Annotated[
+        Path, typer.Option(help="What [bold]corrdp trajectories release[/bold] wrote.")
+    ],
+    box: Box = None,
+    grid: CellSide = None,
+    clip: Clip = False,
+    places: Places = None,
+    merge_stays: Annotated[
+        bool, typer.Option("--merge-stays", help="Points in a row in one place count once.")
+    ] = False,
+    known: Annotated[int, typer.Option(help="Points that an attacker knows of somebody.")] = 4,
+    step: Step = "5min",
+    utc_offset: Annotated[
+        float, typer.Option(help="Hours to add to the times to get local time.")
+    ] = 0.0,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Of noisy points (planar), which is public.")
+    ] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="Metres within which --epsilon holds.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For known points and blind guesses.")] = 1,
+    user: User = "uid",
+    time: Time = "datetime",
+    lat: Lat = "lat",
+    lng: Lng = "lng",
+    label: Label = None,
+    split: Split = None,
+    keep_first: KeepFirst = False,
+    order_format: OrderFormat = None,
+    timezone: TimeZone = None,
+    missing: MissingTexts = None,
+    no_header: NoHeader = False,
+    names: Names = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    report: Report = None,
+    json: Json = False,
+) -> None:
+    """Attack a release, and compare with attackers who never saw it or saw the original.
+
+    The answer is computed from the private data: keep it as private as they are.
+    """
+    from corrdp.cli.show import as_json, show_files, working
+
+    check_outputs(report, inputs=(points, release))
+    if label is None and box is None:
+        raise InputError("coordinates need --box and --grid of the release (or --label)")
+    public = release_grid(box, grid, label)
+    rate = _rate(epsilon, radius)
+    layout = read_layout(no_header, names, delimiter, decimal)
+    with working("reading the movements"):
+        import numpy as np
+
+        walks = read_points(
+            points, user, time, lat, lng, label, split, keep_first, missing, layout, order_format,
+            timezone, places,
+        )  # fmt: skip
+        from corrdp.trajectories.data.cells import discretise
+        from corrdp.trajectories.probes.results import read_release
+
+        outside = "clip" if clip else "error"
+        cells = discretise(walks, public, outside=outside)
+        seen = read_release(release, cells)
+        if merge_stays and seen.times is None:
+            cells = discretise(walks, public, outside=outside, merge_stays=True)
+    with working("attacking the release"):
+        from corrdp.trajectories.probes.probe import probe as attack
+
+        found = attack(
+            walks,
+            seen,
+            cells,
+            rng=np.random.default_rng(seed),
+            known=known,
+            step=step,
+            utc_offset=utc_offset,
+            rate=rate,
+        )
+        if report is not None:
+            from corrdp._files import write_files
+            from corrdp.report.audits import render_probes
+
+            write_files({report: render_probes(found)})
+    if json:
+        print(as_json(found))
+        return
+    _show_probes(found)
+    if report is not None:
+        show_files([report])
+
+
+def _rate(epsilon: float | None, radius: float | None) -> float | None:
+    """Epsilon per metre of planar noise."""
+    if epsilon is None and radius is None:
+        return None
+    from corrdp.mechanisms.base import check_positive
+
+    if epsilon is None or radius is None:
+        raise InputError("--epsilon and --radius go together, as in the release of noisy points")
+    return check_positive("--epsilon", epsilon) / check_positive("--radius", radius)
+
+
+def _show_probes(found: Probes) -> None:
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.report.audits import HEAD, probe_rows
+
+    print_title(f"probes of {found.release}")
+    name, *numbers = HEAD
+    shown = Table(name, *(Column(head, justify="right") for head in numbers))
+    for row, gains in probe_rows(found):
+        shown.add_row(*(Text(cell) for cell in row), style="bold" if gains else "")
+    print_parts(shown)
+    said = [(one.name, one.meaning) for one in found.probes]
+    said += [("not run", f"{name}: {why}") for name, why in found.skipped]
+    said += [("assumes", text) for text in found.assumptions]
+    print_parts(facts_table(said))
