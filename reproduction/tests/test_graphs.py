@@ -13,7 +13,7 @@ from corrdp_reproduction.foundations.graphs import (
     edge_clique_loss,
 )
 
-from corrdp.accounting.graphs import clique_counts
+from corrdp.accounting.maps import clique_counts
 from corrdp.errors import InputError
 from corrdp.metric.domains import GraphDomain
 

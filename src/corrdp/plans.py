@@ -6,9 +6,9 @@ from corrdp._lazy import attach
 
 if TYPE_CHECKING:
     from corrdp.accounting.checker.check import check_proof as check_proof
-    from corrdp.accounting.graphs import Cliques as Cliques
-    from corrdp.accounting.graphs import Degree as Degree
+    from corrdp.accounting.maps import Cliques as Cliques
     from corrdp.accounting.maps import Columns as Columns
+    from corrdp.accounting.maps import Degree as Degree
     from corrdp.accounting.maps import GroupBy as GroupBy
     from corrdp.accounting.maps import Identity as Identity
     from corrdp.accounting.maps import ReadsCount as ReadsCount

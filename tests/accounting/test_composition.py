@@ -10,9 +10,10 @@ import pytest
 from corrdp_reproduction.foundations.partition import check_partition
 
 from corrdp.accounting.account import account
-from corrdp.accounting.graphs import Cliques, Degree
 from corrdp.accounting.maps import (
+    Cliques,
     Columns,
+    Degree,
     ReadsCount,
     ReadsRecords,
     ReadsSum,

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import corrdp as cdp
 from corrdp.accounting.account import account
 from corrdp.accounting.choices import Choice, Flags
-from corrdp.accounting.graphs import Degree
-from corrdp.accounting.maps import Columns, ReadsCount, ReadsRecords, ReadsTable, Select
+from corrdp.accounting.maps import Columns, Degree, ReadsCount, ReadsRecords, ReadsTable, Select
 from corrdp.accounting.plan import Plan, plan_from_dict
 from corrdp.accounting.published import from_opendp
 from corrdp.accounting.step import DistanceTable, Step

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from corrdp.accounting.graphs import Cliques, Degree
 from corrdp.accounting.maps import (
+    Cliques,
     Columns,
+    Degree,
     GroupBy,
     Identity,
     ReadsCount,

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.accounting.choices import ListedLosses, times
-from corrdp.accounting.graphs import Cliques, Degree
-from corrdp.accounting.maps import Columns, Identity, ReadsRecords, Select
+from corrdp.accounting.maps import Cliques, Columns, Degree, Identity, ReadsRecords, Select
 from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.canonical import canonical_distance, canonical_matrix, column_cover, point_cover

@@ -11,9 +11,10 @@ from typing import Any
 from corrdp._checks import check_items, check_path, old_attribute, renamed
 from corrdp._json import encode
 from corrdp.accounting.choices import Choice, flags_from_json
-from corrdp.accounting.graphs import Cliques, Degree
 from corrdp.accounting.maps import (
+    Cliques,
     Columns,
+    Degree,
     GroupBy,
     Identity,
     Map,

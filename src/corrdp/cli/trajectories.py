@@ -1,4 +1,4 @@
-"""``corrdp trajectories``: what a unit means on movements, and what a release of them gives away."""
+"""``corrdp trajectories``: what a unit means on movements, and what a release gives away."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from corrdp.accounting.account import account
-from corrdp.accounting.graphs import Degree
+from corrdp.accounting.maps import Degree
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.guarantees import L1

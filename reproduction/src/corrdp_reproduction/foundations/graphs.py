@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from corrdp.accounting.graphs import Edges, as_graph, clique_counts
+from corrdp.accounting.maps import Edges, as_graph, clique_counts
 from corrdp.errors import InputError
 
 
