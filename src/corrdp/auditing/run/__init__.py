@@ -1,1 +1,0 @@
-"""Running what is audited: workers, programs, progress."""
