@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from corrdp.accounting.plan import Plan as Plan
     from corrdp.accounting.step import Step as Step
     from corrdp.auditing.audit import audit as audit
+    from corrdp.auditing.commands import Command as Command
     from corrdp.auditing.results import Audit as Audit
-    from corrdp.auditing.run.commands import Command as Command
     from corrdp.auditing.samples import Samples as Samples
     from corrdp.auditing.samples import read_outputs as read_outputs
     from corrdp.bounds.general import minimum_error as minimum_error

@@ -14,7 +14,7 @@ import pytest
 from corrdp.auditing import audit as planning
 from corrdp.auditing.audit import audit
 from corrdp.auditing.dependent import audit_model
-from corrdp.auditing.run.running import collect
+from corrdp.auditing.running import collect
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate
 from corrdp.mechanisms.local.direct import GRR

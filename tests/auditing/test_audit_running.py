@@ -14,12 +14,12 @@ import time
 import numpy as np
 import pytest
 
+from corrdp.auditing import workers
+from corrdp.auditing import workers as groups
 from corrdp.auditing.audit import reader
+from corrdp.auditing.commands import Command
 from corrdp.auditing.outputs import gathered, joined, within
-from corrdp.auditing.run import workers
-from corrdp.auditing.run import workers as groups
-from corrdp.auditing.run.commands import Command
-from corrdp.auditing.run.running import collect
+from corrdp.auditing.running import collect
 from corrdp.auditing.samples import read_outputs
 from corrdp.errors import DataError, InputError
 from corrdp.mechanisms.laplace import Laplace
@@ -278,7 +278,7 @@ def test_ctrl_c_keeps_what_was_made(tmp_path):
             """
             import os, sys, time
             import numpy as np
-            from corrdp.auditing.run.running import collect
+            from corrdp.auditing.running import collect
 
             def slow(x, rng):
                 time.sleep(.002)
@@ -498,7 +498,7 @@ def test_a_crash_is_told_once_and_dumps_nothing(tmp_path):
             """
             import faulthandler, os
             import numpy as np
-            from corrdp.auditing.run.running import collect
+            from corrdp.auditing.running import collect
 
             faulthandler.enable()
             try:

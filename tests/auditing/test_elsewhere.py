@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.auditing.run import running
+from corrdp.auditing import running
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from corrdp.auditing.audit import audit
+from corrdp.auditing.commands import Command
 from corrdp.auditing.results import Audit
-from corrdp.auditing.run.commands import Command
 from corrdp.auditing.samples import Samples, read_outputs
 from corrdp.errors import DataError, InputError
 from corrdp.guarantees import Approximate, Pure

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_flag, check_items, check_kind
+from corrdp.auditing.commands import Command
 from corrdp.auditing.outputs import EXACT, Reader, gathered, within
 from corrdp.auditing.protocols import as_reports, audit_protocol
 from corrdp.auditing.results import Audit
-from corrdp.auditing.run.commands import Command
-from corrdp.auditing.run.running import check_jobs, check_runs, check_time, collect, name_of
+from corrdp.auditing.running import check_jobs, check_runs, check_time, collect, name_of
 from corrdp.auditing.samples import Samples, fingerprint
 from corrdp.auditing.verdict import audit_samples, check_confidence, read_claim
 from corrdp.errors import DataError, InputError
@@ -190,7 +190,7 @@ def audit(
     other inputs. Otherwise it is ``undecided``, and ``runs_needed`` tells how many runs may decide.
 
     Callables and commands run in worker processes, a process for each batch
-    (:mod:`corrdp.auditing.run.running`): one that crashes, puts out NaN or something outside
+    (:mod:`corrdp.auditing.running`): one that crashes, puts out NaN or something outside
     the declared range, prints a wrong number of lines or hangs is reported with the input that
     caused it.
 

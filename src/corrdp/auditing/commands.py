@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from corrdp.auditing import workers as groups
 from corrdp.auditing.outputs import gathered
-from corrdp.auditing.run import workers as groups
-from corrdp.auditing.run.workers import Failure
+from corrdp.auditing.workers import Failure
 from corrdp.errors import InputError
 
 SEED = "CORRDP_SEED"
@@ -65,7 +65,7 @@ class Command:
 
 
 class CommandJob:
-    """A batch that a program answers; see :class:`corrdp.auditing.run.running.Job`.
+    """A batch that a program answers; see :class:`corrdp.auditing.running.Job`.
 
     Input, output and messages are files: neither side ever waits for the other, and what has
     been written is there when the program dies or is stopped.

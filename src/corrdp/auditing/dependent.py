@@ -12,7 +12,7 @@ import numpy as np
 
 from corrdp.auditing.drawing import adversaries, attack_outputs, attack_reports
 from corrdp.auditing.results import Audit
-from corrdp.auditing.run.running import name_of
+from corrdp.auditing.running import name_of
 from corrdp.auditing.samples import Samples
 from corrdp.auditing.verdict import NOT_A_PROOF, audit_samples
 from corrdp.bounds.leakage import Leakage

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.auditing.run.running import collect, with_rng
-from corrdp.auditing.run.workers import bar, stop_asked
+from corrdp.auditing.running import collect, with_rng
 from corrdp.auditing.samples import Samples
+from corrdp.auditing.workers import bar, stop_asked
 from corrdp.bounds.leakage import leakage
 from corrdp.errors import CorrdpError, InputError
 from corrdp.mechanisms.base import FiniteMechanism

@@ -27,10 +27,10 @@ from corrdp.auditing.evidence import (
 )
 from corrdp.auditing.limits import lower_limit, scale_limits, upper_limit
 from corrdp.auditing.results import Audit, Test
-from corrdp.auditing.run.running import check_runs
-from corrdp.auditing.run.workers import bar, stop_asked
+from corrdp.auditing.running import check_runs
 from corrdp.auditing.samples import Samples
 from corrdp.auditing.verdict import check_confidence, judge, read_claim
+from corrdp.auditing.workers import bar, stop_asked
 from corrdp.errors import InputError
 from corrdp.guarantees import Approximate
 from corrdp.mechanisms.base import check_positive

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from corrdp._checks import check_number
+from corrdp.auditing.commands import Command, CommandJob
 from corrdp.auditing.outputs import Reader, check_outputs, joined
-from corrdp.auditing.run.commands import Command, CommandJob
-from corrdp.auditing.run.workers import CallJob, Failure, bar, stop_asked
 from corrdp.auditing.samples import Samples
+from corrdp.auditing.workers import CallJob, Failure, bar, stop_asked
 from corrdp.errors import DataError, InputError
 
 MOST_RUNS = 10**12  # that anybody could wait for

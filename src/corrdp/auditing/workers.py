@@ -159,7 +159,7 @@ class Failure(Exception):
 
 
 class CallJob:
-    """A batch of calls that runs while others do; see :class:`corrdp.auditing.run.running.Job`.
+    """A batch of calls that runs while others do; see :class:`corrdp.auditing.running.Job`.
 
     Parameters
     ----------

@@ -209,7 +209,7 @@ def _mechanism(
     if python is not None:
         return _imported(python)
     if command is not None:
-        from corrdp.auditing.run.commands import Command
+        from corrdp.auditing.commands import Command
 
         return Command(command)
     if recorded is None:
