@@ -7,7 +7,7 @@ from pathlib import Path
 
 from _harness import RESULTS, Growth, Row
 
-from corrdp.plots.style import ACCENT, INK, MUTED, PAPER, axes_or_new
+from corrdp.plots import ACCENT, INK, MUTED, PAPER, axes_or_new
 
 DOCS = Path(__file__).parents[1] / "docs"
 PICTURE = "growth.svg"

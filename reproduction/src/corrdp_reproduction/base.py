@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from corrdp._json import SCHEMA, check_header, decode_number, encode
 from corrdp.errors import InputError
-from corrdp.plots.style import axes_or_pyplot
+from corrdp.plots import axes_or_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

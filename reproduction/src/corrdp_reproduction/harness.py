@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from corrdp.errors import InputError
-from corrdp.plots.style import MUTED, axes_or_new
+from corrdp.plots import MUTED, axes_or_new
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table
 
 if TYPE_CHECKING:

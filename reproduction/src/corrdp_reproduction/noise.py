@@ -13,7 +13,7 @@ from corrdp.calibration import calibrate
 from corrdp.errors import InfeasibleError
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM
+from corrdp.plots import ACCENT, INK, MUTED, SOFT, WARM
 from corrdp.queries import Count, Sum
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, experiment

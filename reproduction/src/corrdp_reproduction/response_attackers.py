@@ -17,7 +17,7 @@ from corrdp.calibration.response import Knowledge, least_flips
 from corrdp.errors import InputError
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.recordings import heart_rate

@@ -10,7 +10,7 @@ from corrdp.bounds.chains.transfer import transfer
 from corrdp.calibration.response import least_flips, published_flip, zhao_flip
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots import ACCENT, INK, MUTED, WARM
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, curves, experiment
 

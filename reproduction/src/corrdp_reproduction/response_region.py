@@ -13,7 +13,7 @@ from corrdp.bounds.chains.uninformed import free_transfer
 from corrdp.calibration.response import Knowledge, least_flips
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, WARM
+from corrdp.plots import ACCENT, WARM
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 

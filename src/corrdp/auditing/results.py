@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from corrdp._json import coded
 from corrdp.guarantees import Approximate, Pure
-from corrdp.plots.style import axes_or_pyplot
+from corrdp.plots import axes_or_pyplot
 from corrdp.results import Result
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Audit(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the epsilon each test shows with its limits, the claim dashed; returns the axes."""
-        from corrdp.plots.style import ACCENT, MUTED, WARM
+        from corrdp.plots import ACCENT, MUTED, WARM
 
         axes = axes_or_pyplot(ax)
         ends = [self.epsilon, *(t.high for t in self.tests), *(t.low for t in self.tests)]

@@ -24,7 +24,7 @@ from corrdp.errors import CompositionError, InputError, NotApplicableError
 from corrdp.guarantees import L1, Guarantee
 from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model, RealModel
-from corrdp.plots.style import axes_or_pyplot
+from corrdp.plots import axes_or_pyplot
 from corrdp.queries import Query, Sum
 from corrdp.results import Candidate, Certificate, Kind, Metric, Result, Witness
 

@@ -35,7 +35,7 @@ from corrdp.errors import InputError, NotApplicableError
 from corrdp.models.base import Model
 from corrdp.models.files import model_from_dict
 from corrdp.models.reads import resolved
-from corrdp.plots.style import axes_or_pyplot
+from corrdp.plots import axes_or_pyplot
 from corrdp.queries import Query, Series, query_from_dict
 from corrdp.results import OTHERS_ADD, Result, verb
 

@@ -99,7 +99,7 @@ def save_picture(ax: Axes, path: Path) -> None:
     import matplotlib
 
     from corrdp._files import write_files
-    from corrdp.plots.style import PAPER
+    from corrdp.plots import PAPER
 
     figure = ax.get_figure(root=True)
     assert figure is not None

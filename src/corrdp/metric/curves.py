@@ -93,7 +93,7 @@ class Curve(ABC):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw type II against type I error, with the line of no information dashed."""
-        from corrdp.plots.style import ACCENT, MUTED, axes_or_pyplot
+        from corrdp.plots import ACCENT, MUTED, axes_or_pyplot
 
         ax = axes_or_pyplot(ax)
         # curves are steep near 0, so half of the points are spread evenly in ln(alpha)

@@ -9,7 +9,7 @@ import numpy as np
 
 from corrdp._lazy import need
 from corrdp.errors import InputError
-from corrdp.plots.style import ACCENT, INK, MUTED, PAPER, RULE, WARM
+from corrdp.plots import ACCENT, INK, MUTED, PAPER, RULE, WARM
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, INK, MUTED, PAPER, RULE, SOFT, WARM, WIDTH, axes_or_new
+from corrdp.plots import ACCENT, INK, MUTED, PAPER, RULE, SOFT, WARM, WIDTH, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,7 +1,7 @@
 """Pictures of results: bounds, noise, leakage along the records, risk, and the price of ignorance.
 
 Every function takes the axes to draw on, or makes its own figure without touching pyplot's
-global state. Colours come from :mod:`corrdp.plots.style`, so that the HTML report can swap
+global state. Colours come from :mod:`corrdp.plots`, so that the HTML report can swap
 them for a dark background.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp._lazy import need
-from corrdp.plots.style import ACCENT, INK, MUTED, RULE, SOFT, WARM, axes_or_new, legend_above
+from corrdp.plots import ACCENT, INK, MUTED, RULE, SOFT, WARM, axes_or_new, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

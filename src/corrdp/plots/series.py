@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp.errors import InputError
-from corrdp.plots.style import ACCENT, INK, MUTED, RULE, SOFT, WARM, axes_or_new, legend_above
+from corrdp.plots import ACCENT, INK, MUTED, RULE, SOFT, WARM, axes_or_new, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ import numpy as np
 
 from corrdp._checks import old_attribute
 from corrdp._json import coded
-from corrdp.plots.style import axes_or_pyplot
+from corrdp.plots import axes_or_pyplot
 from corrdp.results import Candidate, Certificate, Kind, Result
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ def _listed(candidates: tuple[Candidate, ...]) -> list[str]:
 
 
 def _bars(candidates: tuple[Candidate, ...], best: float, mark: float, name: str, ax: Axes) -> Axes:
-    from corrdp.plots.style import ACCENT, MUTED, SOFT, WARM
+    from corrdp.plots import ACCENT, MUTED, SOFT, WARM
 
     shown = [c for c in candidates if c.value is not None]
     for row, candidate in enumerate(shown):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from corrdp import __version__
 from corrdp.attacks.base import LEVEL
 from corrdp.auditing.results import ANY, Audit, Test
+from corrdp.plots import axes_or_new
 from corrdp.plots.results import draw_probes
-from corrdp.plots.style import axes_or_new
 from corrdp.report.words import figure, listing, page, paragraph, table
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ class SnpReport(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Leakage of the count against the allele frequency, a dot per SNP and family shape."""
-        from corrdp.plots.style import ACCENT, MUTED, SOFT, WARM, axes_or_new
+        from corrdp.plots import ACCENT, MUTED, SOFT, WARM, axes_or_new
 
         ax = axes_or_new(ax, 3.0)
         colours = (ACCENT, WARM, SOFT, MUTED)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from corrdp.calibration.searching import check_told_levels
 from corrdp.models.base import Model, RealModel
-from corrdp.plots.style import DARK, VARIABLE
+from corrdp.plots import DARK, VARIABLE
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
 from corrdp.release.number import Release
 

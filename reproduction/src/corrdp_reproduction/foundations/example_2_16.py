@@ -14,7 +14,7 @@ from corrdp.accounting.step import Step
 from corrdp.metric.fibres import exact_loss
 from corrdp.metric.finite import neighbour_pairs
 from corrdp.metric.granularities import Bounded, Unbounded
-from corrdp.plots.style import ACCENT, WARM
+from corrdp.plots import ACCENT, WARM
 from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.foundations.dissertation import ABCD, DISSERTATION, HALVES, counts
 from corrdp_reproduction.harness import Run, experiment

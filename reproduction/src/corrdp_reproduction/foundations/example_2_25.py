@@ -10,7 +10,7 @@ import numpy as np
 from corrdp.bounds.leakage import leakage
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import JointTable
-from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp.plots import ACCENT, INK, WARM
 from corrdp.queries import Count
 from corrdp.reconstruction.bounds import advantage
 from corrdp.reconstruction.exact import rad

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp.attacks.linking import centroid_candidates
-from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp.plots import ACCENT, INK, WARM
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
 from corrdp_reproduction.harness import Run, experiment

@@ -12,7 +12,7 @@ from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.guarantees import L1
 from corrdp.metric.domains import GraphDomain
-from corrdp.plots.style import ACCENT, WARM
+from corrdp.plots import ACCENT, WARM
 from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION
 from corrdp_reproduction.foundations.graphs import degree_loss

@@ -11,7 +11,7 @@ from corrdp.accounting.maps import ReadsCount
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.metric.conversion import sensitivity
-from corrdp.plots.style import ACCENT, SOFT, WARM
+from corrdp.plots import ACCENT, SOFT, WARM
 from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.foundations.dissertation import ABCD, DISSERTATION, counts, l1
 from corrdp_reproduction.harness import Run, experiment

@@ -10,7 +10,7 @@ from corrdp.mechanisms.gaussian import Gaussian
 from corrdp.metric.curves import ApproximateCurve, Curve, GaussianCurve, LaplaceCurve
 from corrdp.metric.fibres import exact_delta
 from corrdp.metric.finite import pair_curve
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots import ACCENT, INK, MUTED, WARM
 from corrdp.queries import Count
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.foundations.dissertation import DISSERTATION

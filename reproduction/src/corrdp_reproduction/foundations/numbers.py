@@ -21,7 +21,7 @@ from corrdp.metric.domains import MultisetDomain
 from corrdp.metric.finite import check_distance, pair_curve, product
 from corrdp.metric.granularities import Relation, Unbounded
 from corrdp.metric.tradeoff import tensor
-from corrdp.plots.style import ACCENT, WARM
+from corrdp.plots import ACCENT, WARM
 from corrdp.queries import Count
 from corrdp.reconstruction.threat import Threat
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots import ACCENT, INK, MUTED, WARM
 from corrdp_reproduction.base import Published, Result, Size
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.comparison import BIAS, DELTA, KAPPA, compared, comparison

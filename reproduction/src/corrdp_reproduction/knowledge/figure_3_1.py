@@ -10,7 +10,7 @@ import numpy as np
 
 from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.mixtures import classic_gaussian, exact_gaussian, tail_gaussian
-from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp.plots import ACCENT, INK, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.knowledge.thesis import THESIS

@@ -9,7 +9,7 @@ import numpy as np
 
 from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import Knowledge
-from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp.plots import ACCENT, INK, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.printed import class_losses

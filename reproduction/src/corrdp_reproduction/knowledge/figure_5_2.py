@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots import ACCENT, INK, MUTED, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.printed import truncation_error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp.plots import ACCENT, INK, WARM
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.thesis import THESIS, least_epsilon, seldom, strip

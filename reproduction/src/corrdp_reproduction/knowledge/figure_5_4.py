@@ -10,7 +10,7 @@ import numpy as np
 
 from corrdp.partial.deltas import partial_delta
 from corrdp.partial.knowledge import Knowledge, Noise
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots import ACCENT, INK, MUTED, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.knowledge.printed import class_losses, class_masses

@@ -10,7 +10,7 @@ from corrdp.bounds.gaussian.factors import lange_factor, sharp_factor
 from corrdp.bounds.leakage import leakage
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.figure_9 import RECORDS, attained

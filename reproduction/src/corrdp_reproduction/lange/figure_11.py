@@ -11,7 +11,7 @@ from corrdp.bounds.chains.ratios import lange, ratio, zhao
 from corrdp.bounds.leakage import leakage
 from corrdp.guarantees import Pure
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import MUTED, WARM
+from corrdp.plots import MUTED, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS, figure_14

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from corrdp.bounds.leakage import leakage
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, MUTED, SOFT, WARM
+from corrdp.plots import ACCENT, MUTED, SOFT, WARM
 from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from corrdp.bounds.leakage import leakage
-from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS, figure_14

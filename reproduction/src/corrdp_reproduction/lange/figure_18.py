@@ -12,7 +12,7 @@ from corrdp.bounds.gaussian.factors import lange_factor
 from corrdp.calibration import calibrate
 from corrdp.errors import DataError
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp.queries import Sum
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment

@@ -13,7 +13,7 @@ import numpy as np
 from corrdp.calibration import calibrate
 from corrdp.errors import DataError, InfeasibleError
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp.queries import Count
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment

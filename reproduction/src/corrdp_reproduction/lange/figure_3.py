@@ -10,7 +10,7 @@ from corrdp.bounds.general import minimum_error
 from corrdp.calibration import calibrate
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import Groups
-from corrdp.plots.style import ACCENT, WARM
+from corrdp.plots import ACCENT, WARM
 from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.lange.thesis import COUNT, THESIS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from corrdp.bounds.general import minimum_error
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.groups import Groups
-from corrdp.plots.style import ACCENT, WARM
+from corrdp.plots import ACCENT, WARM
 from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import COUNT, THESIS

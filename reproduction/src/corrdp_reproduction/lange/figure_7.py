@@ -11,7 +11,7 @@ from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import Groups
 from corrdp.models.pedigrees.mendel import FounderLaw, HardyWeinberg
 from corrdp.models.pedigrees.pedigree import Pedigree
-from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp.queries import Count
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, experiment

@@ -11,7 +11,7 @@ from corrdp.bounds.gaussian.factors import (
     sharp_factor,
 )
 from corrdp.errors import NotApplicableError
-from corrdp.plots.style import ACCENT, RULE, WARM
+from corrdp.plots import ACCENT, RULE, WARM
 from corrdp_reproduction.base import Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.lange.thesis import THESIS

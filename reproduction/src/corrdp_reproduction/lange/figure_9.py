@@ -9,7 +9,7 @@ import numpy as np
 from corrdp.bounds.gaussian.clipped import clipped_estimate
 from corrdp.bounds.gaussian.factors import lange_factor, lange_threshold, sharp_factor
 from corrdp.models.gaussian.records import GaussianRecords
-from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp.queries import Sum
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment

@@ -10,7 +10,7 @@ from corrdp.bounds.leakage import leakage
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import JointTable
 from corrdp.models.pedigrees.mendel import GENOTYPES, child_law
-from corrdp.plots.style import ACCENT, MUTED
+from corrdp.plots import ACCENT, MUTED
 from corrdp.queries import Count
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, experiment

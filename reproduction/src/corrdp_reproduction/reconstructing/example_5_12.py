@@ -8,7 +8,7 @@ import numpy as np
 
 from corrdp.guarantees import GDP
 from corrdp.metric.curves import GaussianCurve
-from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp.plots import ACCENT, INK, WARM
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, curves, experiment

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots import ACCENT, INK, MUTED, WARM
 from corrdp.reconstruction.calibrate import sigma_for_risk
 from corrdp.reconstruction.threat import Threat
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge

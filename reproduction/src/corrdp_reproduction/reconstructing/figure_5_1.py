@@ -11,7 +11,7 @@ from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
 from corrdp.metric.tradeoff import mu_for
-from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM
+from corrdp.plots import ACCENT, INK, MUTED, SOFT, WARM
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.exact import rad
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge

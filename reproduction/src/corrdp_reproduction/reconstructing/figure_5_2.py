@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from corrdp.errors import InfeasibleError
 from corrdp.guarantees import Pure, Tradeoff
 from corrdp.metric.curves import LaplaceCurve
-from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp.plots import ACCENT, INK, WARM
 from corrdp.reconstruction.calibrate import calibrate_risk, laplace_epsilon
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, curves, experiment

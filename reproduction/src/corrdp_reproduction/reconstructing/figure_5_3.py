@@ -9,7 +9,7 @@ import numpy as np
 from corrdp.guarantees import Approximate
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.unary import OUE
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots import ACCENT, INK, MUTED, WARM
 from corrdp.reconstruction.bounds import knapsack, rad_bound
 from corrdp.reconstruction.linear import largest_rad
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge

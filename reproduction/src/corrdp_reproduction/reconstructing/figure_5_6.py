@@ -12,7 +12,7 @@ from corrdp.errors import DataError
 from corrdp.guarantees import Pure, Tradeoff
 from corrdp.mechanisms.local.scalar import LaplaceAnswer
 from corrdp.metric.curves import LaplaceCurve
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots import ACCENT, INK, MUTED, WARM
 from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat
 from corrdp.reconstruction.truncated import laplace_risk

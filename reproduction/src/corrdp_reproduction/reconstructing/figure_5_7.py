@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from corrdp.plots.style import ACCENT, INK, WARM
+from corrdp.plots import ACCENT, INK, WARM
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, curves, experiment

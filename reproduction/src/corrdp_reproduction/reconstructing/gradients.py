@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp.guarantees import GDP
 from corrdp.metric.tradeoff import mu_for
-from corrdp.plots.style import ACCENT, INK, MUTED, SOFT, WARM
+from corrdp.plots import ACCENT, INK, MUTED, SOFT, WARM
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat

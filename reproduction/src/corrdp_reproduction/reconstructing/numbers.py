@@ -12,7 +12,7 @@ from corrdp.mechanisms.local import PROTOCOLS
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
 from corrdp.mechanisms.local.unary import OUE
-from corrdp.plots.style import ACCENT, WARM
+from corrdp.plots import ACCENT, WARM
 from corrdp.reconstruction.bounds import advantage
 from corrdp.reconstruction.calibrate import calibrate_risk
 from corrdp.reconstruction.exact import rad, rad_of_attack

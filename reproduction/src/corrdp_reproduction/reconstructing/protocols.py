@@ -13,7 +13,7 @@ from corrdp.mechanisms.local.base import LocalProtocol
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots import ACCENT, INK, MUTED, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Experiment, Run, experiment
 from corrdp_reproduction.reconstructing.dissertation import CHAPTER

@@ -10,7 +10,7 @@ from corrdp.errors import NotApplicableError
 from corrdp.guarantees import GDP, Approximate, Pure
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.metric.tradeoff import composed_total_variation
-from corrdp.plots.style import ACCENT, WARM
+from corrdp.plots import ACCENT, WARM
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.linear import rero, rero_bound

@@ -10,7 +10,7 @@ import numpy as np
 
 from corrdp.attacks.records import RecordAttack
 from corrdp.mechanisms.local.direct import GRR
-from corrdp.plots.style import ACCENT, WARM
+from corrdp.plots import ACCENT, WARM
 from corrdp.reconstruction.exact import rad, rad_of_attack
 from corrdp.reconstruction.threat import Threat
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from corrdp.plots.style import ACCENT, INK, MUTED, WARM
+from corrdp.plots import ACCENT, INK, MUTED, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.datasets import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp.bounds.gaussian.factors import lange_factor, lange_threshold, sharp_factor
-from corrdp.plots.style import ACCENT, MUTED, WARM
+from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp_reproduction.base import Published, Result, Size, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.figure_1 import factor_table

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from corrdp.bounds.leakage import leakage
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.plots.style import ACCENT
+from corrdp.plots import ACCENT
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.figure_3 import symmetric

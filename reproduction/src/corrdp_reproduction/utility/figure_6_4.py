@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from corrdp.plots.style import ACCENT, WARM
+from corrdp.plots import ACCENT, WARM
 from corrdp_reproduction.base import Published, Result, Size, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.counting import Setting, laplace_failure, response_failure

@@ -14,7 +14,7 @@ from corrdp.errors import InputError, ModelError
 from corrdp.models.base import check_length, check_states, layout_told
 from corrdp.models.chains.chain import Chain, column_ratio, diameter
 from corrdp.models.chains.stretches import distinct, first_places, paired
-from corrdp.plots.style import axes_or_pyplot
+from corrdp.plots import axes_or_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

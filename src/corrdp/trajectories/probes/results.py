@@ -136,8 +136,8 @@ class Probes(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Each probe beside its baseline and its reference."""
+        from corrdp.plots import axes_or_pyplot
         from corrdp.plots.results import draw_probes
-        from corrdp.plots.style import axes_or_pyplot
 
         return draw_probes(self, axes_or_pyplot(ax))
 

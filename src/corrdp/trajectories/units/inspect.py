@@ -153,8 +153,8 @@ class Inspection(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Leakage of each time step along the path of the user with most steps."""
+        from corrdp.plots import axes_or_pyplot
         from corrdp.plots.series import draw_path
-        from corrdp.plots.style import axes_or_pyplot
 
         return draw_path(self, axes_or_pyplot(ax))
 
