@@ -15,9 +15,9 @@ from corrdp_reproduction.knowledge.literal import literal_delta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corrdp._binomial import log_binomial
 from corrdp.errors import CorrdpError, InputError
 from corrdp.metric.tradeoff import delta_for
-from corrdp.partial.binomials import log_binomial
 from corrdp.partial.deltas import PartialDelta, partial_delta
 from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.mixtures import Mixture

@@ -18,9 +18,9 @@ from corrdp_reproduction.knowledge.printed import (
 )
 from scipy.stats import binom, hypergeom
 
+from corrdp._binomial import bias_interval, divergence
 from corrdp.errors import InputError
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.partial.binomials import bias_interval, divergence
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.covering import _runs, _two_sided, noise_over, row_dependence
 from corrdp.partial.deltas import partial_delta

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
-from corrdp.partial.binomials import log_binomial
+from corrdp._binomial import log_binomial
 
 
 def loss(unknown: int, bias: float, beta: float, x: float) -> float:

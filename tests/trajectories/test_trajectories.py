@@ -20,7 +20,7 @@ from corrdp.errors import DataError, InputError
 from corrdp.metric.conversion import conversion_factor
 from corrdp.metric.domains import StreamDomain
 from corrdp.metric.fibres import covers
-from corrdp.metric.movement import Event, LTrajectory, WEvent
+from corrdp.metric.granularities import Event, LTrajectory, WEvent
 from corrdp.plots.maps import draw_maps, draw_values, part_shown
 from corrdp.report.movements import event_rows, render_inspection
 from corrdp.trajectories.data.cells import DEGREE, CellSequences, Grid, discretise, metres_between

@@ -12,7 +12,7 @@ import numpy as np
 
 from corrdp.errors import NotApplicableError
 from corrdp.metric.domains import Domain, ExplicitDomain
-from corrdp.metric.finite import hamming, neighbour_pairs, symmetric_difference
+from corrdp.metric.finite import changed_cells, hamming, neighbour_pairs, symmetric_difference
 from corrdp.metric.granularities import (
     Bounded,
     Edge,
@@ -28,7 +28,6 @@ from corrdp.metric.granularities import (
     WEvent,
     as_granularity,
 )
-from corrdp.metric.movement import changed_cells
 from corrdp.results import Result
 
 

@@ -327,6 +327,25 @@ def _short(data: Any) -> str:
     return text if len(text) <= 200 else f"{text[:196]} ..."
 
 
+def changed_cells(a: Any, b: Any) -> list[tuple[int, int]]:
+    """Cells (user, step) in which two streams differ."""
+    return [
+        (u, t)
+        for u, (row, other) in enumerate(zip(a, b, strict=True))
+        for t, (x, y) in enumerate(zip(row, other, strict=True))
+        if x != y
+    ]
+
+
+def same_presence(a: Any, b: Any) -> bool:
+    """Whether two streams lack points in the same cells."""
+    return all(
+        (x is None) == (y is None)
+        for row, other in zip(a, b, strict=True)
+        for x, y in zip(row, other, strict=True)
+    )
+
+
 def symmetric_difference(a: Any, b: Any) -> int:
     """Records in one multiset and not in the other, with multiplicity.
 

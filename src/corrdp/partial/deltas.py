@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from corrdp._binomial import log_binomial
 from corrdp.errors import InputError, RefusedError
 from corrdp.metric.curves import check_level
 from corrdp.metric.tradeoff import delta_for
-from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import (
     MOST_RECORDS,
     Knowledge,

@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from corrdp._binomial import bias_interval
 from corrdp._checks import check_number
 from corrdp._json import coded
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.sample import smallest_step, tail
-from corrdp.partial.binomials import bias_interval
 from corrdp.partial.calibrating import UNIT, NoiseScale, noise_curve
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import GAUSSIAN, ONCE, attacker

@@ -29,12 +29,12 @@ from functools import cached_property
 
 import numpy as np
 
+from corrdp._binomial import log_binomial
 from corrdp._checks import check_items, check_number, renamed
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.metric.curves import check_level, check_times
 from corrdp.metric.tradeoff import delta_for, mu_for
-from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import (
     Knowledge,
     Noise,

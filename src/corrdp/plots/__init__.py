@@ -1,4 +1,4 @@
-"""The look of every picture: a few colours by what they say, and quiet axes."""
+"""Pictures take numbers and return axes; here their look: colours by what they say, quiet axes."""
 
 from __future__ import annotations
 

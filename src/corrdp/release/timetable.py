@@ -27,9 +27,8 @@ from corrdp.models.chains.chain import Chain
 from corrdp.models.groups import Independent
 from corrdp.queries import Query
 from corrdp.tables.clock import Reading, step_in_words
-from corrdp.tables.order import TOLERANCE, Pace
+from corrdp.tables.order import TOLERANCE, Pace, rows_in_order
 from corrdp.tables.source import Table
-from corrdp.tables.walk import rows_in_order
 
 if TYPE_CHECKING:
     from corrdp.models.chains.fitted import ChainFit

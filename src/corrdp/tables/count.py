@@ -12,7 +12,7 @@ import numpy as np
 
 from corrdp.errors import DataError
 from corrdp.tables.clock import PLAIN, Reading
-from corrdp.tables.order import check_years
+from corrdp.tables.order import Ends, Walk, check_years, plain, rows_in_order
 from corrdp.tables.sequences import (
     MAX_RUNS,
     Tally,
@@ -21,7 +21,6 @@ from corrdp.tables.sequences import (
     sorted_states,
 )
 from corrdp.tables.source import Table, numbers
-from corrdp.tables.walk import Ends, Walk, plain, rows_in_order
 
 _GLANCE = 20_000  # rows in which a column shows whether it holds states or measurements
 _MAX_CELLS = 100_000

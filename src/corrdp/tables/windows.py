@@ -16,6 +16,7 @@ import numpy as np
 
 from corrdp.tables.clock import PLAIN, Reading
 from corrdp.tables.count import state_codes
+from corrdp.tables.order import Walk, rows_in_order
 from corrdp.tables.sequences import (
     MAX_RUNS,
     GroupCounts,
@@ -24,7 +25,6 @@ from corrdp.tables.sequences import (
     numbered_steps,
 )
 from corrdp.tables.source import Table, numbers
-from corrdp.tables.walk import Walk, rows_in_order
 
 
 def count_runs(

@@ -17,7 +17,7 @@ from corrdp.metric.conversion import conversion_factor
 from corrdp.metric.domains import MultisetDomain, StreamDomain, TupleDomain
 from corrdp.metric.fibres import exact_loss, fibre_minimum
 from corrdp.metric.finite import hamming, symmetric_difference
-from corrdp.metric.movement import Event
+from corrdp.metric.granularities import Event
 from corrdp.metric.tradeoff import GaussianCurve, pair_curve, tensor
 from corrdp_reproduction.errata.base import Counterexample, Erratum
 from corrdp_reproduction.foundations.example_4_4 import (

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from corrdp._binomial import log_binomial
 from corrdp.metric.tradeoff import delta_for
-from corrdp.partial.binomials import log_binomial
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.covering import noise_over
 from corrdp.partial.deltas import NaturalNoise, partial_delta

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from corrdp.partial.binomials import bias_interval, divergence
+from corrdp._binomial import bias_interval, divergence
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.deltas import NaturalNoise, partial_delta
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale

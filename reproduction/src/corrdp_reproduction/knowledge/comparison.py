@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from corrdp.partial.binomials import bias_interval
+from corrdp._binomial import bias_interval
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
 from corrdp.partial.knowledge import Knowledge, Noise

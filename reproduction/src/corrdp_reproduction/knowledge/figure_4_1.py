@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.partial.binomials import log_binomial
+from corrdp._binomial import log_binomial
 from corrdp.partial.knowledge import Knowledge
 from corrdp.plots import ACCENT, INK, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge

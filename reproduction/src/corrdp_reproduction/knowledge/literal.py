@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from corrdp._binomial import log_binomial
 from corrdp.errors import RefusedError
 from corrdp.metric.curves import check_level
-from corrdp.partial.binomials import log_binomial
 from corrdp.partial.knowledge import Knowledge, Noise, check_bias, check_knowledge, check_noise
 
 _NODES = 16

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from corrdp.partial.binomials import log_binomial
+from corrdp._binomial import log_binomial
 
 
 def bucket_delta(

@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._binomial import divergence
 from corrdp._invert import last_kept
 from corrdp._json import SCHEMA, encode
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
-from corrdp.partial.binomials import divergence
 from corrdp.partial.calibrating import least_noise
 from corrdp.partial.deltas import NaturalNoise
 from corrdp.partial.knowledge import (

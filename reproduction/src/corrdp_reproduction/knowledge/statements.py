@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from corrdp.partial.binomials import log_binomial
+from corrdp._binomial import log_binomial
 from corrdp_reproduction.knowledge.printed import class_losses
 
 

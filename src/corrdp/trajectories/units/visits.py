@@ -15,7 +15,7 @@ from corrdp.errors import InputError
 from corrdp.metric.conversion import conversion_factor
 from corrdp.metric.domains import StreamDomain
 from corrdp.metric.fibres import covers
-from corrdp.metric.movement import Element
+from corrdp.metric.granularities import Element
 from corrdp.results import Result
 from corrdp.trajectories.data.streams import Streams
 
