@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from corrdp.guarantees import Tradeoff as Tradeoff
     from corrdp.ledgers.ledger import Ledger as Ledger
     from corrdp.linting.lint import lint as lint
+    from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
     from corrdp.mechanisms.exponential import Exponential as Exponential
     from corrdp.mechanisms.gaussian import Gaussian as Gaussian
     from corrdp.mechanisms.laplace import DiscreteLaplace as DiscreteLaplace

@@ -25,7 +25,7 @@ from corrdp.metric.tradeoff import delta_for, mu_for
 from corrdp.queries import Histogram, Query
 
 
-def _squared_sensitivity(query: Query) -> Fraction:
+def squared_sensitivity(query: Query) -> Fraction:
     """Square of the l2 sensitivity, exactly; l1 where nothing better is known, which is no less."""
     step = Fraction(query.grid)
     # a changed record leaves one cell of a histogram and enters another
@@ -34,7 +34,7 @@ def _squared_sensitivity(query: Query) -> Fraction:
 
 def _mu(query: Query, sigma: float) -> float:
     """A double that is not below l2 sensitivity / sigma (in exact arithmetic), and next to it."""
-    exact = _squared_sensitivity(query)
+    exact = squared_sensitivity(query)
     mu = math.sqrt(exact) / sigma
     while math.isfinite(mu) and (Fraction(mu) * Fraction(sigma)) ** 2 < exact:
         mu = math.nextafter(mu, math.inf)
@@ -57,9 +57,9 @@ class Gaussian:
     - Phi is the standard normal distribution function; the mechanism is (epsilon,
       delta(epsilon))-DP for every epsilon >= 0 at once.
 
-    For analysis, plans and simulation. Releases draw discrete Laplace noise from OpenDP: no
-    theorem turns a Gaussian guarantee into a leakage on dependent records, and floating-point
-    noise has side channels.
+    For analysis, plans and simulation. Releases draw
+    :class:`~corrdp.mechanisms.discrete_gaussian.DiscreteGaussian` noise from OpenDP, which has no
+    floating-point side channel.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Gaussian:
         """
         check_noisy("query", query)
         most = mu_for(epsilon, delta)
-        sigma = math.sqrt(_squared_sensitivity(query)) / most
+        sigma = math.sqrt(squared_sensitivity(query)) / most
         more = math.ulp(1.0)
         # delta as computed wavers in its last digit: less mu is not always less of it
         while (mu := _mu(query, sigma)) > most or delta_for(mu, epsilon) > delta:

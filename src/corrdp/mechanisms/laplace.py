@@ -85,6 +85,23 @@ def _cells(query: Query, y: Any) -> np.ndarray:
     return values
 
 
+def noise_of(query: Query, y: Any, x: Sequence[Any]) -> np.ndarray | None:
+    """How many steps of the grid an answer is off, cell by cell; None if it is off the grid.
+
+    Examples
+    --------
+    >>> from corrdp.queries import Count
+    >>> noise_of(Count(1), 5, [0, 1, 1]).tolist()
+    [3.0]
+    """
+    noisy = _cells(query, y) / query.grid
+    whole = np.rint(noisy)
+    # a mean's grid is no power of two: multiplying and dividing by it costs an ulp or two
+    if (np.abs(noisy - whole) > 1e-6 + 4 * np.spacing(np.abs(noisy))).any():
+        return None
+    return whole - np.array(query.on_grid(x))
+
+
 @dataclass(frozen=True)
 class Laplace:
     r"""The query's answer plus continuous Laplace noise.
@@ -293,16 +310,17 @@ class DiscreteLaplace:
 
     def logpmf(self, y: Any, x: Sequence[Any]) -> float:
         """Log probability of the answer ``y`` on the data ``x``; -inf off the grid."""
-        noisy = _cells(self.query, y) / self.query.grid
-        whole = np.rint(noisy)
-        # a mean's grid is no power of two: multiplying and dividing by it costs an ulp or two
-        if (np.abs(noisy - whole) > 1e-6 + 4 * np.spacing(np.abs(noisy))).any():
-            return -math.inf
-        return float(self.noise_logpmf(whole - np.array(self.query.on_grid(x))).sum())
+        noise = noise_of(self.query, y, x)
+        return -math.inf if noise is None else float(self.noise_logpmf(noise).sum())
 
     def noise_logpmf(self, k: Any) -> np.ndarray:
         """``ln Pr[Z = k]`` of one cell's noise, for k steps or an array of them."""
         return log_pmf(k, self.step)
+
+    @property
+    def expected_error(self) -> float:
+        """Expected absolute error of one cell: 1 / sinh(t) steps of the grid."""
+        return self.query.grid / math.sinh(min(self.step, 700.0))
 
     def tail(self, k: int) -> float:
         """``Pr[|Z| >= k]`` for k steps: 2 a^k / (1 + a) for k >= 1, else 1."""

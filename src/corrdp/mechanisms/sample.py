@@ -126,6 +126,7 @@ def smallest_step(tail_at: Callable[[int], float], beta: float) -> int:
 # a 64th of the other half stays inside but for e^-64 of the draws
 _WIDEST = 2.0**56
 _NARROWEST = 1 / 700  # below, noise other than 0 has probability under e^-700
+_NARROWEST_GAUSSIAN = 1 / math.sqrt(1400)
 
 
 def integer_mechanism(cells: int, sensitivity: int, epsilon: float, scale: float) -> Any:
@@ -174,6 +175,62 @@ def integer_mechanism(cells: int, sensitivity: int, epsilon: float, scale: float
         if measurement.map(sensitivity) <= epsilon:
             return measurement, scale
         scale = math.nextafter(scale, math.inf)
+
+
+def gaussian_mechanism(cells: int, steps: int, rho: float, scale: float) -> Any:
+    """OpenDP's discrete Gaussian mechanism on whole numbers, and its scale.
+
+    Its noise has ``Pr[Z = k]`` proportional to ``exp(-k^2 / (2 scale^2))``, the law of
+    :class:`~corrdp.mechanisms.discrete_gaussian.DiscreteGaussian`.
+
+    Parameters
+    ----------
+    cells : int
+        How many numbers are released together: of several, one record moves two by one step each.
+    steps : int
+        Steps by which one record moves a single number.
+    rho : float
+        zCDP that OpenDP itself must prove; the scale is raised by the least steps until it does.
+    scale : float
+        In steps.
+
+    Returns
+    -------
+    measurement, scale
+    """
+    if not scale <= _WIDEST:
+        raise RefusedError(
+            f"noise of scale {scale:.3g} grid steps is beyond 64-bit integers; choose a larger "
+            "target"
+        )
+    if not scale >= _NARROWEST_GAUSSIAN:
+        raise RefusedError(
+            f"a scale of {scale:.3g} grid steps would add no noise at all; choose a smaller target"
+        )
+    need("noise")
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import absolute_distance, l2_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    number = atom_domain(T="i64")
+    for _ in range(64):
+        if cells == 1:
+            measurement = make_gaussian(number, absolute_distance(T="i64"), scale=scale)
+            proved = measurement.map(steps)
+        else:
+            domain = vector_domain(number)
+            measurement = make_gaussian(domain, l2_distance(T="f64"), scale=scale)
+            proved = measurement.map(math.nextafter(math.sqrt(2.0), 2.0))
+        # OpenDP rounds its proof up, by a few ulps of it
+        if proved <= rho * (1 + 2.0**-48):
+            return measurement, scale
+        scale = math.nextafter(scale, math.inf)
+    raise RefusedError(
+        f"OpenDP proves zCDP of {proved:.9g} for this noise, and {rho:.9g} was promised: nothing "
+        "was drawn"
+    )
 
 
 def with_noise(measurement: Any, exact: Sequence[int]) -> list[int]:
