@@ -64,7 +64,7 @@ def test_formats_that_could_be_misread(tmp_path, write):
 
 def test_a_late_row_that_is_written_in_another_way_is_an_error(tmp_path, monkeypatch):
     """A cast of Spark drops an offset and the time of a date, and makes up what is left out."""
-    for name in ("duck.SNIFFED_ROWS", "duck.GLANCE", "spark.SNIFFED_ROWS"):
+    for name in ("text.SNIFFED_ROWS", "text.GLANCE", "spark.SNIFFED_ROWS"):
         monkeypatch.setattr(f"corrdp.tables.{name}", 50)
     whole = "%Y-%m-%d %H:%M:%S"
     late = {

@@ -18,7 +18,8 @@ import pytest
 from corrdp.errors import DataError, DataWarning
 from corrdp.queries import Count, Histogram, Mean, Sum
 from corrdp.tables.count import count_where, grid_sum, histogram
-from corrdp.tables.source import Table, open_table, warn_unfound
+from corrdp.tables.source import Table, open_table
+from corrdp.tables.text import warn_unfound
 
 
 def csv_table(folder: Path, text: str, name: str = "data.csv", **options: Any) -> Table:

@@ -22,7 +22,6 @@ from corrdp.tables.sequences import (
 )
 from corrdp.tables.source import Table, numbers
 
-_GLANCE = 20_000  # rows in which a column shows whether it holds states or measurements
 _MAX_CELLS = 100_000
 
 

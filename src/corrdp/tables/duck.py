@@ -8,7 +8,6 @@ quotes the data; what is told here never does.
 from __future__ import annotations
 
 import glob
-import gzip
 import re
 import shutil
 import tempfile
@@ -16,7 +15,6 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,41 +22,33 @@ from corrdp._lazy import need
 from corrdp.errors import DataError
 from corrdp.tables.expressions import Expression, quoted
 from corrdp.tables.source import (
-    GLANCE,
-    MOST_COLUMNS,
     USUAL,
     Layout,
     Table,
-    builtin,
-    check_columns,
     is_parquet,
     missing_numbers,
-    without_missing,
     without_nan,
 )
-from corrdp.tables.time import CLOCK, ISO, shapes
+from corrdp.tables.text import (
+    check_columns,
+    check_head,
+    literal,
+    read_csv,
+    reading_options,
+    too_long,
+    without_missing,
+)
+from corrdp.tables.time import builtin
 
 need("tables")
 
-SNIFFED_ROWS = 200_000  # rows from which column types are guessed, once per file
-MOST_FIELD = 2**24  # bytes of a field
 PROBE_SECONDS = 5.0  # for finding out what an expression is
 MEMORY_SHARE = 0.6  # of the machine's, or container's: what is read in the end needs room too
 DISK_SHARE = 0.5  # of what is free for temporary files, where what does not fit into memory goes
 _OWN_SHARE = 0.8  # of the memory that DuckDB takes by itself; only late versions know per cent
 _VIEW = "records"
-# what ISO 8601 is to strptime, which, unlike a cast, drops no word that follows
-_ISO_DATE = "%Y-%m-%d"
-_ISO = tuple(f"{_ISO_DATE}{mark}{time}" for mark in " T" for time in CLOCK)
-_STRICT = {
-    "DATE": (_ISO_DATE,),
-    "TIMESTAMP": (*_ISO, _ISO_DATE),
-    "TIMESTAMP WITH TIME ZONE": tuple(f"{form}{zone}" for form in _ISO for zone in ("%z", "Z")),
-    "TIME": CLOCK,
-}
-_T = TypeVar("_T")
-_SEPARATORS = b",;\t|"
 _OF_FILES = re.compile(r"CSV|sniff|parquet|compress|gzip|snappy|zstd|\bfile\b|thrift|TProto", re.I)
+_T = TypeVar("_T")
 
 
 class DuckTable(Table):
@@ -69,7 +59,7 @@ class DuckTable(Table):
 
         A keyboard interrupt ends the counting at once.
         """
-        with _speaking(self.path):
+        with speaking(self.path):
             return _fetched(self.backend, expression)
 
     def stored(self, records: Any) -> Any:
@@ -92,7 +82,7 @@ class DuckTable(Table):
 
         con, name = self.backend.con, ibis.util.gen_name("kept")
         ask = f"CREATE TEMP TABLE {quoted(name)} AS {self.backend.compile(records)}"
-        with _speaking(self.path):
+        with speaking(self.path):
             run(con, lambda: con.execute(ask))
         return ibis.table(records.schema(), name=name)
 
@@ -163,7 +153,7 @@ class DuckTable(Table):
 
     def _count(self, condition: str) -> int:
         ask = f"SELECT count(*) FROM {self._view} WHERE {condition}"
-        with _speaking(self.path):
+        with speaking(self.path):
             con = self.backend.con
             ((rows,),) = run(con, lambda: con.execute(ask).fetchall())
         return int(rows)
@@ -238,26 +228,26 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty")
     if not is_parquet(path):
-        with _speaking(path):
-            _check_head(path)
+        with speaking(path):
+            check_head(path)
     place = str(path.absolute())
     backend = _locked_backend([place, glob.escape(place)])  # DuckDB asks for either spelling
     place = glob.escape(place)  # DuckDB reads [1] in a name as a pattern
     forms: dict[str, str] = {}
-    with _speaking(path):
+    with speaking(path):
         if is_parquet(path):
             raw = run(backend.con, lambda: backend.read_parquet(place))
             read = without_missing(raw, texts)
         else:
             with _naming_separator(path, layout):
-                read, forms = run(backend.con, lambda: _read_csv(backend, place, texts, layout))
+                read, forms = run(backend.con, lambda: read_csv(backend, place, texts, layout))
             if missing_numbers(texts, layout.decimal):  # however they are written
                 read = without_missing(read, texts, layout.decimal)
 
     def written() -> Any:
         if is_parquet(path):
             return raw
-        return backend.read_csv(place, all_varchar=True, **_reading(("",), layout))
+        return backend.read_csv(place, all_varchar=True, **reading_options(("",), layout))
 
     return _opened(path, read, backend, texts, layout, forms, written)
 
@@ -293,7 +283,7 @@ def open_frame(frame: Any, texts: tuple[str, ...]) -> DuckTable:
     if len({name.lower() for name in names}) < len(names):
         raise DataError(f"{shown} has two columns of one name (upper and lower case are one)")
     backend = _locked_backend([])
-    with _speaking(shown):
+    with speaking(shown):
         backend.con.register("frame", data)
         raw = backend.table("frame")
         read = without_missing(raw, texts)
@@ -313,7 +303,7 @@ def _opened(
 
     check_columns(path, read.columns, layout)
     view = without_nan(read)
-    with _speaking(path):
+    with speaking(path):
         backend.con.execute(f"CREATE VIEW {_VIEW} AS {backend.compile(view)}")
         first = f"SELECT * FROM {_VIEW} LIMIT 1"
         rows = run(backend.con, lambda: backend.con.sql(first).to_arrow_table().num_rows)
@@ -330,7 +320,7 @@ def _locked_backend(paths: list[str]) -> Any:
     backend = ibis.duckdb.connect()
     folder = tempfile.mkdtemp(prefix="corrdp-")  # for what does not fit into memory; mode 0700
     weakref.finalize(backend, shutil.rmtree, folder, ignore_errors=True)
-    allowed = ", ".join(_literal(path) for path in paths)
+    allowed = ", ".join(literal(path) for path in paths)
     ((limit,),) = backend.con.execute("SELECT current_setting('memory_limit')").fetchall()
     number, unit = limit.split()
     memory = float(number) * MEMORY_SHARE / _OWN_SHARE
@@ -339,7 +329,7 @@ def _locked_backend(paths: list[str]) -> Any:
         f"allowed_paths = [{allowed}]::VARCHAR[]",
         "TimeZone = 'UTC'",  # an expression must not depend on the clock of the machine
         f"memory_limit = '{memory:.3f} {unit}'",
-        f"temp_directory = {_literal(folder)}",
+        f"temp_directory = {literal(folder)}",
         f"max_temp_directory_size = '{disk:.0f} bytes'",
         "enable_progress_bar = false",  # it goes to stdout, where answers are
         "enable_external_access = false",
@@ -347,232 +337,6 @@ def _locked_backend(paths: list[str]) -> Any:
     ):
         backend.con.execute(f"SET {setting}")
     return backend
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _check_head(path: Path) -> None:
-    """Refuse what is no text in UTF-8, and headers that no engine should be asked to read."""
-    opened = gzip.open if path.name.lower().endswith(".gz") else open
-    with opened(path, "rb") as file:
-        line = file.readline(MOST_FIELD + 1)
-    check_first_line(path, line)
-
-
-def check_first_line(path: str | Path, line: bytes) -> None:
-    """Refuse the first line of a text file that is not in UTF-8, or too wide.
-
-    Examples
-    --------
-    >>> check_first_line("walk.csv", b"day,st\\0eps")
-    Traceback (most recent call last):
-    ...
-    corrdp.errors.DataError: walk.csv has a NUL character in its first line: it is no text
-    """
-    if line.startswith(b"PAR1"):
-        raise DataError(
-            f"{path} holds Parquet, though its name does not end in .parquet: rename it, or, if it "
-            f"is a directory, write {str(path).rstrip('/')}/*.parquet"
-        )
-    halves = line[:200].count(0) > len(line[:200]) // 3
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or halves:
-        raise DataError(
-            f"{path} is in UTF-16: save it as UTF-8 (in a spreadsheet, CSV UTF-8), or "
-            "iconv -f UTF-16 -t UTF-8 OLD > NEW"
-        )
-    if b"\0" in line:
-        raise DataError(f"{path} has a NUL character in its first line: it is no text")
-    try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        if error.end < len(line):  # the end of a line that was cut may be half a character
-            raise DataError(
-                f"{path} is not in UTF-8: save it as that, or iconv -f LATIN1 -t UTF-8 OLD > NEW"
-            ) from None
-    if len(line) > MOST_FIELD:
-        raise DataError(_too_long(path))
-    widest = max(line.count(mark) for mark in _SEPARATORS) + 1
-    if widest > MOST_COLUMNS:
-        raise DataError(
-            f"{path} has {widest:,} columns; at most {MOST_COLUMNS:,} are read. Leave out those "
-            "that are not needed, or write them one below another"
-        )
-
-
-def _too_long(path: str | Path) -> str:
-    return f"{path} has a field or line of over {MOST_FIELD >> 20} MB, which is more than is read"
-
-
-@dataclass(frozen=True)
-class CsvForm:
-    """How a text file is written, as DuckDB guesses it.
-
-    Attributes
-    ----------
-    separator, quote, escape : str
-    types : dict of str to str
-        DuckDB's type of each column, in order.
-    forms : dict of str to tuple of str
-        The formats of ``strptime`` of which one reads each value of a column of dates or times.
-    """
-
-    separator: str
-    quote: str
-    escape: str
-    types: dict[str, str]
-    forms: dict[str, tuple[str, ...]]
-
-
-def guess_form(lines: Iterable[str], texts: tuple[str, ...], layout: Layout = USUAL) -> CsvForm:
-    """Guess how a text file is written from its first lines, for another engine to read it.
-
-    Parameters
-    ----------
-    lines : iterable of str
-        The header and the lines after it, without line ends.
-    texts : tuple of str
-        All texts that mean "not recorded".
-    layout : Layout
-
-    Examples
-    --------
-    >>> form = guess_form(["day;steps", "13/10/2012;7", "14/10/2012;NA"], ("", "NA"))
-    >>> form.separator, form.types, form.forms
-    (';', {'day': 'DATE', 'steps': 'BIGINT'}, {'day': ('%d/%m/%Y',)})
-    """
-    import duckdb
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "head.csv"
-        path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-        options = {"sample_size": SNIFFED_ROWS, **_reading(texts, layout)}
-        asked = ", ".join(f"{name} = ${name}" for name in options)
-        with _speaking("the first lines"), duckdb.connect() as connection:
-            separator, quote, escape, columns = connection.execute(
-                f"SELECT Delimiter, Quote, Escape, Columns FROM sniff_csv($path, {asked})",
-                {"path": str(path), **options},
-            ).fetchall()[0]
-            guessed = {column["name"]: column["type"] for column in columns}
-            forms = _time_forms(connection, str(path), _reading(texts, layout), guessed)
-    quote, escape = ('"' if mark == "(empty)" else mark for mark in (quote, escape))
-    types = {c: "VARCHAR" if _is_time(k) and c not in forms else k for c, k in guessed.items()}
-    return CsvForm(separator, quote, escape, types, forms)
-
-
-def _reading(texts: tuple[str, ...], layout: Layout) -> dict[str, Any]:
-    # DuckDB would otherwise skip leading lines and comments that it guesses, without a word
-    options = {
-        "header": layout.header,
-        "skip": 0,
-        "comment": "",
-        "nullstr": list(texts),
-        "decimal_separator": layout.decimal,
-        "max_line_size": MOST_FIELD,
-        "buffer_size": 2 * MOST_FIELD,  # what it is by default; it would grow with the line
-    }
-    if layout.names:
-        options["names"] = list(layout.names)
-    if layout.delimiter is not None:
-        options["delim"] = layout.delimiter
-    return options
-
-
-def _is_time(kind: str) -> bool:
-    return kind.startswith(("DATE", "TIME"))
-
-
-def _time_forms(
-    connection: Any, place: str, options: dict[str, Any], types: dict[str, str]
-) -> dict[str, tuple[str, ...]]:
-    """How the first rows of columns that DuckDB takes for dates or times are written.
-
-    Left out are columns that can be read in several ways, or in none without losing a word:
-    DuckDB settles 03/04/2024, and even 01/02/24, in silence; the reader of time asks.
-    """
-    dated = [column for column, kind in types.items() if _is_time(kind)]
-    if not dated:
-        return {}
-    asked = ", ".join(f"{option} = ${option}" for option in options)
-    named = ", ".join(map(quoted, dated))
-    head = f"FROM read_csv($place, all_varchar = true, {asked}) LIMIT"
-    given = {"place": place, **options}
-    seen = connection.execute(f"SELECT {named} {head} {GLANCE}", given).fetchall()
-    tried: list[tuple[str, tuple[str, ...]]] = []
-    for column, texts in zip(dated, zip(*seen, strict=True), strict=False):
-        fits = shapes({text: None for text in texts if text is not None})
-        strict = _STRICT.get(types[column], ())
-        tried += [(column, strict if form == ISO or form in strict else (form,)) for form in fits]
-    if not tried:
-        return {}
-    reads = ", ".join(f"count({_read_by(c, forms)}) = count({quoted(c)})" for c, forms in tried)
-    found = connection.execute(f"SELECT {reads} FROM (SELECT {named} {head} {SNIFFED_ROWS})", given)
-    fitting: dict[str, set[tuple[str, ...]]] = {}
-    for (column, forms), fits_all in zip(tried, found.fetchone(), strict=True):
-        if fits_all:
-            fitting.setdefault(column, set()).add(forms)
-    return {column: forms.pop() for column, forms in fitting.items() if len(forms) == 1}
-
-
-def time_forms(forms: dict[str, tuple[str, ...]]) -> dict[str, str]:
-    """The format of each column, for people: ISO 8601 has several ways to write it.
-
-    Examples
-    --------
-    >>> time_forms({"a": ("%d/%m/%Y",), "b": ("%Y-%m-%d",)})
-    {'a': '%d/%m/%Y', 'b': 'iso'}
-    """
-    return {
-        column: ISO if (form, *others) in _STRICT.values() else form
-        for column, (form, *others) in forms.items()
-    }
-
-
-def _read_by(column: str, forms: tuple[str, ...]) -> str:
-    return f"try_strptime({quoted(column)}, [{', '.join(map(_literal, forms))}])"
-
-
-def _read_csv(
-    backend: Any, place: str, texts: tuple[str, ...], layout: Layout
-) -> tuple[Any, dict[str, str]]:
-    """The file, and the format of each column that was read as dates or times."""
-    import ibis
-
-    con, options = backend.con, _reading(texts, layout)
-    # types are fixed now: every query would guess them again, from as many rows
-    guessed = con.execute(f"DESCRIBE FROM {_scan(place, sample_size=SNIFFED_ROWS, **options)}")
-    types = {column: kind for column, kind, *_ in guessed.fetchall()}
-    forms = _time_forms(con, place, options, types)
-    plain = {column: "VARCHAR" if _is_time(kind) else kind for column, kind in types.items()}
-    # a later row that is written in another way is an error; DuckDB would drop what it cannot read
-    strict = ", ".join(
-        f"CASE WHEN {quoted(c)} IS NOT NULL THEN CAST(coalesce({_read_by(c, form)}, "
-        f"error({_literal(_NO_TIME.format(column=c, kind=types[c]))})) AS {types[c]}) END "
-        f"AS {quoted(c)}"
-        for c, form in forms.items()
-    )
-    name, replaced = ibis.util.gen_name("read"), f" REPLACE ({strict})" if forms else ""
-    source = _scan(place, types=plain, **options)
-    con.execute(f"CREATE VIEW {quoted(name)} AS SELECT *{replaced} FROM {source}")
-    return backend.table(name), time_forms(forms)
-
-
-def _scan(place: str, **options: Any) -> str:
-    """A text file in SQL, with the options of DuckDB's reader."""
-    given = ", ".join(f"{name} = {_sql(value)}" for name, value in options.items())
-    return f"read_csv({_literal(place)}, {given})"
-
-
-def _sql(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_literal(k)}: {_sql(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_sql, value)) + "]"
-    return _literal(value) if isinstance(value, str) else str(value)
-
-
-_NO_TIME = "column {column!r} holds a {kind} that is written in another way than those above"
 
 
 @contextmanager
@@ -592,7 +356,7 @@ def _naming_separator(path: Path, layout: Layout) -> Iterator[None]:
 
 
 @contextmanager
-def _speaking(path: str | Path) -> Iterator[None]:
+def speaking(path: str | Path) -> Iterator[None]:
     """Turn an engine's error into one line that names the file and no value of it."""
     import duckdb
     from ibis.common.exceptions import IbisError
@@ -625,7 +389,7 @@ def _told(path: str | Path, error: Exception) -> str:
             "(engine='spark')"
         )
     if "Maximum line size" in text:
-        return _too_long(path)
+        return too_long(path)
     if "not utf-8 encoded" in text:
         return f"cannot read {place}: it is not in UTF-8; save it as that"
     if "magic bytes" in text or "not a Parquet file" in text:

@@ -15,9 +15,9 @@ import numpy as np
 
 from corrdp._checks import check_whole
 from corrdp.errors import DataError
-from corrdp.queries import MISSING_TEXT
+from corrdp.queries import MISSING_TEXT, is_missing
 from corrdp.tables.clock import PLAIN, Clock, Reading
-from corrdp.tables.source import is_absent, missing_numbers, missing_texts
+from corrdp.tables.source import missing_numbers, missing_texts
 
 MAX_STATES = 1_000
 MAX_MEASURED = 30  # more values with fractions are a measurement
@@ -411,3 +411,17 @@ def _code(value: Any, known: dict[Any, int], numbers: dict[Any, int], texts: Seq
     label = value.item() if isinstance(value, np.generic) else value
     known[value] = -1 if is_absent(label, texts) else numbers.setdefault(label, len(numbers))
     return known[value]
+
+
+def is_absent(label: Any, texts: Iterable[str]) -> bool:
+    """Whether a plain value stands for "not recorded".
+
+    Examples
+    --------
+    >>> [is_absent(value, ("NA", "-999")) for value in ("NA", -999, None, 0, True)]
+    [True, True, True, False, False]
+    """
+    if isinstance(label, str):
+        return label in texts
+    number = isinstance(label, int | float) and not isinstance(label, bool)
+    return is_missing(label) or (number and label in missing_numbers(texts))

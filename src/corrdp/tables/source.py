@@ -2,9 +2,8 @@
 to count.
 
 What is particular to an engine is in its own file (:mod:`corrdp.tables.duck`,
-:mod:`corrdp.tables.spark`); here is what they share.
-
-Which texts and numbers stand for "not recorded".
+:mod:`corrdp.tables.spark`), how a text file is read in :mod:`corrdp.tables.text`; here is what
+they share.
 """
 
 from __future__ import annotations
@@ -12,19 +11,16 @@ from __future__ import annotations
 import math
 import os
 import re
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, reduce
-from operator import or_
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from corrdp.errors import DataError, DataWarning
-from corrdp.queries import MISSING_TEXT, is_missing
+from corrdp.errors import DataError
+from corrdp.queries import MISSING_TEXT
 from corrdp.tables.expressions import IDENTIFIER, Expression, check_expression, columns_told, listed
 
 
@@ -60,73 +56,6 @@ def missing_numbers(texts: Iterable[str], decimal: str = ".") -> tuple[float, ..
         except ValueError:
             continue
     return tuple(number for number in numbers if math.isfinite(number))
-
-
-def warn_unfound(table: Table, expressions: Iterable[str]) -> None:
-    """Warn of missing texts that stand in no column that some expressions read: a typo in one, and
-    what is missing is taken for a value.
-
-    The usual texts are not looked for; others take one more pass over these columns.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from corrdp.tables.source import open_table
-    >>> table = open_table(pa.table({"steps": [0, -999, 7]}), missing=["-99"])
-    >>> with warnings.catch_warnings(record=True) as said:
-    ...     warn_unfound(table, ["steps > 0"])
-    >>> str(said[0].message)[:60]
-    "'-99' (missing) is nowhere in steps of the pyarrow data fram"
-    """
-    texts = [text for text in table.missing if text not in MISSING_TEXT]
-    names = sorted(frozenset[str]().union(*map(table.reads, expressions)))
-    if not texts or not names:
-        return
-    written = table.written()
-    places = {
-        f"text_{k}": reduce(
-            or_, (where for name in names for where in _places(table, written[name], text))
-        )
-        for k, text in enumerate(texts)
-    }
-    asked = written.aggregate(**{key: written.count(where=where) for key, where in places.items()})
-    (seen,) = table.collect(asked).to_pylist()
-    lost = [repr(text) for text, times in zip(texts, seen.values(), strict=True) if not times]
-    if lost:
-        are = "is" if len(lost) == 1 else "are"
-        warnings.warn(
-            f"{', '.join(lost)} (missing) {are} nowhere in {', '.join(names)} of {table.path}; if "
-            "missing values are written in another way there, they were taken for values",
-            DataWarning,
-            stacklevel=3,
-        )
-
-
-def _places(table: Table, column: Any, text: str) -> Iterator[Any]:
-    """Where a column as it is written holds a text, or the number that the text reads as."""
-    import ibis
-
-    decimal, name = table.layout.decimal, column.get_name()
-    yield column == text if column.type().is_string() else ibis.literal(False)
-    if table.records.schema()[name].is_numeric():
-        if column.type().is_string():
-            column = column.replace(decimal, ".").try_cast("float64")
-        for number in missing_numbers([text], decimal):
-            yield column == number
-
-
-def is_absent(label: Any, texts: Iterable[str]) -> bool:
-    """Whether a plain value stands for "not recorded".
-
-    Examples
-    --------
-    >>> [is_absent(value, ("NA", "-999")) for value in ("NA", -999, None, 0, True)]
-    [True, True, True, False, False]
-    """
-    if isinstance(label, str):
-        return label in texts
-    number = isinstance(label, int | float) and not isinstance(label, bool)
-    return is_missing(label) or (number and label in missing_numbers(texts))
 
 
 ENGINES = ("duckdb", "spark")
@@ -478,24 +407,6 @@ def open_table(
     return open_spark(os.fspath(data), texts, layout)
 
 
-@cache
-def builtin(name: str, kind: str) -> Any:
-    """A function of an engine that reads a time in a text: the text and its format are given.
-
-    Parameters
-    ----------
-    name : str
-        What the engine calls it.
-    kind : str
-        The ibis type of what it returns.
-    """
-    import ibis
-
-    def read(text: Any, form: Any) -> Any: ...
-
-    return ibis.udf.scalar.builtin(read, name=name, signature=(("string", "string"), kind))
-
-
 def numbers(column: Any) -> np.ndarray:
     """A column of numbers of a result, none of them missing; pyarrow's own way loads pandas.
 
@@ -517,58 +428,6 @@ def is_parquet(path: str | Path) -> bool:
     (True, False)
     """
     return str(path).rstrip("/").lower().endswith(_PARQUET)
-
-
-def check_columns(path: str | Path, names: Iterable[str], layout: Layout) -> None:
-    """Refuse tables that are too wide, or that have another number of columns than were named.
-
-    Examples
-    --------
-    >>> check_columns("walk.csv", ["a", "column1"], Layout(header=False, names=("a",)))
-    Traceback (most recent call last):
-    ...
-    corrdp.errors.DataError: walk.csv has 2 columns and names gives 1: a
-    """
-    found = list(names)
-    if len(found) > MOST_COLUMNS:
-        raise DataError(
-            f"{path} has {len(found):,} columns; at most {MOST_COLUMNS:,} are read. Leave out "
-            "those that are not needed, or write them one below another"
-        )
-    if layout.names and len(found) != len(layout.names):
-        raise DataError(
-            f"{path} has {len(found)} columns and names gives {len(layout.names)}: "
-            f"{listed(layout.names)}"
-        )
-
-
-def without_missing(records: Any, texts: tuple[str, ...], decimal: str = ".") -> Any:
-    """Texts that stand for a missing value, and the numbers they read as, become NULL.
-
-    Parameters
-    ----------
-    records : ibis.Table
-    texts : tuple of str
-    decimal : str
-        The mark before the fraction of a number among the texts.
-
-    Examples
-    --------
-    >>> import ibis
-    >>> read = without_missing(ibis.table({"a": "string", "b": "date"}, name="t"), ("NA",))
-    >>> read.schema() == ibis.schema({"a": "string", "b": "date"})
-    True
-    """
-    import ibis
-
-    numbers = missing_numbers(texts, decimal)
-    cleaned = {}
-    for name, kind in records.schema().items():
-        if kind.is_string():
-            cleaned[name] = ibis.cases((records[name].notin(texts), records[name]))
-        elif kind.is_numeric() and not kind.is_boolean() and numbers:
-            cleaned[name] = ibis.cases((records[name].notin(numbers), records[name]))
-    return records.mutate(**cleaned) if cleaned else records
 
 
 def without_nan(records: Any) -> Any:

@@ -21,17 +21,24 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from corrdp.errors import DataError
-from corrdp.tables.duck import SNIFFED_ROWS, CsvForm, check_first_line, guess_form, time_forms
+from corrdp.tables.duck import speaking as speaking_of_duckdb
 from corrdp.tables.expressions import Expression, quoted, refusal
 from corrdp.tables.source import (
     Layout,
     Table,
-    builtin,
-    check_columns,
     is_parquet,
-    without_missing,
     without_nan,
 )
+from corrdp.tables.text import (
+    SNIFFED_ROWS,
+    CsvForm,
+    check_columns,
+    check_first_line,
+    guess_form,
+    time_forms,
+    without_missing,
+)
+from corrdp.tables.time import builtin
 
 # Time must not jump with a local summer time, and a text that is no number must not turn into
 # a missing value without a word
@@ -258,7 +265,8 @@ def _read_csv(
     head = _first_lines(session, place, path)
     if layout.header:  # each file of a directory has its own
         head = [head[0], *(line for line in head if line != head[0])]
-    form = guess_form(head, texts, layout)
+    with speaking_of_duckdb("the first lines"):
+        form = guess_form(head, texts, layout)
     header = next(csv.reader(head[:1], delimiter=form.separator, quotechar=form.quote))
     # without pruning each line is read whole, so that one with too few fields is seen
     frame = session.read.option("columnPruning", False).csv(

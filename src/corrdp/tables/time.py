@@ -372,3 +372,21 @@ def _two_readings(text: str, first: str, second: str) -> str:
 
 def _collect(table: Table, records: Any, /, **asked: Any) -> list[dict[str, Any]]:
     return list(table.collect(records.aggregate(**asked)).to_pylist())
+
+
+@cache
+def builtin(name: str, kind: str) -> Any:
+    """A function of an engine that reads a time in a text: the text and its format are given.
+
+    Parameters
+    ----------
+    name : str
+        What the engine calls it.
+    kind : str
+        The ibis type of what it returns.
+    """
+    import ibis
+
+    def read(text: Any, form: Any) -> Any: ...
+
+    return ibis.udf.scalar.builtin(read, name=name, signature=(("string", "string"), kind))

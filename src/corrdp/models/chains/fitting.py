@@ -30,8 +30,9 @@ from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Reading
-from corrdp.tables.sequences import TripleCounts, bin_expression
-from corrdp.tables.source import USUAL, Table, is_absent, is_table, open_table, warn_unfound
+from corrdp.tables.sequences import TripleCounts, bin_expression, is_absent
+from corrdp.tables.source import USUAL, Table, is_table, open_table
+from corrdp.tables.text import warn_unfound
 
 if TYPE_CHECKING:
     from corrdp.tables.source import Table

@@ -38,7 +38,8 @@ from corrdp.models.gaussian.siblings import (
 )
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result
-from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table, warn_unfound
+from corrdp.tables.source import USUAL, Layout, Table, is_table, open_table
+from corrdp.tables.text import warn_unfound
 
 _SMALL = 10  # fewer complete blocks per role than this, and correlations are shrunk
 _FEWEST_PAIRS = 3  # blocks with both roles that a covariance needs

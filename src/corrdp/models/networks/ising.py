@@ -38,7 +38,8 @@ from corrdp.models.networks.factors import check_edges, read_graph
 from corrdp.models.networks.field import MarkovField
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result
-from corrdp.tables.source import USUAL, Layout, is_table, open_table, warn_unfound
+from corrdp.tables.source import USUAL, Layout, is_table, open_table
+from corrdp.tables.text import warn_unfound
 
 _MAX_STEPS = 100
 _SETTLED = 1e-10

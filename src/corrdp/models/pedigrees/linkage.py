@@ -23,7 +23,8 @@ from corrdp.models.pedigrees.mendel import GENOTYPES, HardyWeinberg, PedigreeFit
 from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.expressions import columns_told
-from corrdp.tables.source import USUAL, Layout, open_table, warn_unfound
+from corrdp.tables.source import USUAL, Layout, open_table
+from corrdp.tables.text import warn_unfound
 
 _KEYS = ("pid", "id", "fid", "mid")
 _PAIRS = ((".a1", ".a2"), ("_1", "_2"))
