@@ -46,7 +46,7 @@ class _Part:
 
 
 @njit(cache=True)
-def _sum_laws(kernel: np.ndarray, scores: np.ndarray, start: np.ndarray, out: np.ndarray) -> None:
+def sum_laws(kernel: np.ndarray, scores: np.ndarray, start: np.ndarray, out: np.ndarray) -> None:
     """out[d, x, k] ~ Pr[sum of the records strictly between record and boundary = k | x].
 
     ``start`` are the weights of the boundary record; it is not part of the sum. For a free end
@@ -122,7 +122,7 @@ def _log_ratio(
     return best
 
 
-def _lattice(scores: np.ndarray) -> tuple[np.ndarray, int]:
+def score_lattice(scores: np.ndarray) -> tuple[np.ndarray, int]:
     """Scores as small whole numbers from 0 and their common step; raises when it is too small."""
     shifted = scores - scores.min()
     step = int(np.gcd.reduce(shifted))
@@ -194,7 +194,7 @@ def exact_sum(chain: MarkovChain, scores: np.ndarray, epsilon: float, sensitivit
             "exact on long chains needs one kernel and every state possible at every time; "
             "use transfer"
         )
-    units, step = _lattice(scores[alive])
+    units, step = score_lattice(scores[alive])
     rate = epsilon * step / sensitivity
     reach, hidden = _reach(kernel, n)
     gaps = np.abs(units[:, None] - units[None, :]) * rate
@@ -238,7 +238,7 @@ def _part(
         start = np.eye(s)[c]
         table = np.zeros((reach + 1, s, sums))
         if reach:
-            _sum_laws(kernel, units, start, table)
+            sum_laws(kernel, units, start, table)
         profile = _whole(side, start, reach, pairwise)
         for d in range(1, len(profile)):
             cut = hidden if d == reach else 0.0
