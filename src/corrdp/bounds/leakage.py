@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from corrdp._checks import check_kind
-from corrdp._json import coded, runs, unruns
+from corrdp._checks import check_array, check_kind
+from corrdp._json import added, coded, runs, unruns
 from corrdp.bounds.registry import BY_NAME_ONLY, METHODS, applicable
 from corrdp.bounds.scope import (
+    EACH_LEVEL,
     EACH_RECORD,
     EVERY_MECHANISM,
     VISIBLE,
@@ -21,8 +22,9 @@ from corrdp.bounds.scope import (
     scope_of,
 )
 from corrdp.errors import CompositionError, InputError, NotApplicableError
-from corrdp.guarantees import L1, Guarantee
+from corrdp.guarantees import GDP, L1, ZCDP, Approximate, Guarantee, Pure, as_guarantee
 from corrdp.mechanisms.base import Mechanism
+from corrdp.metric.profiles import profile_of
 from corrdp.models.base import Model, RealModel
 from corrdp.plots import axes_or_pyplot
 from corrdp.queries import Query, Sum
@@ -59,9 +61,20 @@ class Leakage(Result):
         Fingerprint of the model.
     metric : Metric or None
         Where records are real numbers: leakage by how far two values lie apart.
+    delta : float
+        Outputs of at most this probability may tell more; 0 for pure guarantees. It is meant for
+        each unit.
+    unit : str or None
+        What is protected, where that is more than one record.
+    level : str
+        The guarantee in words, where it is not pure.
     """
 
     result = "leakage"
+    keys = (
+        "value kind certificate scope epsilon witness candidates per_record model digest metric "
+        "delta unit level"
+    )
 
     value: float
     kind: Kind
@@ -74,6 +87,10 @@ class Leakage(Result):
     model: str = ""
     digest: str = ""
     metric: Metric | None = None
+    delta: float = added(0.0, always=True)
+    unit: str | None = added()
+    level: str = added("")
+    again: Callable[[float], float] | None = field(default=None, compare=False)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -98,6 +115,32 @@ class Leakage(Result):
             )
         return self.metric.at(x, x2)
 
+    def profile(self, deltas: Sequence[float] | np.ndarray | None = None) -> LeakageProfile:
+        """The leakage at other deltas, by the same theorem.
+
+        Parameters
+        ----------
+        deltas : sequence of float, optional
+            From 1e-1 to 1e-12 if left out.
+
+        Examples
+        --------
+        >>> import corrdp as cdp
+        >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]])
+        >>> leak = cdp.leakage(chain, cdp.GDP(.1), delta=1e-6)
+        >>> leak.profile([1e-3, 1e-6, 1e-9]).level.round(3).tolist()
+        [1.364, 2.183, 2.739]
+        """
+        if self.again is None:
+            raise NotApplicableError(
+                "there is one pair here and no curve: the guarantee is pure, or the result was "
+                "read from a file (ask leakage again with the model)"
+            )
+        asked = np.geomspace(1e-1, 1e-12, 12) if deltas is None else check_array("deltas", deltas)
+        if not ((asked > 0) & (asked < 1)).all():
+            raise InputError("deltas must lie strictly between 0 and 1")
+        return LeakageProfile(np.array([self.again(float(d)) for d in asked]), asked)
+
     def __add__(self, other: object) -> Leakage:
         raise CompositionError(
             "leakages do not add: two releases can leak more together than the sum of what each "
@@ -107,8 +150,11 @@ class Leakage(Result):
     __radd__ = __add__
 
     def __repr__(self) -> str:
+        at = f" at delta {self.delta:.3g}" if self.delta else ""
         lines = [
-            f"Leakage {self.value:.6g} ({self.kind}) for epsilon {self.epsilon:.6g}",
+            f"Leakage {self.value:.6g}{at} ({self.kind}) for "
+            + (self.level or f"epsilon {self.epsilon:.6g}"),
+            *([f"  unit         {self.unit}"] if self.unit else []),
             f"  scope        {self.scope}",
             f"  model        {self.model}",
             f"  certificate  {self.certificate.name}: {self.certificate.reference}",
@@ -128,9 +174,29 @@ class Leakage(Result):
         return draw_candidates(self, axes_or_pyplot(ax))
 
 
+@dataclass(frozen=True, eq=False)
+class LeakageProfile(Result):
+    """Leakage by delta: each level holds with the delta beside it."""
+
+    result = "leakage profile"
+
+    level: np.ndarray
+    delta: np.ndarray
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw delta against the leakage; returns the matplotlib axes."""
+        from corrdp.plots.results import draw_profile
+
+        return draw_profile(self.level, self.delta, axes_or_pyplot(ax))
+
+
 _WHOLE_DOMAIN = (
     "the mechanism keeps its epsilon for one changed record on every combination of values, "
     "impossible ones included"
+)
+NO_FEEDBACK = (
+    "no feedback: the records do not react to the releases, as prices, alarms or recommendations "
+    "made from a release would let them"
 )
 
 
@@ -143,6 +209,9 @@ def leakage(
     method: str = "best",
     confidence: float | None = None,
     adversary: Adversary | Literal["all", "none"] = "all",
+    delta: float | None = None,
+    unit: int | str | Sequence[int] | None = None,
+    own: Guarantee | float | None = None,
 ) -> Leakage:
     """What a privacy parameter really means on dependent records.
 
@@ -160,6 +229,7 @@ def leakage(
         How the records depend on each other.
     epsilon : float, sequence of float, or guarantee
         DP level before correlation; one number, or one per record. Left out with ``mechanism``.
+        A guarantee may have a delta: ``Approximate``, ``GDP``, ``ZCDP``, ``Tradeoff``, ``Profile``.
         On Gaussian records a number is the level of an l1-private mechanism over its width (that
         of the query, else of the secret range); write ``Pure(epsilon)`` for any DP mechanism.
     query : Query, optional
@@ -178,6 +248,17 @@ def leakage(
     adversary : {"all", "none"} or Adversary
         "all" is the promise to keep. On a chain, "none" is the adversary who knows no other
         record; on a tree, an Adversary is this one alone.
+    delta : float, optional
+        Events of a smaller probability may tell more: with it,
+        ``Pr[Y in S | x_K, X_i = a] <= e^leakage Pr[Y in S | x_K, X_i = b] + delta``.
+        Required for GDP, zCDP, curves and profiles; for ``Approximate`` the delta follows from
+        the pair, and this is a limit that may refuse.
+    unit : int, str or sequence of int, optional
+        What is protected instead of one record: a number of records in a row, a duration such as
+        "1h" or "1 day" (in usual steps of a fitted series), "person", or a set of records.
+    own : guarantee, optional
+        Of changing the whole unit, one or one per window, where it is better than what follows
+        from the records: of releases that each read a part of the unit, say.
 
     Returns
     -------
@@ -186,7 +267,7 @@ def leakage(
     Raises
     ------
     GuaranteeError
-        For Gaussian or approximate guarantees: no theorem covers them on dependent records.
+        For guarantees that promise nothing.
     NotApplicableError
         When the named method does not apply; the message says what would.
 
@@ -202,10 +283,14 @@ def leakage(
     >>> leak = cdp.leakage(chain, 1.0)
     >>> round(leak.value, 6), leak.kind, leak.certificate.name
     (4.322353, 'exact', 'transfer')
+    >>> hour = cdp.leakage(chain, cdp.GDP(.01), delta=1e-6, unit=12)
+    >>> hour.value < 12 * cdp.leakage(chain, cdp.GDP(.01), delta=1e-6).value
+    True
     """
     check_kind("model", model, Model, "a dependence model such as MarkovChain")
     check_kind("method", method, str, "best or the name of a bound")
-    scope = scope_of(model, epsilon, query, mechanism, confidence, adversary)
+    promised = None if own is None else as_guarantee(own)
+    scope = scope_of(model, epsilon, query, mechanism, confidence, adversary, delta, unit, promised)
     return leakage_in(model, scope, method)
 
 
@@ -238,6 +323,8 @@ def _best(model: Model, scope: Scope) -> Leakage:
             candidates.append(Candidate(name, bounds[name].value))
         except NotApplicableError as error:
             candidates.append(Candidate(name, None, str(error)))
+    useful = {name: found for name, found in bounds.items() if found.delta < 1.0}
+    bounds = useful or bounds
     if not bounds:
         reasons = "; ".join(f"{c.method}: {c.reason}" for c in candidates)
         raise NotApplicableError(f"no bound applies: {reasons}")
@@ -254,7 +341,10 @@ def _best(model: Model, scope: Scope) -> Leakage:
     least = min(bound.value for bound in bounds.values())
     # among equals (to rounding) one that is attained says more, and one about the scope asked for
     ties = {k: v for k, v in bounds.items() if v.value <= least * (1.0 + 1e-9)}
-    name = min(ties, key=lambda k: (ties[k].kind != "exact", k != "exact", ties[k].value))
+    name = min(
+        ties,
+        key=lambda k: (ties[k].kind != "exact", k != "exact", ties[k].delta, ties[k].value),
+    )
     return _result(model, scope, name, bounds[name], tuple(candidates), bounds)
 
 
@@ -279,7 +369,11 @@ def _result(
     others: dict[str, Bound] | None = None,
 ) -> Leakage:
     per_record = bound.per_record
-    known = [b.per_record for b in (others or {}).values() if b.per_record is not None]
+    known = [
+        b.per_record
+        for b in (others or {}).values()
+        if b.per_record is not None and b.delta <= bound.delta
+    ]
     if per_record is None and known:
         # the value holds for every record; another bound may say less for some
         per_record = np.minimum(np.minimum.reduce(known), bound.value)
@@ -294,6 +388,7 @@ def _result(
         assumptions += (f"one release by {text}; nothing else about these records is public",)
     else:
         assumptions += (_WHOLE_DOMAIN,)
+    assumptions += (NO_FEEDBACK,)
     certificate = Certificate(bound.certificate.name, bound.certificate.reference, assumptions)
     return Leakage(
         value=float(bound.value),
@@ -307,7 +402,22 @@ def _result(
         model=model.describe(),
         digest=model.digest,
         metric=_metric(bound, others),
+        delta=bound.delta,
+        unit=None if scope.unit is None else scope.unit.words,
+        level=_in_words(scope.guarantee),
+        again=bound.again,
     )
+
+
+def _in_words(guarantee: Guarantee) -> str:
+    """A guarantee that is not pure."""
+    if isinstance(guarantee, Pure | L1):
+        return ""
+    if isinstance(guarantee, Approximate):
+        return f"epsilon {guarantee.largest:.6g}, delta {guarantee.largest_delta:.3g}"
+    if isinstance(guarantee, GDP):
+        return f"mu {guarantee.largest:.6g}"
+    return f"rho {guarantee.largest:.6g}" if isinstance(guarantee, ZCDP) else "a privacy profile"
 
 
 def _narrower(model: Model, scope: Scope) -> tuple[str, ...]:
@@ -337,7 +447,9 @@ def _level(model: Model, scope: Scope) -> float:
         assert model.secret_range is not None
         low, high = model.secret_range
         return float(np.max(guarantee.rate)) * (high - low)
-    return guarantee.largest
+    if isinstance(guarantee, Pure | L1 | Approximate):
+        return guarantee.largest
+    return profile_of(guarantee).epsilon(scope.delta or 0.0)
 
 
 def _holds_for(scope: Scope, method: str) -> tuple[str, bool]:
@@ -351,7 +463,9 @@ def _holds_for(scope: Scope, method: str) -> tuple[str, bool]:
     elif isinstance(scope.guarantee, L1) and method != "general":
         text, narrow = scope.text, False
     else:
-        text, narrow = EACH_RECORD if scope.guarantee.is_vector else EVERY_MECHANISM, False
+        vector = getattr(scope.guarantee, "is_vector", False)
+        each = EACH_LEVEL if scope.is_paired else EACH_RECORD
+        text, narrow = each if vector else EVERY_MECHANISM, False
     return text, narrow
 
 

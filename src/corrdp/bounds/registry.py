@@ -47,6 +47,7 @@ HOMES = {
     "markov": (
         "chains.ratios",
         "contraction",
+        "chains.pairs",
         "chains.transfer",
         "chains.counting",
         "chains.uninformed",
@@ -59,7 +60,7 @@ HOMES = {
     "gaussian": ("gaussian.methods",),
 }
 
-REGISTERED: dict[tuple[str, type, bool], tuple[Callable[..., Bound], Given]] = {}
+REGISTERED: dict[tuple[str, type, bool, bool], tuple[Callable[..., Bound], Given]] = {}
 Theorem = TypeVar("Theorem", bound="Callable[..., Bound]")
 
 
@@ -84,7 +85,12 @@ def whole(model: Model, scope: Scope) -> tuple[Any, ...]:
 
 
 def bound(
-    name: str, *, on: type, confidence: bool = False, given: Given = level
+    name: str,
+    *,
+    on: type,
+    confidence: bool = False,
+    paired: bool = False,
+    given: Given = level,
 ) -> Callable[[Theorem], Theorem]:
     """Register a function that takes a model, and then what it is given, as a bound.
 
@@ -97,12 +103,15 @@ def bound(
     confidence : bool
         Whether it holds for every law that the data of a fit still allow. A bound without such
         a twin refuses a confidence.
+    paired : bool
+        Whether it is for guarantees with a delta and for units larger than a record. A bound
+        without such a twin refuses them.
     given : function of model and scope
         What it takes after the model; NotApplicableError where the scope has no such thing.
     """
 
     def register(theorem: Theorem) -> Theorem:
-        REGISTERED[name, on, confidence] = theorem, given
+        REGISTERED[name, on, confidence, paired] = theorem, given
         return theorem
 
     return register
@@ -113,16 +122,18 @@ def applicable(kind: type[Model]) -> dict[str, Method]:
     """The bounds on a kind of model by name."""
     for home in ("general", *HOMES.get(kind.kind, ())):
         import_module(f"corrdp.bounds.{home}")
-    return {name: partial(_evaluate, name) for name in METHODS if _found(name, kind, False)}
+    return {name: partial(_evaluate, name) for name in METHODS if _found(name, kind)}
 
 
-def _found(name: str, kind: type, confidence: bool) -> Any:
-    found = (REGISTERED.get((name, base, confidence)) for base in kind.__mro__)
+def _found(name: str, kind: type, confidence: bool = False, paired: bool = False) -> Any:
+    found = (REGISTERED.get((name, base, confidence, paired)) for base in kind.__mro__)
     return next((entry for entry in found if entry is not None), None)
 
 
 def _evaluate(name: str, model: Model, scope: Scope) -> Bound:
-    entry = _found(name, type(model), scope.confidence is not None)
+    entry = _found(name, type(model), scope.confidence is not None, scope.is_paired)
+    if entry is None and scope.is_paired and not _found(name, type(model), paired=True):
+        raise NotApplicableError(f"{name} is for pure guarantees and single records")
     if entry is None:
         raise NotApplicableError(f"{name} is for one law, not for a confidence region")
     theorem, given = entry

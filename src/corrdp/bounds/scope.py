@@ -6,15 +6,16 @@ Bounds round up (releases#rounding).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from corrdp._checks import check_number, old_attribute, renamed
+from corrdp.bounds.units import Unit, read_unit
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
-from corrdp.guarantees import GDP, L1, Approximate, Guarantee, Pure, Tradeoff, as_guarantee
+from corrdp.guarantees import GDP, L1, ZCDP, Approximate, Guarantee, Pure, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
 from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import Chain
@@ -35,7 +36,8 @@ VISIBLE = 1e-9
 class Bound:
     """A value with its proof; ``per_record`` is None where the model has no fixed length.
 
-    ``metric`` is set where the records are real numbers.
+    ``metric`` is set where the records are real numbers. With a ``delta``, outputs of at most this
+    probability may tell more; ``again`` gives the value for another delta.
     """
 
     value: float
@@ -44,6 +46,8 @@ class Bound:
     per_record: np.ndarray | None = None
     witness: Witness | None = None
     metric: Metric | None = None
+    delta: float = 0.0
+    again: Callable[[float], float] | None = None
 
 
 def up(value: float, relative: float = 0.0) -> float:
@@ -54,7 +58,8 @@ def up(value: float, relative: float = 0.0) -> float:
 _MOST = 1e6  # a larger epsilon would leave the range where rounding is harmless
 EVERY_MECHANISM = "every mechanism with this guarantee"
 EACH_RECORD = "every mechanism with these epsilons, one per record (the largest is shown)"
-FOR_ALL = (EVERY_MECHANISM, EACH_RECORD)
+EACH_LEVEL = "every mechanism with these levels, one per record (the largest is shown)"
+FOR_ALL = (EVERY_MECHANISM, EACH_RECORD, EACH_LEVEL)
 
 
 def l1_text(guarantee: L1) -> str:
@@ -113,7 +118,7 @@ class Scope:
     """
 
     text: str
-    guarantee: Pure | L1
+    guarantee: Guarantee
     query: Query | None = None
     local: FiniteMechanism | None = None
     confidence: float | None = None
@@ -121,6 +126,14 @@ class Scope:
     adversary: Adversary | Literal["none"] | None = None
     spent: float = 0.0  # by a private fit of the same records, beside a local mechanism
     reach: Reach = field(default_factory=Reach)
+    delta: float | None = None  # what may be left to chance
+    unit: Unit | None = None  # None for one record
+    own: Guarantee | None = None  # of changing the unit as a whole, where that is known
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether the guarantee has a delta, or the unit more than one record."""
+        return self.unit is not None or not isinstance(self.guarantee, Pure | L1)
 
     @property
     def is_wide(self) -> bool:
@@ -132,6 +145,8 @@ class Scope:
         """The plain DP level."""
         if isinstance(self.guarantee, Pure):
             return self.guarantee
+        if not isinstance(self.guarantee, L1):
+            raise NotApplicableError("this is for pure guarantees, Pure(epsilon)")
         if self.guarantee.epsilon is None:
             raise NotApplicableError(
                 "an l1 rate alone is no DP level; give one, L1(rate, epsilon=...), or a query "
@@ -147,15 +162,36 @@ def scope_of(
     mechanism: Mechanism | None,
     confidence: float | None,
     adversary: Adversary | Literal["all", "none"] = "all",
+    delta: float | None = None,
+    unit: Any = None,
+    own: Guarantee | None = None,
 ) -> Scope:
     """Read the arguments of :func:`corrdp.leakage`."""
     scope = _with_fit(model, _asked(model, epsilon, query, mechanism))
+    scope = _with_unit(model, scope, delta, unit, own)
     if not (isinstance(adversary, str) and adversary == "all"):
+        if scope.is_paired:
+            raise InputError("with a delta or a unit the leakage is for every adversary: leave it")
         scope = replace(scope, adversary=_check_adversary(model, adversary))
     if confidence is None:
         return scope
     level = check_confidence(confidence)
     return replace(scope, confidence=level, region=_region(model, level))
+
+
+def _with_unit(model: Model, scope: Scope, delta: Any, unit: Any, own: Any) -> Scope:
+    if delta is not None:
+        scope = replace(scope, delta=check_number("delta", delta, least=0, below=1))
+    protected = read_unit(model, unit)
+    if own is not None:
+        scope = replace(scope, own=stated(as_guarantee(own)))
+    if protected is not None:
+        if scope.local is not None:
+            raise InputError("a local mechanism is priced for single records; leave unit out")
+        scope = replace(scope, unit=protected)
+    if scope.is_paired and isinstance(scope.guarantee, L1):
+        scope = replace(scope, guarantee=scope.dp)
+    return scope
 
 
 def check_confidence(confidence: Any) -> float:
@@ -174,8 +210,9 @@ def _asked(
             raise InputError("a mechanism brings its own epsilon and query; give it alone")
         own = getattr(mechanism, "query", None)
         if isinstance(own, Query):
-            level = pure(mechanism.guarantee)
-            return _query_scope(model, level, own, f"{type(mechanism).__name__} noise on the {own}")
+            level = stated(mechanism.guarantee)
+            text = f"{type(mechanism).__name__} noise on the {own}"
+            return _query_scope(model, level, own, text)
         if isinstance(mechanism, FiniteMechanism):
             return _local_scope(model, mechanism)
         raise InputError(
@@ -185,10 +222,15 @@ def _asked(
         raise InputError("give epsilon (a number, one per record, or a guarantee) or mechanism=")
     if isinstance(model, RealModel):
         return _real_scope(model, epsilon, query)
-    level = pure(as_guarantee(epsilon))
+    level = stated(as_guarantee(epsilon))
     if query is None:
-        return Scope(EACH_RECORD if level.is_vector else EVERY_MECHANISM, level)
+        return _wide_scope(level)
     return _query_scope(model, level, query, f"Laplace noise on the {query}")
+
+
+def _wide_scope(level: Guarantee) -> Scope:
+    each = EACH_RECORD if isinstance(level, Pure) else EACH_LEVEL
+    return Scope(each if getattr(level, "is_vector", False) else EVERY_MECHANISM, level)
 
 
 def _local_scope(model: Model, mechanism: FiniteMechanism) -> Scope:
@@ -205,6 +247,10 @@ def _local_scope(model: Model, mechanism: FiniteMechanism) -> Scope:
 def _real_scope(model: RealModel, epsilon: Any, query: Query | None) -> Scope:
     """On real records a bare epsilon is that of an l1-private mechanism over its width."""
     guarantee = as_guarantee(epsilon)
+    if not isinstance(guarantee, L1):
+        guarantee = stated(guarantee)
+        if not isinstance(guarantee, Pure):
+            return replace(_wide_scope(guarantee), query=query)
     if query is not None:
         query = resolved(model, query)
         if isinstance(guarantee, L1) and not guarantee.is_vector and isinstance(query, Sum):
@@ -256,6 +302,8 @@ def _with_fit(model: Model, scope: Scope) -> Scope:
     spent = model.private_epsilon
     if spent is None:
         return scope
+    if scope.is_paired:
+        return replace(_wide_scope(_beside(scope.guarantee, spent)), delta=scope.delta)
     total = Pure(scope.dp.epsilon + spent)
     if scope.local is not None:
         return replace(scope, guarantee=total, spent=spent)
@@ -274,13 +322,45 @@ def _region(model: Model, confidence: float) -> Region | None:
     return None
 
 
-def _query_scope(model: Model, level: Pure, query: Query, text: str) -> Scope:
+def _beside(guarantee: Guarantee, spent: float) -> Guarantee:
+    """The guarantee together with a private fit of the same records."""
+    if isinstance(guarantee, Approximate):
+        return Approximate(guarantee.epsilon + spent, guarantee.delta)
+    if getattr(guarantee, "is_vector", False):
+        raise InputError(
+            "the model was fitted privately to these records, which adds to one level for all of "
+            "them, not to one per record; give one level"
+        )
+    from corrdp.metric.profiles import compose
+
+    if isinstance(guarantee, GDP):
+        return compose(pure=[spent], gaussian=guarantee.mu).guarantee
+    return compose(pure=[spent], others=[guarantee]).guarantee
+
+
+def _query_scope(model: Model, level: Guarantee, query: Query, text: str) -> Scope:
     if isinstance(model, RealModel):
-        return _real_scope(model, level.epsilon, query)
+        return _real_scope(model, level.epsilon if isinstance(level, Pure) else level, query)
     query = resolved(model, query)
+    if not isinstance(level, Pure):
+        return replace(_wide_scope(_read_by(model, query, level)), query=query)
     if level.is_vector:
         raise InputError("with a query, epsilon is the query's DP level: give one number")
     return Scope(text, spread_over(model, query, level.largest), query)
+
+
+def _read_by(model: Model, query: Query, level: Guarantee) -> Guarantee:
+    """The guarantee of one query: its level for the records that it reads, 0 for the others."""
+    pattern = None if model.length is None else model.reads(query)
+    if pattern is None:
+        return level
+    if getattr(level, "is_vector", False):
+        raise InputError("with a query, the guarantee is the query's: give one level")
+    if isinstance(level, Approximate):
+        return Approximate(level.epsilon * pattern, level.delta * pattern)
+    if isinstance(level, GDP):
+        return GDP(level.mu * pattern)
+    return ZCDP(level.rho * pattern) if isinstance(level, ZCDP) else level
 
 
 def spread_over(model: Model, query: Query, epsilon: float) -> Pure | L1:
@@ -297,31 +377,41 @@ def spread_over(model: Model, query: Query, epsilon: float) -> Pure | L1:
     return level
 
 
+def stated(guarantee: Guarantee) -> Guarantee:
+    """The guarantee, as pure DP where its delta is 0; refused where no theorem covers it.
+
+    Examples
+    --------
+    >>> stated(Approximate(1.0, 0.0))
+    Pure(epsilon=1.0)
+    """
+    if isinstance(guarantee, Approximate) and guarantee.largest_delta == 0:
+        guarantee = Pure(guarantee.epsilon)
+    if isinstance(guarantee, Pure | Approximate) and not guarantee.largest <= _MOST:
+        raise GuaranteeError(
+            f"epsilon = {guarantee.largest:g} promises nothing; it must be at most {_MOST:g}"
+        )
+    if isinstance(guarantee, Approximate) and guarantee.largest_delta >= 1:
+        raise GuaranteeError("delta = 1 promises nothing; it must be less")
+    if isinstance(guarantee, L1):
+        raise GuaranteeError(
+            "an l1 rate needs real-valued records with a secret range; these models have finite "
+            "states, so give the DP level instead, Pure(rate * width)"
+        )
+    return guarantee
+
+
 def pure(guarantee: Guarantee) -> Pure:
-    """The guarantee as pure DP, or the reason why no theorem turns it into a leakage.
+    """The guarantee as pure DP, or an error where it has a delta.
 
     Examples
     --------
     >>> pure(Approximate(1.0, 0.0))
     Pure(epsilon=1.0)
     """
-    if isinstance(guarantee, Approximate) and guarantee.delta == 0:
-        guarantee = Pure(guarantee.epsilon)
-    if isinstance(guarantee, Pure):
-        if not guarantee.largest <= _MOST:
-            raise GuaranteeError(
-                f"epsilon = {guarantee.largest:g} promises nothing; it must be at most {_MOST:g}"
-            )
-        return guarantee
-    reasons = {
-        GDP: "Gaussian noise has unbounded likelihood ratios, and no theorem turns mu into a "
-        "leakage on dependent records; use Laplace noise, Pure(epsilon)",
-        Approximate: "with delta > 0 rare outputs may reveal anything, and dependence multiplies "
-        "them in a way no theorem bounds yet; use a mechanism with delta = 0, Pure(epsilon)",
-        L1: "an l1 rate needs real-valued records with a secret range; these models have finite "
-        "states, so give the DP level instead, Pure(rate * width)",
-        Tradeoff: "no theorem turns a trade-off curve into a leakage on dependent records; "
-        "use Pure(epsilon)",
-    }
-    no_theorem = f"no theorem turns {type(guarantee).__name__} into a leakage; use Pure(epsilon)"
-    raise GuaranteeError(reasons.get(type(guarantee), no_theorem))
+    level = stated(guarantee)
+    if not isinstance(level, Pure):
+        raise GuaranteeError(
+            f"{type(level).__name__} has a delta, and this needs a pure guarantee, Pure(epsilon)"
+        )
+    return level

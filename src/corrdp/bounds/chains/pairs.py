@@ -1,0 +1,224 @@
+r"""Contraction on chains when the guarantee has a delta, for records and windows (delta#chains).
+
+The recursion of :mod:`corrdp.bounds.contraction` with a second number: with (A, D) what a record
+and all beyond it are worth, the change of the law of that record is the step
+
+.. math:: L = A \circledast D_t, \qquad d = \eta(L, D_t)\, D,
+
+and the next pair is the record's own (eps_t, delta_t) put together with it. Costs are carried as
+e^{A/2} - 1, as there: neither exponentials nor logarithms inside the loop.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from corrdp._compiled import njit
+from corrdp.bounds.contraction import (
+    LARGEST,
+    LONGEST_SKIP,
+    STEP_ULPS,
+    Skips,
+    add,
+    contract,
+    contraction_limit,
+    looseness_of,
+    side_costs,
+    skip_diameters,
+    useful_skips,
+)
+from corrdp.bounds.levels import close
+from corrdp.bounds.pairs import ULP, Steps, eta, joined, repeated
+from corrdp.bounds.registry import bound, whole
+from corrdp.bounds.scope import Bound, Scope
+from corrdp.bounds.units import Unit
+from corrdp.errors import NotApplicableError
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.results import Certificate
+
+REFERENCE = "theorem delta#chains"
+
+
+@njit(cache=True, error_model="numpy")
+def _side(
+    own: np.ndarray,
+    delta: np.ndarray,
+    loose: np.ndarray,
+    far: np.ndarray,
+    wide: np.ndarray,
+    rows: np.ndarray,
+    jumps: np.ndarray,
+    leftwards: bool,
+    slack: float,
+    costs: np.ndarray,
+    deltas: np.ndarray,
+) -> float:
+    """Fill the step that all records after t are worth to it: cost as e^{l/2} - 1, and delta.
+
+    ``far`` is e^{-D/2} and ``wide`` 1 - e^{-D} for each diameter. Returns the largest cost met; of
+    several jumps that with the least cost is taken. Leftwards: the records before t.
+    """
+    n = len(own)
+    step, end = (-1, 0) if leftwards else (1, n - 1)
+    row_step, delta_step = min(len(rows) - 1, 1), min(len(delta) - 1, 1)
+    costs[end], deltas[end] = 0.0, 0.0
+    largest = 0.0
+    for k in range(1, n):
+        t = end - step * k
+        best, d_best = np.inf, 0.0
+        skipped, d_skipped, at = 0.0, 0.0, t
+        for m in jumps:
+            if m > k:
+                break
+            there = t + step * m
+            while at + step != there:
+                at += step
+                d_own = delta[at * delta_step]
+                grow, more = (1.0 + own[at]) ** 2, (1.0 + skipped) ** 2
+                d_skipped = min(d_own + grow * d_skipped, d_skipped + more * d_own)
+                skipped = add(skipped, own[at])
+            row = rows[(there if leftwards else t) * row_step]
+            worth = add(own[there], costs[there])
+            largest = max(largest, worth)
+            d_own, d_law = delta[there * delta_step], deltas[there]
+            grow, more = (1.0 + own[there]) ** 2, (1.0 + costs[there]) ** 2
+            d = min(d_own + grow * d_law, d_law + more * d_own)
+            cost = contract(worth, loose[row, m - 1]) * slack
+            short = max(1.0 - (1.0 + cost) * far[row, m - 1], 0.0)
+            short += 4.0 * ULP if short > 0.0 else 0.0  # what rounding may have taken from it
+            d = short * short / wide[row, m - 1] * d if wide[row, m - 1] > 0.0 else 0.0
+            if m > 1:
+                grow, more = (1.0 + cost) ** 2, (1.0 + skipped) ** 2
+                d = min(d + grow * d_skipped, d_skipped + more * d)
+                cost = add(skipped, cost) * slack
+            if cost < best:
+                best, d_best = cost, d
+        costs[t], deltas[t] = best, d_best * slack
+        largest = max(largest, best)
+    return largest
+
+
+def side_steps(
+    eps: np.ndarray, delta: np.ndarray, skips: Skips, *, leftwards: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Level and delta of all records after t (before t), for each record t. O(n) a jump length.
+
+    Parameters
+    ----------
+    eps, delta : (n,) arrays
+        What each record is worth by itself.
+    skips : Skips
+        Diameters of jumps, from :func:`~corrdp.bounds.contraction.skip_diameters`.
+    """
+    n = len(eps)
+    if n == 1:
+        return np.zeros(1), np.zeros(1)
+    if not delta.any():
+        return side_costs(eps, skips, leftwards=leftwards) * (1.0 + 1e-12), np.zeros(n)
+    with np.errstate(over="ignore"):
+        own = np.minimum(np.expm1(eps / 2.0) * (1.0 + 4.0 * ULP), 2.0 * LARGEST)
+    jumps = useful_skips(skips.table, float(eps.min()))
+    far, wide = np.exp(-skips.table / 2.0), -np.expm1(-skips.table)
+    costs, deltas = np.empty(n), np.empty(n)
+    slack = 1.0 + STEP_ULPS * ULP
+    loose = looseness_of(skips.table)
+    delta = np.ascontiguousarray(delta, dtype=float)
+    top = _side(own, delta, loose, far, wide, skips.rows, jumps, leftwards, slack, costs, deltas)
+    if not top <= LARGEST:
+        raise NotApplicableError("epsilons this large leave nothing of a delta; use pure noise")
+    return 2.0 * np.log1p(costs) * (1.0 + 8.0 * ULP), np.minimum(deltas, 1.0)
+
+
+def limit_steps(eps: float, delta: float, diameters: np.ndarray) -> tuple[float, float]:
+    r"""Level and delta of everything on one side, in a chain of any length.
+
+    .. math:: L = (B(\varepsilon, D) - \varepsilon)/2, \quad h = \eta(L, D), \quad
+              D^* = \min\Big\{\frac{\delta}{1 - e^\varepsilon h}, \frac{e^L \delta}{1 - h}\Big\}
+
+    where B is the contraction limit and the step is (L, h D*); jumps of m records replace epsilon
+    and delta by m of them put together, and cost m - 1 outright.
+
+    Parameters
+    ----------
+    eps, delta : float
+        Of every record.
+    diameters : (m,) array
+        Of jumps of 1, 2, .. records.
+
+    Examples
+    --------
+    >>> level, delta = limit_steps(.2441, 1e-6, np.array([2.839942455]))
+    >>> round(level, 4), round(delta / 1e-6, 4)
+    (0.378, 1.9976)
+    """
+    best = math.inf, 1.0
+    for m, diameter in enumerate(diameters, start=1):
+        if (m - 1) * eps >= best[0]:
+            break
+        if math.isinf(diameter):
+            continue
+        worth, d_worth = (float(x) for x in repeated(np.float64(eps), np.float64(delta), m))
+        level = max((contraction_limit(worth, diameter) - worth) / 2.0, 0.0) * (1.0 + 1e-14)
+        h = eta(level, diameter)
+        d = math.inf
+        if worth < 700.0 and math.exp(worth) * h < 1.0:
+            d = d_worth / (1.0 - math.exp(worth) * h)
+        if h < 1.0:
+            d = min(d, math.exp(min(level, 700.0)) * d_worth / (1.0 - h))
+        d = min(h * d * (1.0 + 1e-12), 1.0) if h * d_worth > 0.0 else 0.0
+        skipped, d_skipped = (float(x) for x in repeated(np.float64(eps), np.float64(delta), m - 1))
+        if skipped + level < best[0]:
+            found = d if m == 1 else joined(level, d, skipped, d_skipped)
+            best = skipped + level, min(found * (1.0 + 1e-14), 1.0)
+    return best
+
+
+def steps_beside(unit: Unit, right: Any, left: Any) -> Steps:
+    """Both sides of every window of the unit's size."""
+    n, size = len(right[0]), unit.size
+    at_end, at_start = slice(size - 1, None), slice(0, n - size + 1)
+    level = np.stack([right[0][at_end], left[0][at_start]], axis=1)
+    delta = np.stack([right[1][at_end], left[1][at_start]], axis=1)
+    return Steps(level, delta)
+
+
+def chain_sides(chain: MarkovChain, unit: Unit, skips: Skips) -> Any:
+    """The steps beside each window, as a function of what each record is worth by itself."""
+
+    def sides(eps: np.ndarray, delta: np.ndarray) -> Steps:
+        if chain.length is None:
+            level, d = limit_steps(float(eps[0]), float(delta[0]), skips.table[0])
+            if math.isinf(level):
+                raise NotApplicableError(
+                    f"the kernel tells states apart for ever (D(P^m) infinite up to "
+                    f"m={LONGEST_SKIP}); give the chain a length for a finite bound"
+                )
+            return Steps(np.full((1, 2), level), np.full((1, 2), d))
+        right = side_steps(eps, delta, skips)
+        left = side_steps(eps, delta, skips, leftwards=True)
+        return steps_beside(unit, right, left)
+
+    return sides
+
+
+@bound("contraction", on=MarkovChain, paired=True, given=whole)
+def paired_contraction(chain: MarkovChain, scope: Scope, skips: Skips | None = None) -> Bound:
+    """Contraction bound of a chain for guarantees with a delta, and for windows of records.
+
+    Parameters
+    ----------
+    chain : MarkovChain
+    scope : Scope
+    skips : Skips, optional
+        Upper bounds on the diameters, where the kernel is not known exactly.
+
+    References
+    ----------
+    delta#chains, units#windows.
+    """
+    skips = skip_diameters(chain) if skips is None else skips
+    found = close(scope, chain.length, lambda unit: chain_sides(chain, unit, skips))
+    return found.bound(Certificate("contraction", REFERENCE))
