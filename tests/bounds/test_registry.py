@@ -25,8 +25,8 @@ def test_every_registered_bound_is_found():
     """Its name is on the list, and its module is imported for its model."""
     for kind in KINDS:
         applicable(kind)
-    assert {name for name, _, _ in REGISTERED} == set(METHODS) > set(BY_NAME_ONLY)
-    for (_, on, _), (theorem, _) in REGISTERED.items():
+    assert {name for name, _, _, _ in REGISTERED} == set(METHODS) > set(BY_NAME_ONLY)
+    for (_, on, _, _), (theorem, _) in REGISTERED.items():
         home = theorem.__module__.removeprefix("corrdp.bounds.")
         assert home == "general" or home in HOMES[on.kind]
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from corrdp._checks import check_number
 from corrdp.bounds.exact import adversaries
-from corrdp.bounds.registry import bound
-from corrdp.bounds.scope import Bound
+from corrdp.bounds.levels import close
+from corrdp.bounds.pairs import Steps
+from corrdp.bounds.registry import bound, whole
+from corrdp.bounds.scope import Bound, Scope
+from corrdp.bounds.units import ONE, Unit, of_blocks, of_largest, of_unit
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.base import Blocked, Model
@@ -87,6 +91,67 @@ def one_block(model: Model, guarantee: Pure) -> Bound:
     value = float(guarantee.vector(model.length).sum())
     certificate = Certificate("general", REFERENCE)
     return Bound(value, "upper bound", certificate, np.full(model.length, value))
+
+
+@bound("general", on=Model, paired=True, given=whole)
+@bound("general", on=Model, confidence=True, paired=True, given=whole)
+def paired_general(model: Model, scope: Scope) -> Bound:
+    """All records of the block put together, for guarantees with a delta and larger units.
+
+    The unit leaks at most what changing every record that depends on it costs: epsilons and mu
+    add up, and m equal pairs come to ``(m eps, delta (e^{m eps} - 1) / (e^eps - 1))``.
+
+    References
+    ----------
+    delta#steps, delta#units.
+
+    Examples
+    --------
+    >>> from corrdp.bounds.scope import scope_of
+    >>> from corrdp.guarantees import Approximate
+    >>> scope = scope_of(Groups(2), Approximate(1.0, .01), None, None, None)
+    >>> found = paired_general(Groups(2), scope)
+    >>> round(found.value, 6), round(found.delta, 6)
+    (2.0, 0.037183)
+    """
+    unit = scope.unit or ONE
+    certificate = Certificate("general", f"{REFERENCE}, delta#steps")
+    if isinstance(model, Groups) and model.labels is None:
+        assert model.m is not None
+        if unit != ONE:
+            raise NotApplicableError("which records share a group is not known; give labels=")
+        whole_group = of_largest(scope.guarantee, model.m)
+        return close(scope, None, _alone, own=whole_group, count=1).bound(certificate)
+    sure = scope.confidence is not None and isinstance(model, Chain)
+    blocks = np.zeros(model.length or 0, dtype=np.int64) if sure else _blocks(model)
+    if blocks is None or (sure and model.length is None):
+        if sure:
+            raise NotApplicableError("the general bound grows with the length; give the chain one")
+        return close(scope, None, _alone).bound(certificate)
+    n = len(blocks)
+    if isinstance(model, Independent) and unit.members is None:
+        return close(scope, n, _alone).bound(certificate)
+    if unit == ONE:
+        found = close(
+            scope, n, _alone, own=of_blocks(scope.guarantee, blocks), count=int(blocks.max()) + 1
+        )
+        return replace(found, values=found.values[blocks]).bound(certificate)
+    touched = blocks if unit.members is None else blocks[list(unit.members)]
+    together = Unit(members=tuple(np.flatnonzero(np.isin(blocks, touched)).tolist()))
+    together = replace(together, size=len(together.members or ()))
+    own = scope.own if together.size == unit.size else None
+    own = own or of_unit(scope.guarantee, together, n)
+    together_all = close(scope, n, _alone, own=own, count=1).bound(certificate)
+    return replace(together_all, witness=None)  # no unit is worse than another
+
+
+def _alone(unit: Unit) -> Any:
+    """No steps beside the unit."""
+
+    def sides(eps: np.ndarray, delta: np.ndarray) -> Steps:
+        return Steps(np.zeros((1, 0)), np.zeros((1, 0)))
+
+    return sides
 
 
 def _blocks(model: Model) -> np.ndarray | None:

@@ -464,7 +464,7 @@ def _holds_for(scope: Scope, method: str) -> tuple[str, bool]:
         text, narrow = scope.text, False
     else:
         vector = getattr(scope.guarantee, "is_vector", False)
-        each = EACH_LEVEL if scope.is_paired else EACH_RECORD
+        each = EACH_RECORD if isinstance(scope.guarantee, Pure | L1) else EACH_LEVEL
         text, narrow = each if vector else EVERY_MECHANISM, False
     return text, narrow
 

@@ -108,7 +108,14 @@ def _spread(name: str, level: Any, count: int) -> np.ndarray:
     return np.ascontiguousarray(level, dtype=float)
 
 
-def close(scope: Scope, n: int | None, sides_of: Callable[[Unit], Sides]) -> Closed:
+def close(
+    scope: Scope,
+    n: int | None,
+    sides_of: Callable[[Unit], Sides],
+    *,
+    own: Guarantee | None = None,
+    count: int | None = None,
+) -> Closed:
     """Leakage of every unit from the steps beside it.
 
     Parameters
@@ -120,6 +127,10 @@ def close(scope: Scope, n: int | None, sides_of: Callable[[Unit], Sides]) -> Clo
     sides_of : callable
         From the unit to a function that takes epsilon and delta of each record (one entry for a
         model without a length) and returns the steps beside each unit.
+    own : guarantee, optional
+        Of each unit as a whole; put together from its records if left out.
+    count : int, optional
+        Number of units; all windows if left out.
 
     References
     ----------
@@ -128,8 +139,9 @@ def close(scope: Scope, n: int | None, sides_of: Callable[[Unit], Sides]) -> Clo
     unit = scope.unit or ONE
     if n is None and getattr(scope.guarantee, "is_vector", False):
         raise InputError("one level per record needs a model with a length")
-    count = 1 if n is None or unit.members is not None else n - unit.size + 1
-    own = scope.own or of_unit(scope.guarantee, unit, n)
+    if count is None:
+        count = 1 if n is None or unit.members is not None else n - unit.size + 1
+    own = own or scope.own or of_unit(scope.guarantee, unit, n)
     search = _Search(sides_of(unit), _family(scope.guarantee, n), own, count)
     if isinstance(scope.guarantee, Pure | Approximate) and isinstance(own, Pure | Approximate):
         values, delta = search.fixed(own)
@@ -171,7 +183,7 @@ class _Search:
     def fixed(self, own: Pure | Approximate, ratio: float = 1.0) -> tuple[np.ndarray, float]:
         """Leakage and Delta where each record has one pair."""
         eps, delta = self.family(1.0)
-        steps = self.sides(ratio * eps, delta)
+        steps = self._beside(ratio * eps, delta)
         if isinstance(own, Pure):
             level, d = _spread("epsilon", own.epsilon, self.count), np.zeros(self.count)
         else:
@@ -197,6 +209,12 @@ class _Search:
 
         return least
 
+    def _beside(self, eps: np.ndarray, delta: np.ndarray) -> Steps:
+        steps = self.sides(eps, delta)
+        if steps.level.shape[1]:
+            return steps
+        return Steps(np.zeros((self.count, 0)), np.zeros((self.count, 0)))
+
     def _by_unit(self, values: np.ndarray, steps: Steps) -> np.ndarray:
         if steps.of is None:
             return values
@@ -211,7 +229,7 @@ class _Search:
         def missed(ratio: float) -> float:
             """ln(Delta / limit) with one ratio for all; what keeps the limit is noted."""
             eps, delta = self.family(ratio)
-            steps = self.sides(eps, delta)
+            steps = self._beside(eps, delta)
             level = self.own.at(ratio, max(float(delta.max()), 1e-300))
             own = self.own.delta(level)
             if steps.of is not None:
@@ -247,7 +265,7 @@ class _Search:
         def tried(log_ratio: float) -> float:
             eps, delta = self.family(math.exp(log_ratio))
             try:
-                steps = self.sides(eps, delta)
+                steps = self._beside(eps, delta)
             except NotApplicableError:
                 return math.inf
             if steps.of is None:

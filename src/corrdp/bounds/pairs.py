@@ -5,14 +5,14 @@ A step (l, d) leads from one conditional law of the output to another such that 
 .. math:: \Pr[S \mid \text{before}] \le e^l \Pr[S \mid \text{after}] + d.
 
 Here is how steps are put together (delta#steps), and what a change of law costs: by the
-hockey-stick divergence of two rows (delta#mixtures), or, over every common reweighting of them, by
-:func:`eta` (delta#reweighting). With d = 0 everything falls back to the pure bounds.
+hockey-stick divergence of two rows (delta#rare-events), or, over every common reweighting of them,
+by :func:`eta` (delta#reweighting). With d = 0 everything falls back to the pure bounds.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -144,7 +144,7 @@ def with_own(
     return out
 
 
-def repeated(level: np.ndarray, delta: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray]:
+def repeated(level: Any, delta: Any, times: int) -> tuple[Any, Any]:
     r"""The same step several times: :math:`(m l,\ d (e^{m l} - 1)/(e^l - 1))`.
 
     Examples

@@ -1,4 +1,4 @@
-"""What is protected: a record, a window of records, a person, a set of records (units#windows)."""
+"""What is protected: a record, a window of records, a person, a set of records (delta#units)."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def window_sums(values: np.ndarray, size: int) -> np.ndarray:
 
 
 def of_unit(guarantee: Guarantee, unit: Unit, n: int | None) -> Guarantee:
-    """What the guarantee per record says of changing a whole unit (units#windows).
+    """What the guarantee per record says of changing a whole unit (delta#units).
 
     Epsilons and mu add up, rho as the square of the sum of roots, pairs are put together; the
     result has one entry for each window.
@@ -239,3 +239,38 @@ def _check_length(level: Any, n: int | None) -> None:
     if n is None or len(level) != n:
         told = "no length" if n is None else f"{n} records"
         raise InputError(f"the guarantee has {len(level)} entries and the model {told}")
+
+
+def of_blocks(guarantee: Guarantee, blocks: np.ndarray) -> Guarantee:
+    """What the guarantee per record says of changing a whole block, one entry for each block."""
+    sizes = np.bincount(blocks)
+    if isinstance(guarantee, Pure):
+        return Pure(np.bincount(blocks, guarantee.vector(len(blocks))))
+    if isinstance(guarantee, GDP):
+        return GDP(np.bincount(blocks, guarantee.vector(len(blocks))))
+    if isinstance(guarantee, ZCDP):
+        return ZCDP(np.bincount(blocks, np.sqrt(guarantee.vector(len(blocks)))) ** 2)
+    if isinstance(guarantee, Approximate):
+        eps, delta = guarantee.pairs(len(blocks))
+        order = np.argsort(blocks, kind="stable")
+        found = [
+            put_together(eps[part], delta[part]) for part in np.split(order, np.cumsum(sizes)[:-1])
+        ]
+        return Approximate(*(np.array(part) for part in zip(*found, strict=True)))
+    return of_unit(guarantee, Unit(int(sizes.max())), None)
+
+
+def of_largest(guarantee: Guarantee, m: int) -> Guarantee:
+    """What the guarantee says of changing any m records."""
+    if not getattr(guarantee, "is_vector", False):
+        return of_unit(guarantee, Unit(m), None)
+    if isinstance(guarantee, Approximate):
+        n = len(guarantee.epsilon) if np.ndim(guarantee.epsilon) else len(guarantee.delta)
+        worst = Approximate(*(np.sort(part)[-m:] for part in guarantee.pairs(n)))
+        return of_unit(worst, Unit(len(worst.epsilon), tuple(range(len(worst.epsilon)))), m)
+    if isinstance(guarantee, ZCDP):
+        return ZCDP(float(np.sort(np.sqrt(guarantee.rho))[-m:].sum()) ** 2)
+    if isinstance(guarantee, GDP):
+        return GDP(float(np.sort(guarantee.mu)[-m:].sum()))
+    assert isinstance(guarantee, Pure)
+    return Pure(float(np.sort(guarantee.epsilon)[-m:].sum()))

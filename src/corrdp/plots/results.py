@@ -32,6 +32,28 @@ def _shorten(text: str, width: int = 46) -> str:
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
+def draw_profile(level: np.ndarray, delta: np.ndarray, ax: Axes | None = None) -> Axes:
+    """Delta against the leakage that holds with it, on a logarithmic axis.
+
+    Parameters
+    ----------
+    level, delta : arrays
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> draw_profile(np.array([1.0, 2.0]), np.array([1e-3, 1e-6])).get_xlabel()
+    'leakage'
+    """
+    ax = axes_or_new(ax, 3.0)
+    order = np.argsort(level)
+    ax.plot(level[order], delta[order], color=ACCENT, marker="o", markersize=3)
+    ax.set_yscale("log")
+    ax.set_xlabel("leakage")
+    ax.set_ylabel("delta")
+    return ax
+
+
 def draw_candidates(leakage: Leakage, ax: Axes | None = None) -> Axes:
     """Every bound that was tried, as bars; those that do not apply are named without one.
 

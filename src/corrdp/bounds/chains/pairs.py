@@ -1,4 +1,4 @@
-r"""Contraction on chains when the guarantee has a delta, for records and windows (delta#chains).
+r"""Contraction on chains when the guarantee has a delta, for records and windows (delta#sides).
 
 The recursion of :mod:`corrdp.bounds.contraction` with a second number: with (A, D) what a record
 and all beyond it are worth, the change of the law of that record is the step
@@ -12,34 +12,35 @@ e^{A/2} - 1, as there: neither exponentials nor logarithms inside the loop.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from corrdp._compiled import njit
+from corrdp.bounds.chains.windows import BLOCKS, block_diameters, switching_diameters
 from corrdp.bounds.contraction import (
     LARGEST,
-    LONGEST_SKIP,
     STEP_ULPS,
-    Skips,
     add,
     contract,
     contraction_limit,
     looseness_of,
     side_costs,
-    skip_diameters,
     useful_skips,
 )
-from corrdp.bounds.levels import close
+from corrdp.bounds.levels import Closed, close
 from corrdp.bounds.pairs import ULP, Steps, eta, joined, repeated
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
-from corrdp.bounds.units import Unit
+from corrdp.bounds.units import ONE, Unit, of_largest, of_unit
 from corrdp.errors import NotApplicableError
+from corrdp.models.chains.chain import LONGEST_SKIP, Skips, SwitchingChain, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate
 
-REFERENCE = "theorem delta#chains"
+REFERENCE = "theorem delta#sides"
 
 
 @njit(cache=True, error_model="numpy")
@@ -160,7 +161,7 @@ def limit_steps(eps: float, delta: float, diameters: np.ndarray) -> tuple[float,
             break
         if math.isinf(diameter):
             continue
-        worth, d_worth = (float(x) for x in repeated(np.float64(eps), np.float64(delta), m))
+        worth, d_worth = (float(x) for x in repeated(eps, delta, m))
         level = max((contraction_limit(worth, diameter) - worth) / 2.0, 0.0) * (1.0 + 1e-14)
         h = eta(level, diameter)
         d = math.inf
@@ -169,7 +170,7 @@ def limit_steps(eps: float, delta: float, diameters: np.ndarray) -> tuple[float,
         if h < 1.0:
             d = min(d, math.exp(min(level, 700.0)) * d_worth / (1.0 - h))
         d = min(h * d * (1.0 + 1e-12), 1.0) if h * d_worth > 0.0 else 0.0
-        skipped, d_skipped = (float(x) for x in repeated(np.float64(eps), np.float64(delta), m - 1))
+        skipped, d_skipped = (float(x) for x in repeated(eps, delta, m - 1))
         if skipped + level < best[0]:
             found = d if m == 1 else joined(level, d, skipped, d_skipped)
             best = skipped + level, min(found * (1.0 + 1e-14), 1.0)
@@ -180,6 +181,9 @@ def steps_beside(unit: Unit, right: Any, left: Any) -> Steps:
     """Both sides of every window of the unit's size."""
     n, size = len(right[0]), unit.size
     at_end, at_start = slice(size - 1, None), slice(0, n - size + 1)
+    if unit.members is not None:
+        first, last = unit.members[0], unit.members[-1]
+        at_end, at_start = slice(last, last + 1), slice(first, first + 1)
     level = np.stack([right[0][at_end], left[0][at_start]], axis=1)
     delta = np.stack([right[1][at_end], left[1][at_start]], axis=1)
     return Steps(level, delta)
@@ -217,8 +221,69 @@ def paired_contraction(chain: MarkovChain, scope: Scope, skips: Skips | None = N
 
     References
     ----------
-    delta#chains, units#windows.
+    delta#sides, delta#units.
     """
     skips = skip_diameters(chain) if skips is None else skips
-    found = close(scope, chain.length, lambda unit: chain_sides(chain, unit, skips))
+    unit, own = scope.unit or ONE, None
+    if unit.members is not None:  # all records from the first to the last of the set
+        first, last = unit.members[0], unit.members[-1]
+        wider = Unit(last - first + 1, tuple(range(first, last + 1)), unit.words)
+        own = of_unit(scope.guarantee, wider, chain.length) if wider.size > unit.size else None
+    found = close(scope, chain.length, lambda unit: chain_sides(chain, unit, skips), own=own)
     return found.bound(Certificate("contraction", REFERENCE))
+
+
+@bound("contraction", on=SwitchingChain, paired=True, given=whole)
+@bound("contraction", on=SwitchingChain, confidence=True, paired=True, given=whole)
+def switching_pairs(chain: SwitchingChain, scope: Scope) -> Bound:
+    """Contraction where the kernel changes once, for guarantees with a delta and for windows."""
+    diameters = switching_diameters(chain.parts, scope.confidence)
+    if chain.order > 1:
+        found = _blocks(chain, scope, chain.order, diameters)
+        return found.bound(Certificate("contraction", REFERENCE))
+    part: Any = replace(chain.parts[0], length=chain.length)
+    return paired_contraction(part, scope, Skips(diameters))
+
+
+@bound("blocks", on=WindowChain, paired=True, given=whole)
+def paired_blocks(chain: WindowChain, scope: Scope, diameters: np.ndarray | None = None) -> Bound:
+    """Contraction on blocks of a chain of order k, for guarantees with a delta and for windows.
+
+    A side of a window of at least k records is one of a chain whose records are blocks of k, each
+    worth k records put together. The largest level stands for all when they differ.
+
+    References
+    ----------
+    order-k#blocks, delta#sides, delta#units.
+    """
+    found = block_diameters(chain) if diameters is None else diameters
+    return _blocks(chain, scope, chain.order, found).bound(Certificate("blocks", BLOCKS))
+
+
+def _blocks(chain: Any, scope: Scope, order: int, diameters: np.ndarray) -> Closed:
+    """Any chain of this order whose blocks contract by these diameters."""
+    unit = scope.unit or ONE
+    n = chain.length
+
+    def sides_of(unit: Unit) -> Any:
+        def sides(eps: np.ndarray, delta: np.ndarray) -> Steps:
+            block = repeated(eps.max(), delta.max(), order)
+            level, d = limit_steps(float(block[0]), float(block[1]), diameters[0])
+            if math.isinf(level):
+                raise NotApplicableError(
+                    "the chain tells windows apart for ever; give it a length for a finite bound"
+                )
+            return Steps(np.full((1, 2), level), np.full((1, 2), d))
+
+        return sides
+
+    # a shorter unit is protected as part of one that is long enough
+    size = order if n is None else min(order, n)
+    wider = unit if unit.members is None and unit.size >= size else Unit(size)
+    if unit.members is not None:
+        wider = Unit(max(size, unit.members[-1] - unit.members[0] + 1))
+    own = scope.own if wider == unit else None
+    own = own or of_largest(scope.guarantee, wider.size)
+    found = close(replace(scope, unit=wider), n, sides_of, own=own, count=1)
+    values = np.full(n, found.values[0]) if n is not None and unit == ONE else found.values
+    return replace(found, unit=unit, values=values)

@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from corrdp.bounds.chains.pairs import paired_blocks, paired_contraction
 from corrdp.bounds.chains.windows import blocks
 from corrdp.bounds.contraction import contraction
-from corrdp.bounds.registry import bound, level_and_region
-from corrdp.bounds.scope import Bound, up
+from corrdp.bounds.registry import bound, level_and_region, whole
+from corrdp.bounds.scope import Bound, Scope, up
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
+from corrdp.models.chains.chain import Skips
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.region import Region, power_bounds, widest_diameter, widest_ratio
 from corrdp.models.chains.window import WindowChain
@@ -131,10 +133,24 @@ def uncertain_contraction(chain: MarkovChain, guarantee: Pure, region: Region) -
     A transition that was never seen may be impossible, which makes the one-step diameter infinite;
     longer jumps usually keep the bound finite.
     """
+    found = _widest(chain, region)
+    return _over(contraction(chain, guarantee, found), region, chain.states)
+
+
+@bound("contraction", on=MarkovChain, confidence=True, paired=True, given=whole)
+def uncertain_pairs(chain: MarkovChain, scope: Scope) -> Bound:
+    """The same for guarantees with a delta, and for windows of records."""
+    assert scope.region is not None
+    found = paired_contraction(chain, scope, Skips(_widest(chain, scope.region)))
+    return _over(found, scope.region, chain.states)
+
+
+def _widest(chain: MarkovChain, region: Region) -> np.ndarray:
+    """The largest diameters of jumps over the region, shape (1, jumps)."""
     found = [widest_diameter(low, high) for low, high in power_bounds(region, _JUMPS)]
     if all(math.isinf(d) for d in found):
         raise _may_never_forget(region, chain.states)
-    return _over(contraction(chain, guarantee, np.array([found])), region, chain.states)
+    return np.array([found])
 
 
 @bound("ratio", on=MarkovChain, confidence=True, given=level_and_region)
@@ -153,6 +169,22 @@ def uncertain_blocks(chain: WindowChain, guarantee: Pure, region: Region) -> Bou
     Windows that were never seen are part of it: the true chain may have them, and what follows
     them may be anything. O(S^3) for S = s^k windows.
     """
+    named = [", ".join(str(chain.states[x]) for x in window) for window in chain.windows]
+    found = blocks(chain, guarantee, _widest_blocks(chain, region))
+    return _over(found, region, named, chain.states)
+
+
+@bound("blocks", on=WindowChain, confidence=True, paired=True, given=whole)
+def uncertain_block_pairs(chain: WindowChain, scope: Scope) -> Bound:
+    """The same for guarantees with a delta, and for windows of records."""
+    assert scope.region is not None
+    named = [", ".join(str(chain.states[x]) for x in window) for window in chain.windows]
+    found = paired_blocks(chain, scope, _widest_blocks(chain, scope.region))
+    return _over(found, scope.region, named, chain.states)
+
+
+def _widest_blocks(chain: WindowChain, region: Region) -> np.ndarray:
+    """The largest diameters of 1, 2, .. blocks over the region, shape (1, jumps)."""
     size = len(chain.transition)
     if size > _MOST_WINDOWS:
         raise NotApplicableError(
@@ -164,7 +196,7 @@ def uncertain_blocks(chain: WindowChain, guarantee: Pure, region: Region) -> Bou
     named = [", ".join(str(chain.states[x]) for x in window) for window in chain.windows]
     if all(math.isinf(d) for d in found):
         raise _may_never_forget(region, named, chain.states)
-    return _over(blocks(chain, guarantee, np.array([found])), region, named, chain.states)
+    return np.array([found])
 
 
 def _may_never_forget(region: Region, rows: Any, columns: Any = None) -> NotApplicableError:
