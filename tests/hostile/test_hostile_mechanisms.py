@@ -11,7 +11,7 @@ import pytest
 
 import corrdp as cdp
 from corrdp import local, partial, trajectories
-from corrdp.partial.covering import row_dependence
+from corrdp.partial.knowledge import row_dependence
 from tests.helpers.hostile import failures
 
 

@@ -22,16 +22,16 @@ from corrdp._binomial import bias_interval, divergence
 from corrdp.errors import InputError
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.partial.calibrating import noise_scale
-from corrdp.partial.covering import _runs, _two_sided, noise_over, row_dependence
 from corrdp.partial.deltas import partial_delta
 from corrdp.partial.estimating import (
     EstimatedScale,
     NoisyCount,
     _shares,
     estimated_noise_scale,
+    noise_over,
     noisy_count,
 )
-from corrdp.partial.knowledge import Knowledge, Noise
+from corrdp.partial.knowledge import Knowledge, Noise, _runs, _two_sided, row_dependence
 from corrdp.partial.mixtures import exact_gaussian
 
 # -- Chernoff ------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def _estimated(
 def _independence(table: Any, where: str, reason: str | None) -> str:
     """What the rows say of independence, in words that may be published; or a refusal."""
     from corrdp.cli.show import say_aside
-    from corrdp.partial.covering import row_dependence
+    from corrdp.partial.knowledge import row_dependence
 
     if reason is not None and not reason.strip():
         raise InputError("--independent takes the reason why the records are independent")

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from corrdp._binomial import bias_interval
-from corrdp._checks import check_number
+from corrdp._checks import check_items, check_number
 from corrdp._json import coded
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.sample import smallest_step, tail
-from corrdp.partial.calibrating import UNIT, NoiseScale, noise_curve
-from corrdp.partial.covering import noise_over
-from corrdp.partial.deltas import GAUSSIAN, ONCE, attacker
+from corrdp.partial.calibrating import UNIT, NoiseScale, least_noise, noise_curve
+from corrdp.partial.deltas import GAUSSIAN, ONCE, NaturalNoise, attacker
 from corrdp.partial.knowledge import (
     COUNTS,
     Knowledge,
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 _SHARE = (
     0.1  # of delta, for the sampling of the records and once more for the noise of the estimate
 )
+_SET_ASIDE = 1e-3  # of delta, for cells in which more records than thought are fixed
+_RARE = 0.02  # expected number of fixed records below which cells are not halved
 _WHERE = "partial-knowledge#estimated-bias"
 
 
@@ -288,3 +289,136 @@ def _shares(estimate: NoisyCount, miss: float) -> tuple[float, float]:
     least = min(max(estimate.value - radius - 1, 0), others)  # the record was a one
     most = min(max(estimate.value + radius, 0), others)  # it was not
     return least / others, most / others
+
+
+def noise_over(
+    epsilon: float, delta: float, knowledge: Knowledge, between: tuple[float, float]
+) -> NoiseScale:
+    r"""Noise that is enough for every bias of an interval.
+
+    .. math:: \delta_N(p) \le \delta_{N-K}(r) + \Pr[\mathrm{Bin}(N, 1 - \lambda) > K], \qquad
+              \lambda = \frac{1 - p}{1 - r}
+
+    where r <= p: a record of bias p is one of bias r with probability lambda and else a sure one,
+    and an attacker who is told which are sure is not weaker. (For r >= p, sure zeros and
+    lambda = p/r.) So one computation at r covers a whole cell of biases; cells are halved until all
+    of them are covered. The worst bias need not be at an end of the interval.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    knowledge : Knowledge
+    between : (float, float)
+        The least and the largest bias, from 0 to 1.
+
+    Returns
+    -------
+    NoiseScale
+        An upper bound: a little more than the worst bias needs, as if a few of the unknown records
+        were known.
+
+    References
+    ----------
+    partial-knowledge#estimated-bias.
+
+    Examples
+    --------
+    >>> found = noise_over(.25, 8e-5, Knowledge(1000, 500), (.284, .526))
+    >>> round(float(found), 1)
+    5.6
+    """
+    level, goal = check_positive("epsilon", epsilon), check_delta(delta)
+    known = check_knowledge(knowledge)
+    ends = [check_number("between", end) for end in check_items("between", between)]
+    if len(ends) != 2:
+        raise InputError(f"between holds two biases in rising order, got {between!r}")
+    low, high = ends
+    if not 0 <= low <= high <= 1:
+        raise InputError(f"between holds two biases in rising order, got {between!r}")
+    plain = exact_gaussian(level, goal).noise
+    cover = _Cover(level, goal, known.unknown, (low, high))
+    if low == 0.0 or high == 1.0 or known.unknown == 0:
+        scale, reached, noiseless = plain, exact_gaussian(level, goal).delta, 1.0
+    else:
+        scale, noiseless = cover.least(plain)
+        reached = goal
+    assumed = (
+        "the records are independent of each other, each a one with the same probability, between "
+        f"{low:.6g} and {high:.6g}",
+        attacker(known),
+        ONCE,
+        *((GAUSSIAN,) if scale.counts else ()),
+    )
+    reference = f"cells of biases, each told apart from its end ({_WHERE})"
+    certificate = Certificate("natural noise of an interval", reference, assumed)
+    return NoiseScale(
+        scale, reached, level, goal, known, (low, high), noiseless, plain, "upper bound",
+        certificate, cover.evaluations,
+    )  # fmt: skip
+
+
+class _Cover:
+    """Whether noise is enough for every bias of an interval."""
+
+    def __init__(
+        self, epsilon: float, delta: float, unknown: int, between: tuple[float, float]
+    ) -> None:
+        self.epsilon, self.delta, self.unknown, self.between = epsilon, delta, unknown, between
+        self.evaluations = 0
+
+    def least(self, plain: Noise) -> tuple[Noise, float]:
+        """Little noise that is enough, and the worse end's delta without any."""
+        ends = [
+            least_noise(self.epsilon, self.delta, NaturalNoise(self.unknown, p, self.epsilon))
+            for p in self.between
+        ]
+        self.evaluations += sum(end.evaluations for end in ends)
+        at_ends, noiseless = max(end.scale for end in ends), max(end.noiseless for end in ends)
+        # more by what a few records give, then twice as many
+        for records in (0, *(2**k for k in range(40))):
+            variance = at_ends.counts**2 + records * 0.25
+            scale = Noise(math.sqrt(variance) * (1 + 1e-15))
+            if scale >= plain:
+                break
+            if self.holds(scale.counts):
+                return scale, noiseless
+        return plain, noiseless
+
+    def holds(self, beta: float) -> bool:
+        """Cell by cell; a cell too narrow to be halved and still not covered is a no."""
+        low, high = self.between
+        cells = [(low, 0.5), (0.5, high)] if low < 0.5 < high else [(low, high)]
+        while cells:
+            low, high = cells.pop()
+            reference, fixed = (
+                (low, (high - low) / (1 - low)) if high <= 0.5 else (high, (high - low) / high)
+            )
+            left = self.unknown - self._fixed(fixed)
+            self.evaluations += 1
+            if left >= 0:
+                reached = NaturalNoise(left, reference, self.epsilon).delta(beta)
+                if reached <= self.delta * (1 - _SET_ASIDE):
+                    continue
+            if self.unknown * fixed < _RARE:
+                return False
+            middle = (low + high) / 2
+            cells += [(middle, high), (low, middle)]
+        return True
+
+    def _fixed(self, share: float) -> int:
+        """How many records are sure, but for a probability that is set aside."""
+        from scipy.special import bdtrc
+
+        if share == 0.0:
+            return 0
+        most, chance = 0, self.delta * _SET_ASIDE * (1 - 1e-6)
+        step = 1
+        while most < self.unknown and float(bdtrc(most, self.unknown, share)) > chance:
+            most, step = most + step, 2 * step
+        few = most - step // 2
+        most = min(most, self.unknown)
+        while most - few > 1:
+            middle = (few + most) // 2
+            over = float(bdtrc(middle, self.unknown, share)) > chance
+            few, most = (middle, most) if over else (few, middle)
+        return most
