@@ -130,7 +130,7 @@ def test_times_with_and_without_an_offset_do_not_mix(tmp_path, offset):
 def test_a_late_row_that_is_written_in_another_way_is_an_error(tmp_path, monkeypatch):
     """Types are guessed from the first rows; DuckDB drops what it cannot read in the others."""
     for name in ("SNIFFED_ROWS", "GLANCE"):
-        monkeypatch.setattr(f"corrdp.tables.duck.{name}", 50)
+        monkeypatch.setattr(f"corrdp.tables.text.{name}", 50)
     for form, late in (("%Y-%m-%d %H:%M:%S", " PM"), ("%Y-%m-%d %H:%M:%S", "+02"),
                        ("%Y-%m-%dT%H:%M:%SZ", "[:-1]"), ("%H:%M:%S", " PM")):  # fmt: skip
         cells = [m.strftime(form) for m in moments(5000, timedelta(seconds=15))]
