@@ -12,11 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 import corrdp as cdp
-from corrdp.calibration.adequacy import Adequacy, Priced
+from corrdp.calibration.adequacy import MIN_SEEN, Adequacy, Priced, alternatives
 from corrdp.calibration.adequate import CONFIDENCE
 from corrdp.cli.app import app
 from corrdp.errors import InputError, NotApplicableError, RefusedError
-from corrdp.models.chains.alternatives import MIN_SEEN, alternatives
 from corrdp.models.files import model_from_dict
 from corrdp.report.page import render_report
 from corrdp.report.words import public_release

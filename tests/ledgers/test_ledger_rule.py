@@ -10,10 +10,10 @@ import pytest
 
 import corrdp as cdp
 from corrdp import Ledger
+from corrdp.calibration.adequacy import alternatives
 from corrdp.errors import InputError, RefusedError
 from corrdp.ledgers.file import create_file
 from corrdp.ledgers.history import Header
-from corrdp.models.chains.alternatives import alternatives
 from tests.helpers.chains import COUNT, second_order
 
 TABLE = np.array([[0.05, 0.75], [0.25, 0.95]])

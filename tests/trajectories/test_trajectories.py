@@ -26,11 +26,16 @@ from corrdp.report.movements import event_rows, render_inspection
 from corrdp.trajectories.data.cells import DEGREE, CellSequences, Grid, discretise, metres_between
 from corrdp.trajectories.data.points import Trajectories, read_trajectories
 from corrdp.trajectories.data.splitting import seconds
-from corrdp.trajectories.data.streams import Streams, by_time_step
 from corrdp.trajectories.units import stays as events
 from corrdp.trajectories.units.inspect import Inspection, inspect_movements
 from corrdp.trajectories.units.stays import ELSEWHERE, event_leakage, fit_places, stay_lengths
-from corrdp.trajectories.units.visits import cover_report, place_number, unit_table
+from corrdp.trajectories.units.visits import (
+    Streams,
+    by_time_step,
+    cover_report,
+    place_number,
+    unit_table,
+)
 from tests.helpers.commands import done, run
 from tests.oracles.chains import chain_joint, lp_worst_case
 

@@ -15,8 +15,7 @@ from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.pedigrees.kinship import MOST_PEOPLE, Shape
-from corrdp.models.pedigrees.mendel import GENOTYPES
+from corrdp.models.pedigrees.mendel import GENOTYPES, MOST_PEOPLE, Shape
 from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.queries import Count, Query
 from corrdp.results import Certificate, Kind, Witness

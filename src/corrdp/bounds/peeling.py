@@ -18,8 +18,7 @@ import numpy as np
 
 from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import NotApplicableError
-from corrdp.models.pedigrees.kinship import Shape
-from corrdp.models.pedigrees.mendel import GENOTYPES
+from corrdp.models.pedigrees.mendel import GENOTYPES, Shape
 from corrdp.results import Certificate, Kind, Witness
 
 REFERENCE = "peeling, for adversaries who know few (pedigrees#peeling)"

@@ -17,13 +17,12 @@ import numpy as np
 from corrdp._checks import check_choice, check_kind
 from corrdp.bounds.leakage import Leakage, leakage
 from corrdp.bounds.scope import check_confidence
-from corrdp.calibration.adequacy import Adequacy, Priced
+from corrdp.calibration.adequacy import Adequacy, Alternative, Priced, alternatives
 from corrdp.calibration.searching import SHARP, Search
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError, QueryError, RefusedError
 from corrdp.guarantees import Guarantee
 from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
-from corrdp.models.chains.alternatives import Alternative, alternatives
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.ratio_tests import p_in_words
 from corrdp.models.chains.window import WindowChain

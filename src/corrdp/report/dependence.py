@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp.bounds.leakage import Leakage
-from corrdp.calibration.adequacy import CLOSE, Adequacy
-from corrdp.models.chains.alternatives import MIN_SEEN
+from corrdp.calibration.adequacy import CLOSE, MIN_SEEN, Adequacy
 from corrdp.models.groups import Groups
 from corrdp.plots.models import (
     draw_blocks,

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from corrdp.trajectories.data.points import Trajectories as Trajectories
     from corrdp.trajectories.data.points import read_trajectories as read_trajectories
     from corrdp.trajectories.data.reachability import Moves as Moves
-    from corrdp.trajectories.data.streams import by_time_step as by_time_step
     from corrdp.trajectories.mechanisms.local import LocalNgrams as LocalNgrams
     from corrdp.trajectories.mechanisms.noisytree import must_walk as must_walk
     from corrdp.trajectories.mechanisms.planar import PlanarCells as PlanarCells
@@ -23,5 +22,6 @@ if TYPE_CHECKING:
     from corrdp.trajectories.probes.probe import probe as probe
     from corrdp.trajectories.probes.results import Probes as Probes
     from corrdp.trajectories.units.inspect import inspect_movements as inspect_movements
+    from corrdp.trajectories.units.visits import by_time_step as by_time_step
 else:
     __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -5,7 +5,7 @@ and groups: does one kernel serve all times and all sequences? Each is a likelih
 (:mod:`corrdp.models.chains.ratio_tests`) on counts that the fit has kept, so no second pass is
 needed, except for the comparison of more groups than a fit keeps. The p-values of these three are
 corrected for being asked together. What a rejection does to a promise is another question:
-:mod:`corrdp.models.chains.alternatives`.
+:mod:`corrdp.calibration.adequacy`.
 """
 
 from __future__ import annotations

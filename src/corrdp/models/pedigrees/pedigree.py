@@ -13,12 +13,15 @@ from corrdp._checks import check_items
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.models.base import Model
 from corrdp.models.groups import JointTable
-from corrdp.models.pedigrees.kinship import Family, Shape, generations, group_families
 from corrdp.models.pedigrees.mendel import (
     GENOTYPES,
     TRANSMISSION,
+    Family,
     HardyWeinberg,
     Law,
+    Shape,
+    generations,
+    group_families,
     is_law,
     read_law,
 )

@@ -18,7 +18,6 @@ from corrdp.trajectories.data.cells import CellSequences, Grid, discretise
 from corrdp.trajectories.data.points import Trajectories
 from corrdp.trajectories.data.reachability import check_whole
 from corrdp.trajectories.data.splitting import named
-from corrdp.trajectories.data.streams import Streams, by_time_step
 from corrdp.trajectories.units.stays import (
     event_leakage,
     fit_places,
@@ -28,7 +27,9 @@ from corrdp.trajectories.units.stays import (
 from corrdp.trajectories.units.visits import (
     PATTERN,
     PlaceCover,
+    Streams,
     UnitTable,
+    by_time_step,
     cover_report,
     place_number,
     unit_table,

@@ -17,7 +17,7 @@ from corrdp.errors import DataError
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Candidate, Certificate
 from corrdp.trajectories.data.splitting import duration
-from corrdp.trajectories.data.streams import Streams
+from corrdp.trajectories.units.visits import Streams
 
 ELSEWHERE = "elsewhere"
 
@@ -65,7 +65,7 @@ def fit_places(streams: Streams, states: int = 6, first: Sequence[int] = ()) -> 
     --------
     >>> from corrdp.trajectories.data.points import Trajectories
     >>> from corrdp.trajectories.data.cells import discretise
-    >>> from corrdp.trajectories.data.streams import by_time_step
+    >>> from corrdp.trajectories.units.visits import by_time_step
     >>> places = list("hhhwwwhhhwwwhchhh")
     >>> walks = Trajectories.from_points(["a"] * 17, range(17), labels=places)
     >>> found = fit_places(by_time_step(discretise(walks), 1.0), states=2)
@@ -147,7 +147,7 @@ def stay_lengths(streams: Streams) -> np.ndarray:
     --------
     >>> from corrdp.trajectories.data.points import Trajectories
     >>> from corrdp.trajectories.data.cells import discretise
-    >>> from corrdp.trajectories.data.streams import by_time_step
+    >>> from corrdp.trajectories.units.visits import by_time_step
     >>> walks = Trajectories.from_points([1] * 4, [0, 1, 2, 5], labels=list("hhww"))
     >>> stay_lengths(by_time_step(discretise(walks), 1.0)).tolist()
     [2, 2, 1, 1]
@@ -236,7 +236,7 @@ def event_leakage(streams: Streams, chain: MarkovChain, epsilon: float) -> Leaka
     --------
     >>> from corrdp.trajectories.data.points import Trajectories
     >>> from corrdp.trajectories.data.cells import discretise
-    >>> from corrdp.trajectories.data.streams import by_time_step
+    >>> from corrdp.trajectories.units.visits import by_time_step
     >>> walks = Trajectories.from_points([1] * 4, [0, 1, 2, 40], labels=list("hhwh"))
     >>> chain = MarkovChain([[.9, .1], [.2, .8]], length=41)
     >>> found = event_leakage(by_time_step(discretise(walks), 1.0), chain, 1.0)
