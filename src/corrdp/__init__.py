@@ -75,11 +75,11 @@ if TYPE_CHECKING:
     from corrdp.reconstruction.threat import Threat as Threat
     from corrdp.release.number import Release as Release
     from corrdp.release.series import Sanitized as Sanitized
-    from corrdp.release.signatures import LedgerHead as LedgerHead
     from corrdp.release.signatures import verify as verify
     from corrdp.report.page import write_report as write_report
     from corrdp.results import Certificate as Certificate
     from corrdp.results import Findings as Findings
+    from corrdp.tables.check import check as check
 else:
     __getattr__, __dir__, __all__ = attach(__name__, __file__)
     keep_old_modules()

@@ -18,6 +18,7 @@ from corrdp.cli import (
     account,
     audit,
     calibrate,
+    check,
     fit,
     keys,
     leakage,
@@ -47,6 +48,7 @@ _AS_OPTIONS = {
     "name it with delimiter=": "name it with --delimiter",
     "header=False and names=(...)": "--no-header and --names",
     "(where)": "(--where)",
+    "(gaps=False, --no-gaps)": "(--no-gaps)",
     "ledger= (--ledger)": "--ledger",
     "(records=)": "(corrdp ledger init --records N)",
     "(missing)": "(--missing)",
@@ -85,9 +87,15 @@ def _fail(code: int, message: str) -> NoReturn:
     sys.exit(code)
 
 
-def _say(message: str) -> None:
+def as_options(message: str) -> str:
+    """Advice as the command line takes it."""
     for python, option in _AS_OPTIONS.items():
         message = message.replace(python, option)
+    return message
+
+
+def _say(message: str) -> None:
+    message = as_options(message)
     # one line, whatever the message holds: scripts read it
     print("corrdp:", " ".join(message.split()), file=sys.stderr)
 
@@ -250,6 +258,7 @@ def start(
         print(context.get_help(), end="")
 
 
+app.command("check", epilog=check.EXAMPLE)(check.check)
 app.add_typer(fit.fit, name="fit")
 app.command("leakage", epilog=leakage.EXAMPLE)(leakage.leakage)
 app.command("calibrate", epilog=calibrate.EXAMPLE)(calibrate.calibrate)

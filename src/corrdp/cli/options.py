@@ -141,6 +141,13 @@ def _drawable(path: Path | None) -> Path | None:
     return path
 
 
+def _picture(path: Path | None) -> Path | None:
+    if path is not None and path.suffix.lower() not in (".svg", ".png"):
+        raise InputError(f"--picture {path}: the name must end in .svg or .png")
+    return _drawable(path)
+
+
+Picture = Annotated[Path | None, typer.Option(help="Draw it, as SVG or PNG.", callback=_picture)]
 Report = Annotated[
     Path | None,
     typer.Option(help="Write an HTML report, for the steward.", callback=_drawable),

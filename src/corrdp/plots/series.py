@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from corrdp.models.chains.diagnostics import Diagnostics
+    from corrdp.tables.overview import Overview, Timeline
     from corrdp.trajectories.units.inspect import Inspection
 
 _MOST_ROWS = 12  # transitions that fit a picture; those farthest from first order are shown
@@ -173,3 +174,75 @@ def draw_path(found: Inspection, ax: Axes | None = None, user: int | None = None
     ax.set_ylabel("leakage of a step, at most", fontsize=9)
     legend_above(ax, 2)
     return ax
+
+
+_STRIP = 0.12  # of the height: how many rows there are in each stretch
+_BANDS = (ACCENT, SOFT, WARM, MUTED, INK, RULE)
+
+
+def draw_timeline(found: Overview, ax: Axes | None = None) -> Axes:
+    """How a series runs along time: means with quartiles, or shares; below, how many rows.
+
+    Parameters
+    ----------
+    found : Overview
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from corrdp.tables.check import check
+    >>> ax = draw_timeline(check(pa.table({"t": list(range(40)), "on": [True, False] * 20})))
+    >>> ax.get_ylabel()
+    'share of rows, on'
+    """
+    line = found.timeline
+    if line is None:
+        raise InputError("there is no series to draw: the rows are in no order; see problem")
+    ax = axes_or_new(ax, 2.8)
+    starts = line.first + line.width * np.arange(len(line.rows))
+    x = _times(line, starts)
+    if line.unit in ("month", "microsecond"):
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(maxticks=7)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    rows = np.array(line.rows, dtype=float)
+    curves = [np.array([np.nan if v is None else v for v in c]) for c in line.curves]
+    if not curves:
+        ax.step(x, rows, where="mid", color=ACCENT, linewidth=1.2)
+        ax.set_ylim(bottom=0)
+        ax.set_ylabel("rows", fontsize=9)
+    elif line.kind == "mean":
+        mean, low, high = curves
+        ax.fill_between(x, low, high, color=SOFT, linewidth=0, label="middle half of the values")
+        ax.plot(x, mean, color=ACCENT, linewidth=1.3, label="mean")
+        ax.set_ylabel(f"{line.what}", fontsize=9)
+        room = float(np.nanmax(high) - np.nanmin(low)) or 1.0
+        ax.set_ylim(
+            np.nanmin([low, mean]) - 2.2 * _STRIP * room, np.nanmax([high, mean]) + 0.1 * room
+        )
+    else:
+        for k, curve in enumerate(curves if len(curves) > 2 else curves[:1]):
+            name = f"value {k + 1}" if len(curves) > 2 else "the more frequent value"
+            ax.plot(x, curve, color=_BANDS[k], linewidth=1.3, label=name)
+        ax.set_ylim(-1.6 * _STRIP, 1.05)
+        ax.set_ylabel(f"share of rows, {line.what}", fontsize=9)
+    if curves:
+        ax.fill_between(x, 0, _STRIP * rows / max(rows.max(), 1), color=RULE, linewidth=0,
+                        step="mid", transform=ax.get_xaxis_transform(), label="rows")  # fmt: skip
+        legend_above(ax, 3)
+    zone = found.clock.timezone if found.clock is not None else None
+    caption = "row of the file" if line.unit == "row" else "time in UTC" if zone else "time"
+    ax.set_xlabel(caption, fontsize=9)
+    return ax
+
+
+def _times(line: Timeline, starts: np.ndarray) -> np.ndarray:
+    """Where the stretches begin, for an axis."""
+    if line.unit == "month":
+        return starts.round().astype("int64").astype("datetime64[M]").astype("datetime64[D]")
+    if line.unit == "microsecond":
+        return starts.round().astype("int64").astype("datetime64[us]")
+    return starts

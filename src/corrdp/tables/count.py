@@ -70,13 +70,17 @@ def count_triples(
     >>> found.counts.tolist(), found.triples.tolist(), found.missing
     ([[1, 1], [0, 1]], [[0, 1, 1, 1]], 1)
     """
-    walk = rows_in_order(table, state, order_by, group, reading)
-    ends = walk.ends
+    return count_along(rows_in_order(table, state, order_by, group, reading))
+
+
+def count_along(walk: Walk) -> TripleCounts:
+    """The same for rows that are in order already."""
+    table, ends = walk.table, walk.ends
     check_years(table.path, walk.pace, ends.first)
     found = table.collect(_triples(walk).limit(MAX_RUNS + 1))
     check_number_of_runs(found.num_rows)
     if not found.num_rows:
-        raise DataError(f"no row of {table.path} satisfies `{reading.where}` (where)")
+        raise DataError(f"no row of {table.path} satisfies `{walk.pace.reading.where}` (where)")
     _check_places(walk, found)
     clock = walk.pace.clock(ends.first, ends.last)
     counted = replace(_counts(found, ends), clock=clock, reading=walk.pace.reading)

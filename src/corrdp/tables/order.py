@@ -372,6 +372,7 @@ def rows_in_order(
     order_by: Sequence[str],
     group: str | None,
     reading: Reading = PLAIN,
+    beside: str | None = None,
 ) -> Walk:
     """Read and sort the rows of a table; when asked again, what was found the first time.
 
@@ -379,26 +380,34 @@ def rows_in_order(
     ----------
     table, state, order_by, group, reading
         As in :func:`corrdp.tables.count.count_triples`.
+    beside : str, optional
+        A further column or expression, which ``read`` then holds as ``beside``.
 
     Returns
     -------
     Walk
     """
-    asked = (state, tuple(order_by), group)
+    asked = (state, tuple(order_by), group, beside)
     if (asked, reading) not in table.walks:
-        walk = _read_in_order(table, state, order_by, group, reading)
+        walk = _read_in_order(table, state, order_by, group, reading, beside)
         # what was recognised in this reading may be asked for by name in the next
         table.walks.update(dict.fromkeys([(asked, reading), (asked, walk.pace.reading)], walk))
     return table.walks[asked, reading]
 
 
 def _read_in_order(
-    table: Table, state: str, order_by: Sequence[str], group: str | None, reading: Reading
+    table: Table,
+    state: str,
+    order_by: Sequence[str],
+    group: str | None,
+    reading: Reading,
+    beside: str | None,
 ) -> Walk:
     orders = {f"order_{k}": text for k, text in enumerate(order_by)}
     groups = {} if group is None else {"series": group}
     kept = {} if reading.where is None else {"kept": reading.where}
-    picked = table.pick(state=state, **orders, **groups, **kept)
+    further = {} if beside is None else {"beside": beside}
+    picked = table.pick(state=state, **orders, **groups, **kept, **further)
     if kept and not picked.schema()["kept"].is_boolean():
         raise DataError(
             f"`{reading.where}` (where) is of type {picked.schema()['kept']}, not a condition; "

@@ -305,11 +305,11 @@ class Table(ABC):
     def _unusable(self, expressions: dict[str, Expression], why: str) -> DataError:
         texts = ", ".join(repr(expression.text) for expression in expressions.values())
         told = f"cannot evaluate {texts} on {self.path}: {why}; {columns_told(self.columns)}"
-        if commas := self._decimal_commas():
+        if commas := self.decimal_commas():
             told += f"; {listed(commas)} holds numbers with a comma: say so with decimal=','"
         return DataError(told)
 
-    def _decimal_commas(self) -> list[str]:
+    def decimal_commas(self) -> list[str]:
         """Columns of text of which the first rows are numbers with a comma."""
         names = [name for name, kind in self.records.schema().items() if kind.is_string()]
         if not names:
