@@ -21,10 +21,10 @@ def test_the_trap_of_values_far_apart():
     1000 and -800 leak 2 tau. (The 1.4496 printed there is 1.44948 by quadrature.)"""
     pair = GaussianRecords(225 * np.array([[1, 0.45], [0.45, 1]]), 100, secret_range=(40, 160))
     query = Sum(40, 160)
-    assert clipped_estimate(pair, query, 1.0, target=0, values=(160, 40)) == pytest.approx(
+    assert clipped_estimate(pair, query, 1.0, record=0, values=(160, 40)) == pytest.approx(
         1.4496, abs=2e-4
     )
-    assert clipped_estimate(pair, query, 1.0, target=0, values=(1000, -800)) == pytest.approx(
+    assert clipped_estimate(pair, query, 1.0, record=0, values=(1000, -800)) == pytest.approx(
         2.0, abs=1e-6
     )
     found = estimate(pair, L1(1 / 120, epsilon=1.0), query)
@@ -42,9 +42,9 @@ def test_clipping_vectors(mean, deviation, published):
     """Lange (2024), proposition 6.4."""
     for rho, value in zip((0.1, 0.3, 0.5), published, strict=True):
         pair = GaussianRecords.equicorrelated(2, rho, deviation=deviation, mean=mean)
-        found = clipped_estimate(pair, Sum(0, 10), 1.0, target=0, values=(10, 0))
+        found = clipped_estimate(pair, Sum(0, 10), 1.0, record=0, values=(10, 0))
         assert found == pytest.approx(value, abs=6e-5)
-        far = clipped_estimate(pair, Sum(0, 10), 1.0, target=1, values=(500, -500))
+        far = clipped_estimate(pair, Sum(0, 10), 1.0, record=1, values=(500, -500))
         assert far == pytest.approx(2.0, abs=1e-9)
 
 
@@ -60,7 +60,7 @@ def test_clipped_sums_stay_below_the_regression_bound(seed):
     for target in range(n):
         others = [j for j in range(n) if j != target]
         known = {j: float(rng.uniform(0, 10)) for j in others if rng.random() < 0.5}
-        value = clipped_estimate(model, query, 1.0, target=target, values=(2, 9), known=known)
+        value = clipped_estimate(model, query, 1.0, record=target, values=(2, 9), known=known)
         assert value <= cost(cov, target, tuple(known), np.full(n, 0.1)) * 7 + 5e-3
 
 
@@ -75,7 +75,7 @@ def test_clipped_estimate_against_plain_simulation():
         total = np.clip(draws, 0, 10).sum(axis=1) + value
         tails.append([math.log(np.mean(np.exp(s * total / 10))) for s in (1, -1)])
     simulated = max(abs(tails[0][k] - tails[1][k]) for k in (0, 1))
-    found = clipped_estimate(model, Sum(0, 10), 1.0, target=0, values=(10, 0))
+    found = clipped_estimate(model, Sum(0, 10), 1.0, record=0, values=(10, 0))
     assert found == pytest.approx(simulated, abs=3e-3)
 
 
@@ -83,12 +83,12 @@ def test_clipped_estimate_refuses_bad_questions():
     model = GaussianRecords.blocks([FAMILY, FAMILY])
     query = Sum(0, 10)
     with pytest.raises(InputError, match="not in the block"):
-        clipped_estimate(model, query, 1.0, target=0, values=(0, 1), known={4: 1.0})
-    with pytest.raises(InputError, match="is the target"):
-        clipped_estimate(model, query, 1.0, target=0, values=(0, 1), known={0: 1.0})
+        clipped_estimate(model, query, 1.0, record=0, values=(0, 1), known={4: 1.0})
+    with pytest.raises(InputError, match="is the attacked one"):
+        clipped_estimate(model, query, 1.0, record=0, values=(0, 1), known={0: 1.0})
     with pytest.raises(InputError, match="epsilon"):
-        clipped_estimate(model, query, 0.0, target=0, values=(0, 1))
+        clipped_estimate(model, query, 0.0, record=0, values=(0, 1))
     everything = clipped_estimate(
-        model, query, 1.0, target=0, values=(0, 10), known={1: 1.0, 2: 3.0}
+        model, query, 1.0, record=0, values=(0, 10), known={1: 1.0, 2: 3.0}
     )
     assert everything == pytest.approx(1.0, rel=1e-9)

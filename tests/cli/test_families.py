@@ -77,8 +77,8 @@ def test_without_a_range_the_trap_is_explained():
 
     pair = cdp.GaussianRecords(PAIR, mean=100)
     query = cdp.Sum(40, 160)
-    near = clipped_estimate(pair, query, 1.0, target=0, values=(160, 40))
-    far = clipped_estimate(pair, query, 1.0, target=0, values=(1000, -800))
+    near = clipped_estimate(pair, query, 1.0, record=0, values=(160, 40))
+    far = clipped_estimate(pair, query, 1.0, record=0, values=(1000, -800))
     assert near == pytest.approx(1.4495, abs=2e-4)
     assert far == pytest.approx(2.0, abs=1e-6)
     leak = cdp.leakage(pair, 1.0, query=query)

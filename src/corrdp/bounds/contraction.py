@@ -254,9 +254,9 @@ def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | Non
     if chain.homogeneous:
         longest = limit_with_skipping(guarantee.largest, skips.table)[0]
         per_record = np.minimum(per_record, longest)
-    target = int(per_record.argmax())
-    value = float(per_record[target])
-    return Bound(value, "upper bound", _certificate(), per_record, Witness(target))
+    record = int(per_record.argmax())
+    value = float(per_record[record])
+    return Bound(value, "upper bound", _certificate(), per_record, Witness(record))
 
 
 def _along(eps: np.ndarray, skips: Skips) -> np.ndarray:

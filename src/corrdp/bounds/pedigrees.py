@@ -50,10 +50,10 @@ def exact_pedigree(pedigree: Pedigree, query: Query | None, guarantee: Pure) -> 
 
     where
 
-    * (K, i) is any adversary inside the family; unobserved people are in no K and are no target,
+    * (K, i) is any adversary inside the family; unobserved people are in no K and are not attacked,
     * Y is the noisy count of the family alone.
 
-    Families are independent, so given x_K the answer is that of the target's family plus a number
+    Families are independent, so given x_K the answer is that of record i's family plus a number
     independent of it. Adding independent noise cannot raise the ratio, and an adversary who knows
     all the other families has none: the worst adversary does, and the family decides.
 
@@ -141,16 +141,16 @@ def _in_pedigree(
     if witness is None or witness.record is None:
         return None
     inside = witness.record
-    target = int(records[inside])
+    record = int(records[inside])
     facts = [(int(records[inside + offset]), value) for offset, value in witness.known]
-    told = "".join(f", {pedigree.ids[record]!r} is {value}" for record, value in facts)
-    note = f"attacks {pedigree.ids[target]!r}{told}; every other family is known"
+    told = "".join(f", {pedigree.ids[r]!r} is {value}" for r, value in facts)
+    note = f"attacks {pedigree.ids[record]!r}{told}; every other family is known"
     if witness.note:
         note += f"; {witness.note}"
     if families > 1:
         note += f"; {families} families are alike"
-    known = tuple(sorted((record - target, value) for record, value in facts))
-    return Witness(target, witness.values, known, note)
+    known = tuple(sorted((r - record, value) for r, value in facts))
+    return Witness(record, witness.values, known, note)
 
 
 def _every_mechanism(shape: Shape, eps: np.ndarray) -> Bound:
@@ -172,7 +172,7 @@ def _count(shape: Shape, query: Count, reads: np.ndarray, epsilon: float) -> Bou
 
     An adversary with what it knows is a word over {BB, Bb, bb, unknown}, one letter per person.
     For all 4^m words the law of the count over the unknown people is one array, made by summing
-    out one person after the other; the target is then any letter that is known.
+    out one person after the other; the attacked one is then any letter that is known.
     """
     scores = [int(genotype == query.state) for genotype in GENOTYPES]
     ways: list[Reads] = [
@@ -231,7 +231,7 @@ def _unknown_counts(law: np.ndarray, scores: Sequence[int], ways: Sequence[Reads
 
 
 def _witness(
-    target: int,
+    record: int,
     place: Sequence[int],
     laws: np.ndarray,
     allowed: np.ndarray,
@@ -243,16 +243,16 @@ def _witness(
     possible = np.moveaxis(allowed[..., 0], 0, -1)[tuple(word)]
     a = int(np.where(possible, here, -np.inf).argmax())
     b = int(np.where(possible, here, np.inf).argmin())
-    word.insert(target, 0)
+    word.insert(record, 0)
     known = tuple(
-        (k - target, GENOTYPES[letter])
+        (k - record, GENOTYPES[letter])
         for k, letter in enumerate(word)
-        if k != target and letter < 3
+        if k != record and letter < 3
     )
     skipped = [k for k, letter in enumerate(word) if letter >= 3 and not ways[k][letter - 3]]
     gone = len(skipped) + (not counted)
     note = f"{gone} of the unknown genotypes not counted" if gone else ""
-    return Witness(target, (GENOTYPES[a], GENOTYPES[b]), known, note)
+    return Witness(record, (GENOTYPES[a], GENOTYPES[b]), known, note)
 
 
 # -- what no release can avoid -----------------------------------------------------------------

@@ -22,7 +22,7 @@ from corrdp.models.pedigrees.mendel import GENOTYPES, Shape
 from corrdp.results import Certificate, Kind, Witness
 
 REFERENCE = "peeling, for adversaries who know few (pedigrees#peeling)"
-_SETS = 5000  # sets of known people and target that are looked at: 3 of 30 people
+_SETS = 5000  # sets of known people and an attacked one that are looked at: 3 of 30 people
 _WIDEST = 9  # people in one table on the way
 _RAREST = 1e-280  # below it a possible outcome may have been lost to underflow
 
@@ -49,7 +49,7 @@ def few_known(
         Whether each genotype is counted, 0 or 1.
     epsilon : float
     most : int, optional
-        Sets of known people and target that are looked at, 5,000 by default.
+        Sets of known people and an attacked one that are looked at, 5,000 by default.
 
     Returns
     -------
@@ -131,14 +131,14 @@ def log_densities(counts: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.nd
 
 
 def shifted(density: np.ndarray, score: int, epsilon: float) -> np.ndarray:
-    """The density when the target adds its score to the count."""
+    """The density when the attacked one adds their score to the count."""
     if not score:
         return density
     return np.concatenate([density[..., :1] - epsilon, density[..., :-1]], axis=-1)
 
 
 def spread(laws: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Largest gap between the possible values of the target, the first axis."""
+    """Largest gap between the possible values of the attacked one, the first axis."""
     gaps = np.where(allowed, laws, -np.inf).max(axis=0)
     gaps -= np.where(allowed, laws, np.inf).min(axis=0)
     return gaps

@@ -51,7 +51,7 @@ def _secret_range() -> Counterexample:
     n, rho, query = 3, 0.1, Sum(0, 10)
     model = GaussianRecords.equicorrelated(n, rho, mean=5.0)
     far, near = (
-        clipped_estimate(model, query, 1.0, target=0, values=pair)
+        clipped_estimate(model, query, 1.0, record=0, values=pair)
         for pair in ((-500.0, 500.0), (0.0, 10.0))
     )
     bound = lange_factor(n, rho)

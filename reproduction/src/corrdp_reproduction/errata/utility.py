@@ -41,7 +41,7 @@ def _secret_range() -> Counterexample:
     pair = GaussianRecords.equicorrelated(2, 0.45, deviation=15.0, mean=100.0)
     query, bound = Sum(40, 160), lange_factor(2, 0.45)
     near, far = (
-        clipped_estimate(pair, query, 1.0, target=0, values=ends)
+        clipped_estimate(pair, query, 1.0, record=0, values=ends)
         for ends in ((160.0, 40.0), (1000.0, -800.0))
     )
     return Counterexample(
@@ -57,7 +57,7 @@ def _missing_epsilon() -> Counterexample:
     rate, width = 2.0, 40.0
     pair = GaussianRecords.equicorrelated(2, 0.45)
     query = Sum(-width / 2, width / 2)
-    found = clipped_estimate(pair, query, rate * width, target=0, values=(0.0, 1.0))
+    found = clipped_estimate(pair, query, rate * width, record=0, values=(0.0, 1.0))
     bound = lange_factor(2, 0.45)
     return Counterexample(
         found > bound + 0.1,
@@ -74,7 +74,7 @@ def _equal_variances() -> Counterexample:
     family = GaussianRecords(cov, [86.8, 100.0], secret_range=(40, 160))
     query, printed = Sum(40, 160), lange_factor(m, rho)
     right = 1.0 / calibrate(family, 1.0, query=query).epsilon
-    found = clipped_estimate(family, query, 1.0, target=1, values=(160.0, 40.0))
+    found = clipped_estimate(family, query, 1.0, record=1, values=(160.0, 40.0))
     return Counterexample(
         found > printed + 0.05,
         found <= right and abs(right - (1.0 + rho * child / mother)) < 1e-4,

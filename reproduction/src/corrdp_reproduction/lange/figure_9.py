@@ -45,7 +45,7 @@ def attained(n: int, rho: float, deviation: float) -> float:
     1.1
     """
     model = GaussianRecords.equicorrelated(n, rho, deviation=deviation, mean=5.0)
-    return clipped_estimate(model, QUERY, 1.0, target=0, values=(QUERY.lower, QUERY.upper))
+    return clipped_estimate(model, QUERY, 1.0, record=0, values=(QUERY.lower, QUERY.upper))
 
 
 _WHERE = "section 6.4.2"

@@ -144,7 +144,7 @@ def _kept(sets: list[Families]) -> Finding:
     for family in sets:
         level, query = 1.0 / family.printed_factor, Sum(*family.clip)
         found[family.name] = max(
-            clipped_estimate(family.model, query, level, target=i, values=family.clip)
+            clipped_estimate(family.model, query, level, record=i, values=family.clip)
             for i in range(family.values.shape[1])
         )
     broken = {name: leak for name, leak in found.items() if leak > 1.0 + 1e-3}

@@ -274,18 +274,18 @@ def by_record(
     begin.distance = max(least, begin.distance)
     values = np.minimum(certified.max(axis=(1, 2)) * (1.0 + ROUNDING), float(peak.sum()))
     per_record = np.repeat(values[alike.numbers], alike.lengths)
-    target = int(per_record.argmax())
-    worst = certified[alike.numbers[np.searchsorted(alike.starts, target, side="right") - 1]]
+    record = int(per_record.argmax())
+    worst = certified[alike.numbers[np.searchsorted(alike.starts, record, side="right") - 1]]
     a, b = np.unravel_index(worst.argmax(), (s, s))
     labels = [chain.states[x] for x in alive]
     known = []
-    for sign, costs, entry in ((-1, left, at_left[target]), (1, right, at_right[target])):
+    for sign, costs, entry in ((-1, left, at_left[record]), (1, right, at_right[record])):
         code = int(costs.origin[entry, a, b])
         if code >= 0:
             known.append((sign * (code // s), labels[code % s]))
-    witness = Witness(target, (labels[a], labels[b]), tuple(known))
+    witness = Witness(record, (labels[a], labels[b]), tuple(known))
     proved: Kind = "exact" if s == 2 and closed else "upper bound"
-    return Bound(float(per_record[target]), proved, certificate, per_record, witness)
+    return Bound(float(per_record[record]), proved, certificate, per_record, witness)
 
 
 def _one_side(

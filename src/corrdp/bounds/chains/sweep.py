@@ -1,4 +1,4 @@
-"""The compiled recursion of chains#transfer: one side of a target, from a boundary in.
+"""The compiled recursion of chains#transfer: one side of a record, from a boundary in.
 
 Records lie at distance 0 (the boundary), 1, 2, .. . At distance j the rows of the kernel towards
 the boundary, reweighted by what the boundary says and normalised, are the laws of the next record;
@@ -367,7 +367,7 @@ def first_weights(chain: MarkovChain, alive: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What lies on one side of a target, read from the target outwards to a boundary."""
+    """What lies on one side of a record, read from it outwards to a boundary."""
 
     kernels: Kernels
     eps: np.ndarray  # (records or 1, s, s)

@@ -3,7 +3,7 @@
     leakage <= max over targets i, values a, b of  eps_i(a, b) + Right_i(a, b) + Left_i(a, b),
 
 each side the worst over which record the adversary knows on it, and what that record holds (given
-the target the two sides are independent, and records beyond the nearest known one change
+the attacked record the two sides are independent, and records beyond the nearest known one change
 nothing). With two states this is the exact worst case over all mechanisms: randomized response
 attains it. With more it is an upper bound.
 
@@ -166,7 +166,7 @@ def _limits(s: int) -> tuple[bool, int]:
 
 
 def two_sides(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> tuple[Side, Side]:
-    """What lies to the right and to the left of a target, one matrix of steps for all records.
+    """What lies to the right and to the left of a record, one matrix of steps for all records.
 
     Sides of a chain whose kernel changes with time reach to its ends only, not to any distance.
     """
@@ -233,11 +233,11 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, begin
         if origin is not None:
             known.append((sign * origin[0], labels[origin[1]]))
     if n is None:
-        target = None
+        record = None
     else:
         same = np.flatnonzero(where == best)
-        target = int(same[len(same) // 2])
-    witness = Witness(target, (labels[a], labels[b]), tuple(known))
+        record = int(same[len(same) // 2])
+    witness = Witness(record, (labels[a], labels[b]), tuple(known))
     per_record = None if n is None else values[where]
     # values that are impossible at some time were counted as possible: then only a bound
     attained = s == 2 and closed and _possible_always(chain)
@@ -246,7 +246,7 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, begin
 
 
 def _shapes(n: int | None, reach: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct (records to the right, records to the left), and which one each target has.
+    """Distinct (records to the right, records to the left), and which one each record has.
 
     More than ``reach`` records count as reach + 1. Without a length any pair can occur, and the
     worst of each side is put into one pair.

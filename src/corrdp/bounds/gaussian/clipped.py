@@ -1,9 +1,9 @@
 """What a clipped Laplace sum leaks to one adversary, by numerical integration.
 
 Clipping makes the leakage smaller than the regression bound where it bites, and no closed form is
-known. Given the target and what the adversary knows, the unknown records are normal; the density
-of the noisy sum is averaged over all of them but one by a Sobol sequence and over the last one in
-closed form.
+known. Given the attacked record and what the adversary knows, the unknown ones are normal; the
+density of the noisy sum is averaged over all of them but one by a Sobol sequence and over the last
+one in closed form.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ def clipped_estimate(
     query: Sum,
     epsilon: float,
     *,
-    target: int,
+    record: int,
     values: tuple[float, float],
     known: Mapping[int, float] | None = None,
 ) -> float:
-    """Leakage of one clipped Laplace sum to one adversary about two values of the target.
+    """Leakage of one clipped Laplace sum to one adversary about two values of a record.
 
     ``max_y |ln f(y | x, known) - ln f(y | x2, known)|``
 
-    where f is the density of the sum of the clipped values of the target's block plus Laplace
+    where f is the density of the sum of the clipped values of the record's block plus Laplace
     noise of scale (upper - lower) / epsilon. Other blocks and the rounding to the query's grid play
     no role: an adversary who knows the former loses nothing, and the latter is far below the noise.
 
@@ -48,12 +48,12 @@ def clipped_estimate(
         Its range; a Mean leaks the same.
     epsilon : float
         DP level of the noisy sum.
-    target : int
+    record : int
         Record attacked, from 0.
     values : pair of float
         The two values told apart; they need not lie in the secret range.
     known : mapping of record to value, optional
-        Records of the target's block that the adversary knows.
+        Records of its block that the adversary knows.
 
     References
     ----------
@@ -62,26 +62,26 @@ def clipped_estimate(
     Examples
     --------
     >>> pair = GaussianRecords([[225, 101.25], [101.25, 225]], mean=100)
-    >>> round(clipped_estimate(pair, Sum(40, 160), 1.0, target=0, values=(160, 40)), 4)
+    >>> round(clipped_estimate(pair, Sum(40, 160), 1.0, record=0, values=(160, 40)), 4)
     1.4495
-    >>> round(clipped_estimate(pair, Sum(40, 160), 1.0, target=0, values=(1000, -800)), 4)
+    >>> round(clipped_estimate(pair, Sum(40, 160), 1.0, record=0, values=(1000, -800)), 4)
     2.0
     """
     epsilon = check_number("epsilon", epsilon, above=0)
-    records, shape = model.block(target)
-    place = {int(record): k for k, record in enumerate(records)}
+    records, shape = model.block(record)
+    place = {int(r): k for k, r in enumerate(records)}
     told = {} if known is None else dict(known)
-    if target in told:
-        raise InputError(f"record {target} is the target: the adversary cannot know it")
-    for record in told:
-        if record not in place:
-            raise InputError(f"record {record} is not in the block of record {target}")
+    if record in told:
+        raise InputError(f"record {record} is the attacked one: the adversary cannot know it")
+    for r in told:
+        if r not in place:
+            raise InputError(f"record {r} is not in the block of record {record}")
     block = GaussianRecords(shape.cov, shape.mean)
     scale = query.width / epsilon
     low, high = query.lower / scale, query.upper / scale
     laws = []
     for value in values:
-        given = {place[target]: float(value), **{place[r]: float(v) for r, v in told.items()}}
+        given = {place[record]: float(value), **{place[r]: float(v) for r, v in told.items()}}
         mean, cov = block.condition(given)
         fixed = sum(min(max(v / scale, low), high) for v in given.values())
         laws.append((fixed, mean / scale, cov / scale**2))

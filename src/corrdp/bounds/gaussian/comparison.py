@@ -7,7 +7,7 @@ knowledge achieves.
 
 Regression coefficients for every adversary of a block (gaussian-records#regression).
 
-The coefficient of an unknown record j on target i, holding the records of K fixed, is
+The coefficient of an unknown record j on record i, holding the records of K fixed, is
 ``b_j = S_ij / S_ii`` with S the covariance given K. All subsets K are visited depth first: from K
 one goes to K + {d} for every d behind the last one, which takes one pivot (a Schur complement) of
 the matrix of K. So every matrix is at most m pivots away from the given one, and rounding errors
@@ -72,7 +72,7 @@ def _leaf(
 def _enumerate(
     correlation: np.ndarray, weights: np.ndarray, radius: np.ndarray, signed: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Largest cost of every target over all K, for each row of weights, and the K attaining it.
+    """Largest cost of every record over all K, for each row of weights, and the K attaining it.
 
     ``radius[k]`` widens coefficients with k known records, for a confidence region.
     """
@@ -127,7 +127,7 @@ def _enumerate(
 def coefficient_costs(
     shape: Shape, rates: np.ndarray, radius: np.ndarray | None = None, *, signed: bool = False
 ) -> Costs:
-    """``max over K of rate_i + sum_j |b_j| rate_j`` for every target, by enumeration.
+    """``max over K of rate_i + sum_j |b_j| rate_j`` for every record, by enumeration.
 
     Time 2^m m^2 for a block of m records, for all targets at once; m is at most 20.
 

@@ -4,9 +4,9 @@ Both hold for blocks with **equal variances** only, and for correlations below 1
 
 From costs per unit of distance to a leakage: what all bounds on Gaussian records share.
 
-Given what the adversary knows, moving the target by d shifts the law of every unknown record j of
-its block by b_j d and changes nothing else. A mechanism whose log probabilities move by at most
-``rate_j |x - x'|`` with record j therefore leaks at most
+Given what the adversary knows, moving the attacked record by d shifts the law of every unknown
+record j of its block by b_j d and changes nothing else. A mechanism whose log probabilities
+move by at most ``rate_j |x - x'|`` with record j therefore leaks at most
 
     cost_i * d,   cost_i = rate_i + sum_j |b_j| rate_j,
 
@@ -45,7 +45,7 @@ class Costs:
     Attributes
     ----------
     values : (k, m) array
-        One row for each row of rates, one column for each target in the block.
+        One row for each row of rates, one column for each attacked record of the block.
     known : (k, m) array of int or None
         Bit j is set where the worst adversary knows record j of the block.
     slack : float
@@ -113,7 +113,7 @@ def check_range(model: GaussianRecords) -> float:
     """Width of the secret range, or why nothing but the general bound holds without one."""
     if model.secret_range is None:
         raise NotApplicableError(
-            "the model has no secret_range, so the target's two values may lie any distance apart: "
+            "the model has no secret_range, so two values of a record may lie any distance apart: "
             "they then drag every record of the block beyond opposite ends of the clipping range, "
             "and the epsilons of the block add up. Give secret_range=(lower, upper), "
             "fit --secret-range LOW:HIGH"
@@ -157,12 +157,12 @@ def metric_bound(
     ceilings = np.bincount(block, weights=guarantee.vector(n))[block]
     slopes = np.nextafter(costs.values, np.inf)
     per_record = np.minimum(ceilings, np.nextafter(width * slopes + added[block], np.inf))
-    target = int(per_record.argmax())
+    record = int(per_record.argmax())
     low, high = model.secret_range
     assumptions = (
         _L1_PRIVATE,
-        f"both values of the target lie in the secret range [{low:g}, {high:g}]; values further "
-        "apart may leak as much as the epsilons of the block together",
+        f"both values of the attacked record lie in the secret range [{low:g}, {high:g}]; values "
+        "further apart may leak as much as the epsilons of the block together",
         *extra,
     )
     # a clipped or rounded mechanism need not reach what an unclipped sum does
@@ -171,11 +171,11 @@ def metric_bound(
     exact = sharp and guarantee.epsilon is None and not rounding
     kind: Kind = "exact" if exact else "upper bound"
     return Bound(
-        float(per_record[target]),
+        float(per_record[record]),
         kind,
         Certificate(*certificate, assumptions),
         per_record,
-        _witness(model, target, costs),
+        _witness(model, record, costs),
         Metric(_pieces(slopes, ceilings), float(added.max())),
     )
 
@@ -192,14 +192,14 @@ def _pieces(slopes: np.ndarray, ceilings: np.ndarray) -> tuple[tuple[float, floa
     return tuple(kept)
 
 
-def _witness(model: GaussianRecords, target: int, costs: Costs) -> Witness:
+def _witness(model: GaussianRecords, record: int, costs: Costs) -> Witness:
     if costs.known is None:
-        return Witness(target, model.secret_range)
-    records, _ = model.block(target)
-    bits = int(costs.known[target])  # a whole number of Python: blocks may be long
-    known = tuple((int(j) - target, "any") for k, j in enumerate(records) if bits >> k & 1)
+        return Witness(record, model.secret_range)
+    records, _ = model.block(record)
+    bits = int(costs.known[record])  # a whole number of Python: blocks may be long
+    known = tuple((int(j) - record, "any") for k, j in enumerate(records) if bits >> k & 1)
     note = "the values of known records do not matter" if known else ""
-    return Witness(target, model.secret_range, known, note)
+    return Witness(record, model.secret_range, known, note)
 
 
 _EQUAL = 1e-9  # relative difference of standard deviations that still counts as equal

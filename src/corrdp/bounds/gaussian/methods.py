@@ -52,14 +52,14 @@ ESTIMATE = ("estimate", "numerical integration (gaussian-records#regression)")
 
 @bound("regression", on=GaussianRecords, given=by_distance)
 def regression(model: GaussianRecords, guarantee: L1, rounding: float = 0.0) -> Bound:
-    """Largest regression cost over all targets and all adversaries, block by block.
+    """Largest regression cost over all attacked records and all adversaries, block by block.
 
     ``leakage_i = M max_K (rate_i + sum_{j in U} |b_j| rate_j)``, at most the block's epsilons
 
     where
 
-    * K are the records that the adversary knows, U the others of the block besides the target,
-    * b_j is the coefficient of record j in the regression on the target with K held fixed,
+    * K are the records that the adversary knows, U the others of the block besides record i,
+    * b_j is the coefficient of record j in the regression on record i with K held fixed,
     * M is the width of the secret range.
 
     Exact for l1 rates without a DP level: a Laplace sum of unclipped records with the signs of
@@ -99,7 +99,7 @@ def uncertain_regression(
 ) -> Bound:
     """Regression bound that holds for every covariance which the data of the fit allow.
 
-    ``|b_j| <= |bhat_j| + t sqrt(S_jj|K,i / S_ii|K) / sqrt(df)`` for all targets i, records j and
+    ``|b_j| <= |bhat_j| + t sqrt(S_jj|K,i / S_ii|K) / sqrt(df)`` for all records i and j and
     adversaries K at once
 
     where
@@ -407,9 +407,9 @@ def _clipped(model: GaussianRecords, scope: Scope) -> tuple[L1, Sum]:
 def estimate(model: GaussianRecords, guarantee: L1, query: Sum) -> Bound:
     """Leakage of one clipped Laplace sum to the worst adversary of :func:`regression`. No bound.
 
-    The adversary's known records are at their means and the target at one end or the other of the
-    secret range; see :func:`~corrdp.bounds.gaussian.clipped.clipped_estimate`. Another adversary
-    may learn more.
+    The adversary's known records are at their means and the attacked one at one end or the other of
+    the secret range; see :func:`~corrdp.bounds.gaussian.clipped.clipped_estimate`. Another
+    adversary may learn more.
 
     Parameters
     ----------
@@ -431,19 +431,19 @@ def estimate(model: GaussianRecords, guarantee: L1, query: Sum) -> Bound:
     assert worst.witness is not None
     assert worst.witness.record is not None
     assert model.secret_range is not None
-    target, mean = worst.witness.record, model.mean
-    known = {target + offset: float(mean[target + offset]) for offset, _ in worst.witness.known}
+    record, mean = worst.witness.record, model.mean
+    known = {record + offset: float(mean[record + offset]) for offset, _ in worst.witness.known}
     level = float(guarantee.rate) * query.width
     value = clipped_estimate(
-        model, query, level, target=target, values=model.secret_range, known=known
+        model, query, level, record=record, values=model.secret_range, known=known
     )
     said = (
         "numerical value for one adversary, known records at their means, and for one release of "
         f"the {query}; other adversaries may learn more",
     )
     witness = Witness(
-        target,
+        record,
         model.secret_range,
-        tuple((record - target, round(v, 6)) for record, v in known.items()),
+        tuple((r - record, round(v, 6)) for r, v in known.items()),
     )
     return Bound(value, "estimate", Certificate(*ESTIMATE, said), witness=witness)
