@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from corrdp import trajectories as trajectories
     from corrdp.accounting.account import Composition as Composition
     from corrdp.accounting.account import account as account
+    from corrdp.accounting.interop import from_opendp as from_opendp
     from corrdp.accounting.plan import Plan as Plan
     from corrdp.accounting.step import Step as Step
     from corrdp.auditing.audit import audit as audit

@@ -6,6 +6,7 @@ from corrdp._lazy import attach
 
 if TYPE_CHECKING:
     from corrdp.accounting.checker.check import check_proof as check_proof
+    from corrdp.accounting.interop import from_dp_accounting as from_dp_accounting
     from corrdp.accounting.maps import Cliques as Cliques
     from corrdp.accounting.maps import Columns as Columns
     from corrdp.accounting.maps import Degree as Degree
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from corrdp.accounting.plan import load_plan as load_plan
     from corrdp.accounting.plan import plan_from_dict as plan_from_dict
     from corrdp.accounting.published import ReleasesTotal as ReleasesTotal
-    from corrdp.accounting.published import from_dp_accounting as from_dp_accounting
-    from corrdp.accounting.published import from_opendp as from_opendp
     from corrdp.accounting.published import load_releases as load_releases
     from corrdp.accounting.published import read_release as read_release
     from corrdp.accounting.published import total_releases as total_releases

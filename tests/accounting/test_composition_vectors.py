@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import corrdp as cdp
 from corrdp.accounting.account import account
 from corrdp.accounting.choices import Choice, Flags
+from corrdp.accounting.interop import from_opendp
 from corrdp.accounting.maps import Columns, Degree, ReadsCount, ReadsRecords, ReadsTable, Select
 from corrdp.accounting.plan import Plan, plan_from_dict
-from corrdp.accounting.published import from_opendp
 from corrdp.accounting.step import DistanceTable, Step
 from corrdp.errors import CompositionError, GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Approximate, Tradeoff
@@ -445,8 +445,8 @@ def test_what_no_theorem_covers_is_refused():
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
     space = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
-    with pytest.raises(GuaranteeError, match="zCDP"):
-        from_opendp(dp.m.make_gaussian(*space, scale=2.0))
+    with pytest.raises(InputError, match="ZCDP"):
+        Step("a", from_opendp(dp.m.make_gaussian(*space, scale=2.0)))
     curve = Tradeoff(pair_curve([0.5, 0.5], [0.25, 0.75]))
     halves = DistanceTable(((0, 0.5), (0.5, 0)))
     with pytest.raises(NotApplicableError, match="no whole number"):

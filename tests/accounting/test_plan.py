@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from corrdp.accounting.account import account
+from corrdp.accounting.interop import from_dp_accounting, from_opendp
 from corrdp.accounting.maps import Columns, Identity, ReadsCount, Select
 from corrdp.accounting.mistakes import lint_plan
 from corrdp.accounting.plan import SCHEMA, Claim, Plan, load_plan, plan_from_dict
-from corrdp.accounting.published import from_dp_accounting, from_opendp
 from corrdp.accounting.step import DistanceTable, Preprocessing, Step
 from corrdp.errors import CompositionError, CorrdpError, GuaranteeError, InputError
-from corrdp.guarantees import GDP, L1, Approximate, Pure, Tradeoff
+from corrdp.guarantees import GDP, L1, ZCDP, Approximate, Pure, Tradeoff
 from corrdp.metric.domains import ExplicitDomain, MultisetDomain, StreamDomain, TupleDomain
 from corrdp.metric.granularities import Bounded
 from corrdp.metric.tradeoff import pair_curve
@@ -244,8 +244,10 @@ def test_opendp_measurements():
     plan = Plan(LETTERS, [Step("a", laplace, ReadsCount(("a",)))], ["unbounded"])
     assert account(plan).loss == pytest.approx(0.5)
     gauss = dp.m.make_gaussian(*space, scale=2.0)
-    with pytest.raises(GuaranteeError, match="zCDP"):
-        from_opendp(gauss)
+    # zCDP does not say that the noise is Gaussian: it is read as such, and is no release of a plan
+    assert from_opendp(gauss) == ZCDP(0.125)
+    with pytest.raises(InputError, match="ZCDP"):
+        Step("a", from_opendp(gauss))
     approximate = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gauss), 1e-6)
     promised = from_opendp(approximate)
     assert isinstance(promised, Approximate)
