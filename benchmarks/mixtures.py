@@ -14,7 +14,8 @@ import numpy as np
 from _harness import Board
 from scipy.optimize import linprog
 
-from corrdp.bounds.mixtures import lambda_pairs, lambda_scalar
+from corrdp.bounds.mixtures import lambda_scalar
+from corrdp.bounds.pivots import lambda_pairs
 
 LEVEL = 0.7
 

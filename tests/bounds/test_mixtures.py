@@ -12,12 +12,11 @@ from scipy.optimize import linprog
 
 from corrdp.bounds.mixtures import (
     lambda_both,
-    lambda_pairs,
     lambda_scalar,
-    pairs_between,
     ratio_order,
     star,
 )
+from corrdp.bounds.pivots import fill_growth, lambda_pairs, pairs_between, pairs_within, room_for
 
 
 @pytest.mark.parametrize(
@@ -190,3 +189,22 @@ def test_a_small_first_step_may_hide_a_large_gain():
     attained = math.log((2e-14 + math.exp(-40)) / (2e-20 + math.exp(-40)))
     assert low >= attained - 1e-6
     assert high == pytest.approx(low, rel=1e-9)
+
+
+def test_a_loop_of_calls_finds_what_single_ones_do():
+    """Whatever earlier problems, also smaller ones, have left behind in the room they share."""
+    rng = np.random.default_rng(9)
+    room = room_for(8)
+    for _ in range(1000):
+        bounds, p, q = hard_problem(rng)
+        s = len(p)
+        growth = np.empty((2, s, s))
+        fill_growth(bounds, growth)
+        low, high = pairs_between(bounds, p, q)
+        again = pairs_within(bounds, growth, p, q, np.inf, *room)
+        assert again == pytest.approx((low, high), rel=1e-9, abs=1e-12 * bounds.max())
+        # told what is enough: nothing is said above it, and the value itself below it
+        some = pairs_within(bounds, growth, p, q, math.expm1(2 * high) + 1e-9, *room)[1]
+        assert some == again[1]
+        below = pairs_within(bounds, growth, p, q, math.expm1(low / 2), *room)[1]
+        assert below == math.inf or below == again[1]

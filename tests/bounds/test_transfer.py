@@ -283,3 +283,15 @@ def test_a_first_state_whose_probability_underflows_is_possible():
         with pytest.raises(NotApplicableError, match="too small"):
             leakage(chain, 1.0, method="transfer")
         assert leakage(chain, 1.0).per_record[0] >= 2.0  # the records beside it are as it is
+
+
+def test_the_search_ends_where_contraction_says_less():
+    """A ring: neighbours have few successors in common, and every record far away adds its eps."""
+    s = 12
+    kernel = 0.8 * np.eye(s) + 0.15 * np.roll(np.eye(s), 1, 1) + 0.05 * np.roll(np.eye(s), -1, 1)
+    found = leakage(MarkovChain(kernel, length=2000), 1.0)
+    values = {c.method: c.value for c in found.candidates}
+    assert found.certificate.name == "contraction"
+    assert found.value == values["contraction"] < values["transfer"] <= 2000
+    alone = leakage(MarkovChain(kernel, length=2000), 1.0, method="transfer")
+    assert "looked for up to" in alone.certificate.reference

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from corrdp.bounds.mixtures import pairs_between
+from corrdp.bounds.pivots import pairs_between
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import ROUNDING, VISIBLE, Bound, Scope
 from corrdp.errors import NotApplicableError

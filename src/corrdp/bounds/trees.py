@@ -15,7 +15,8 @@ import numpy as np
 
 from corrdp._compiled import njit
 from corrdp.bounds.contraction import two_pass
-from corrdp.bounds.mixtures import lambda_pairs, star
+from corrdp.bounds.mixtures import star
+from corrdp.bounds.pivots import lambda_pairs
 from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import InputError, NotApplicableError

@@ -34,7 +34,8 @@ import numpy as np
 
 from corrdp._compiled import njit
 from corrdp.bounds.chains.two_states import from_beyond, from_known
-from corrdp.bounds.mixtures import lambda_both, lambda_pairs, star
+from corrdp.bounds.mixtures import lambda_both, star
+from corrdp.bounds.pivots import fill_growth, pairs_within, room_for
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.chain import multiply_each, row_log_ratio_spread
 from corrdp.models.chains.markov import MarkovChain
@@ -156,27 +157,35 @@ def _jump_costs(
     spreads: np.ndarray,
     alive: np.ndarray,
     pairwise: bool,
+    skipped: float,
+    whole: np.ndarray,
+    real: np.ndarray,
+    wide: np.ndarray,
+    growth: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Cost of changing the row, for every pair, when weights are known up to ``delta``.
+    """Lower ``out`` to ``skipped`` and the cost of changing the row, for every pair of values.
 
-    E_{p^h} f / E_{q^h} f = E_p[f h]/E_q[f h] * E_q[h]/E_p[h], and ln h varies by at most delta;
-    or, for any h at all, the Birkhoff form.
+    Weights are known up to ``delta``: E_{p^h} f / E_{q^h} f = E_p[f h]/E_q[f h] * E_q[h]/E_p[h],
+    and ln h varies by at most delta; or, for any h at all, the Birkhoff form.
     """
     s = len(laws)
-    wide = np.empty((s, s))
-    for x in range(s):
-        for z in range(s):
-            wide[x, z] = bounds[x, z] + delta
+    if pairwise:
+        for x in range(s):
+            for z in range(s):
+                wide[x, z] = bounds[x, z] + delta if x != z else 0.0
+        fill_growth(wide, growth)
     for x in range(s):
         for z in range(x):
-            if not (alive[x] and alive[z]):
+            if not (alive[x] and alive[z]) or skipped >= max(out[x, z], out[z, x]):
                 continue
             there, back = np.inf, np.inf
             if delta <= 50.0:
                 if pairwise:
-                    there = lambda_pairs(wide, laws[x], laws[z])
-                    back = lambda_pairs(wide, laws[z], laws[x])
+                    enough = math.expm1(out[x, z] - skipped)
+                    there = pairs_within(wide, growth, laws[x], laws[z], enough, whole, real)[1]
+                    enough = math.expm1(out[z, x] - skipped)
+                    back = pairs_within(wide, growth, laws[z], laws[x], enough, whole, real)[1]
                 else:
                     there, back = lambda_both(largest + delta, laws[x], laws[z], orders[x, z])
                 if delta > 0.0:
@@ -190,8 +199,8 @@ def _jump_costs(
                     reach_there, reach_back = bounds[first, 1 - first], bounds[1 - first, first]
                 there = min(there, star(reach_there, spreads[x, z]))
                 back = min(back, star(reach_back, spreads[x, z]))
-            out[x, z] = there
-            out[z, x] = back
+            out[x, z] = min(out[x, z], skipped + there)
+            out[z, x] = min(out[z, x], skipped + back)
 
 
 @njit(cache=True)
@@ -223,7 +232,8 @@ def sweep(road: Road, boundary: Boundary, reach: int, pairwise: bool, costs: np.
     delta = np.zeros(reach + 1)
     alive, reached = np.ones(s, np.bool_), np.empty(s, np.bool_)
     spreading, before = np.zeros((s, s)), np.empty((s, s))
-    laws, found = np.empty((s, s)), np.empty((s, s))
+    whole, real = room_for(s)
+    laws, wide, growth = np.empty((s, s)), np.empty((s, s)), np.empty((2, s, s))
     if uncertain:
         delta[0] = np.inf
         largest[0] = boundary.far
@@ -282,12 +292,12 @@ def sweep(road: Road, boundary: Boundary, reach: int, pairwise: bool, costs: np.
                 known_to = np.inf
             _jump_costs(
                 bounds[j - m], largest[j - m], known_to, laws, road.orders[row, m - 1],
-                road.spreads[row, m - 1], alive, pairwise, found,
+                road.spreads[row, m - 1], alive, pairwise, skipped, whole, real, wide, growth,
+                costs[j],
             )  # fmt: skip
             worst = 0.0
             for x in range(s):
                 for z in range(s):
-                    costs[j, x, z] = min(costs[j, x, z], skipped + found[x, z])
                     if x != z and alive[x] and alive[z]:
                         worst = max(worst, costs[j, x, z])
             if skipped >= worst:

@@ -21,7 +21,7 @@ from corrdp.bounds.chains.records import by_record
 from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, first_weights, prepare
 from corrdp.bounds.contraction import limit_with_skipping
 from corrdp.bounds.registry import bound
-from corrdp.bounds.scope import ROUNDING, Bound, Reach, Scope
+from corrdp.bounds.scope import ROUNDING, VISIBLE, Bound, Reach, Scope
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.base import steps as steps_of
 from corrdp.models.chains.chain import skip_diameters
@@ -32,6 +32,10 @@ REFERENCE = "theorem chains#transfer"
 PAIRWISE_STATES = 8  # above this many states one bound per pair of values takes too long
 _FURTHEST = 2**20  # distances worked out at most; beyond, the certificate stands for the rest
 _MOST_STATES = 120  # above this even one bound for all pairs does
+# The same as WORK where one bound serves all pairs: seconds. Chains that forget within as many
+# records as that allows have their value; of slower ones the certificate for all distances is left.
+_WORK_OF_MANY = 5e8
+_LEAST_DISTANCE = 8
 # What rounding leaves between a certificate and the value found, however far one looks: for tiny
 # epsilons more than the relative gap at which the search ends.
 _ROUNDED = 1e-12
@@ -44,7 +48,8 @@ class Choices:
     found: np.ndarray  # (reach + 2, s, s); the last entry is for more than ``reach`` records
     certified: np.ndarray
     free: np.ndarray  # (reach + 1, s, s)
-    bridges: np.ndarray  # (s, reach + 1, s, s)
+    bridged: np.ndarray  # (reach + 1, s, s): the worst state known at each distance
+    states: np.ndarray  # (reach + 1, s, s): which state that is
 
     @property
     def reach(self) -> int:
@@ -53,31 +58,35 @@ class Choices:
 
     def origin(self, k: int, a: int, b: int) -> tuple[int, int] | None:
         """Distance and state of the known record behind the k-th entry; None when none is known."""
-        part = np.nan_to_num(self.bridges[:, : min(k, self.reach) + 1, a, b], nan=-1.0)
-        if part.size == 0 or part.max() < self.certified[k, a, b] * (1.0 - CLOSED):
+        part = np.nan_to_num(self.bridged[: min(k, self.reach) + 1, a, b], nan=-1.0)
+        distance = int(part.argmax())
+        if part[distance] < max(self.certified[k, a, b] * (1.0 - CLOSED), 0.0):
             return None
-        state, distance = np.unravel_index(part.argmax(), part.shape)
-        return (int(distance), int(state)) if part.max() > -1.0 else None
+        return distance, int(self.states[distance, a, b])
 
 
-def _choices(side: Side, reach: int, pairwise: bool) -> Choices:
-    """Every boundary up to ``reach``, and one uncertain boundary for all beyond."""
-    s = len(side.end)
+def _choices(side: Side, reach: int, pairwise: bool, furthest: float) -> Choices:
+    """Every boundary up to ``reach``, and one uncertain boundary for all beyond, if there are."""
     free = side.profile(side.end, reach, False, pairwise)
-    bridges = [side.profile(row, reach, False, pairwise) for row in np.eye(s)]
-    reach = min(len(part) for part in [free, *bridges]) - 1
-    free = free[: reach + 1]
+    reach = len(free) - 1
+    bridged = np.full_like(free, np.nan)
+    states = np.zeros(free.shape, dtype=np.int16)
+    for state, row in enumerate(np.eye(len(side.end))):
+        part = side.profile(row, reach, False, pairwise)
+        reach = len(part) - 1
+        free, bridged, states = free[: reach + 1], bridged[: reach + 1], states[: reach + 1]
+        states[part > np.nan_to_num(bridged, nan=-1.0)] = state
+        bridged = np.fmax(bridged, part)
     free[0] = 0.0
-    bridged = np.stack([part[: reach + 1] for part in bridges])
-    worst = np.fmax.reduce(bridged, axis=0)
-    running = np.fmax.accumulate(worst, axis=0)
+    running = np.fmax.accumulate(bridged, axis=0)
     found = np.concatenate([np.fmax(running, free), running[-1:]])
     found[0] = 0.0
     certified = found.copy()
-    beyond = side.profile(side.end, max(reach, 1), True, pairwise)[-1]
-    # the uncertain boundary covers every longer free end too
-    certified[-1] = np.fmax(certified[-1], beyond)
-    return Choices(found, certified, free, bridged)
+    if reach < furthest:
+        beyond = side.profile(side.end, max(reach, 1), True, pairwise)[-1]
+        # the uncertain boundary covers every longer free end too
+        certified[-1] = np.fmax(certified[-1], beyond)
+    return Choices(found, certified, free, bridged, states)
 
 
 def step_matrices(chain: MarkovChain, epsilon: np.ndarray | float) -> np.ndarray:
@@ -201,12 +210,15 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, begin
     pairwise, longest = _limits(s)
     top = float(steps.max())
     sides = two_sides(chain, alive, steps)
-    most = min(max(int(WORK / (s**4 * longest)), 16), _FURTHEST)
+    work = WORK if pairwise else _WORK_OF_MANY
+    most = min(max(int(work / (s**4 * longest)), _LEAST_DISTANCE), _FURTHEST)
+    contracted = 2.0 * float(sides[0].far[0]) - top  # what contraction says of any length
     if n is not None:
         most = min(most, max(n - 1, 1))
     reach = min(begin.distance, most)
     while True:
-        right, left = (_choices(side, reach, pairwise) for side in sides)
+        furthest = math.inf if n is None else n - 1
+        right, left = (_choices(side, reach, pairwise, furthest) for side in sides)
         got = min(right.reach, left.reach)
         if max(right.reach, left.reach) > got:  # weights vanished on one side: stop both there
             reach = most = got
@@ -215,8 +227,8 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, begin
         certified = _combine(steps[0], right.certified, left.certified, n, got)
         whole = n is not None and got >= n - 1
         closed = whole or has_closed(certified.max(), found.max())
-        if closed or got == most or got < reach:
-            break
+        if closed or got == most or got < reach or found.max() > contracted * (1.0 + VISIBLE):
+            break  # what is found only grows: above contraction's value it cannot win any more
         reach = min(4 * reach, most)
     begin.distance = max(got, begin.distance)
     values = (found if whole else certified).max(axis=(1, 2)) * (1.0 + ROUNDING)
@@ -242,7 +254,8 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, begin
     # values that are impossible at some time were counted as possible: then only a bound
     attained = s == 2 and closed and _possible_always(chain)
     kind: Kind = "exact" if attained else "upper bound"
-    return Bound(float(values.max()), kind, _certificate(chain), per_record, witness)
+    certificate = _certificate(chain, None if closed else got)
+    return Bound(float(values.max()), kind, certificate, per_record, witness)
 
 
 def _shapes(n: int | None, reach: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -276,7 +289,10 @@ def _combine(
     return np.where(total.max(axis=(1, 2), keepdims=True) == -np.inf, 0.0, total)
 
 
-def _certificate(chain: MarkovChain) -> Certificate:
+def _certificate(chain: MarkovChain, searched: int | None = None) -> Certificate:
+    """With the distance at which the search for the worst one ended before it had closed."""
     s = int(chain.occurring.sum())
     form = "two states: exact" if s == 2 else f"{s} states"
+    if searched is not None:
+        form = f"{s} states, known records looked for up to {searched} away, further ones bounded"
     return Certificate("transfer", f"{REFERENCE}, {form}")
