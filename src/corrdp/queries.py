@@ -68,6 +68,8 @@ def _check_bounds(lower: float, upper: float) -> tuple[float, float]:
         raise QueryError(f"need lower < upper, got lower={lower}, upper={upper}")
     if max(abs(low), abs(high)) > 1e300:
         raise QueryError(f"[{low:g}, {high:g}] is too wide for numbers of 64 bits; narrow it")
+    if high - low < 1e-290:  # parts of it would be 0
+        raise QueryError(f"[{low:g}, {high:g}] is too narrow for numbers of 64 bits; widen it")
     return low, high
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import corrdp as cdp
 from corrdp import local, partial, trajectories
+from corrdp.errors import QueryError
 from corrdp.partial.knowledge import row_dependence
 from tests.helpers.hostile import failures
 
@@ -245,6 +246,17 @@ SKIPPED = {
 
 
 FILES = ("read_outputs", "read_trajectories")  # a query to the engine for each value
+
+
+@pytest.mark.parametrize("query", [cdp.Sum, cdp.Mean])
+def test_ranges_that_are_too_narrow_for_floating_point(query):
+    """The grid of the noise would be 0."""
+    for width in (5e-324, 1e-320, 1e-300):
+        with pytest.raises(QueryError, match="too narrow for numbers of 64 bits"):
+            query(-width, width)
+    made = cdp.calibrate(cdp.Independent(3), 1.0, query=query(0, 1e-280))
+    assert made.scale > 0
+    assert np.isfinite(made.release([0, 1e-280, 2e-281]).value)
 
 
 def test_numbers_that_are_too_large_for_floating_point():

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -310,6 +311,7 @@ def test_other_delimiters(tmp_path: Path) -> None:
         ("latin.csv", "größe,c\n1,2\n".encode("latin-1"), "UTF-8"),
         ("late.csv", "a,c\n1,ö\n".encode("latin-1"), "UTF-8"),
         ("wide.csv", b",".join([b"c"] * 10_001) + b"\n1\n", "10,001 columns; at most 10,000"),
+        ("ends.csv", b"a,c\r\n1,2\r\n3,4\n", "lines that end in another way"),
         ("parquet.csv", b"PAR1\x15\x04\x15\x10", "rename it"),
         ("broken.csv.gz", b"\x1f\x8b\x08\x00broken", "broken"),
     ],
@@ -322,6 +324,35 @@ def test_files_that_are_no_text_tables(
     with pytest.raises(DataError, match=message) as caught:
         open_table(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "repeated"),
+    [("t,s,s", True), ("t,s,S", True), ('t,"a b",A b', True), ("t,s,s_1", False), ("t,,", False)],
+)
+def test_two_columns_of_one_name_are_refused(tmp_path: Path, names: str, repeated: bool) -> None:
+    """The engine took the first of them, whichever was asked for."""
+    path = tmp_path / "t.csv"
+    path.write_text(f"{names}\n1,0,1\n2,1,0\n")
+    columns = [name.strip('"') for name in names.split(",")]
+    parquet = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pa.table([[1, 2], [0, 1], [1, 0]], names=columns), parquet)
+    for file in (path, parquet) if all(columns) else (path,):
+        if repeated:
+            with pytest.raises(DataError, match="two columns of one name"):
+                open_table(file)
+        else:
+            assert len(open_table(file).columns) == 3
+
+
+def test_a_missing_quotation_mark_does_not_quote_the_file(tmp_path: Path) -> None:
+    rows = [f"{t},{'ab'[t % 2]}" for t in range(40)]
+    rows[10], rows[20] = '10,"a', '20,a"'
+    path = tmp_path / "t.csv"
+    path.write_text("t,s\n" + "\n".join(rows) + "\n")
+    with pytest.raises(DataError, match="several lines: is a quotation mark missing") as caught:
+        cdp.MarkovChain.fit(path, state="s", order_by="t")
+    assert "15" not in str(caught.value)
 
 
 def test_a_wide_parquet_file_and_frame_are_refused() -> None:

@@ -32,11 +32,14 @@ from corrdp.tables.source import (
 from corrdp.tables.text import (
     check_columns,
     check_head,
+    check_repeated,
     literal,
+    may_repeat,
     read_csv,
     reading_options,
     too_long,
     without_missing,
+    written_names,
 )
 from corrdp.tables.time import builtin
 
@@ -243,6 +246,8 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
                 read, forms = run(backend.con, lambda: read_csv(backend, place, texts, layout))
             if missing_numbers(texts, layout.decimal):  # however they are written
                 read = without_missing(read, texts, layout.decimal)
+        if layout.header and may_repeat(read.columns):
+            check_repeated(path, written_names(path, backend.con, place, layout))
 
     def written() -> Any:
         if is_parquet(path):
@@ -279,9 +284,7 @@ def open_frame(frame: Any, texts: tuple[str, ...]) -> DuckTable:
             f"{shown} has columns of values of different kinds, which no table can hold; make each "
             "column numbers, texts, truth values, dates or times"
         ) from None
-    names = [str(name) for name in data.column_names]
-    if len({name.lower() for name in names}) < len(names):
-        raise DataError(f"{shown} has two columns of one name (upper and lower case are one)")
+    check_repeated(shown, data.column_names)
     backend = _locked_backend([])
     with speaking(shown):
         backend.con.register("frame", data)
@@ -392,6 +395,12 @@ def _told(path: str | Path, error: Exception) -> str:
         return too_long(path)
     if "not utf-8 encoded" in text:
         return f"cannot read {place}: it is not in UTF-8; save it as that"
+    if "Error when sniffing file" in text:
+        return (
+            f"cannot read {path}: no separator divides all of its first lines into the same number "
+            "of fields; look for lines that end in another way (CRLF and LF), that have more "
+            "fields than the header, or whose quotation marks are not closed"
+        )
     if "magic bytes" in text or "not a Parquet file" in text:
         return f"cannot read {path}: it is no Parquet file, or damaged"
     if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text):

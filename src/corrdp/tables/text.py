@@ -6,6 +6,7 @@ DuckDB guesses how a file is written, for every engine.
 from __future__ import annotations
 
 import gzip
+import re
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,15 @@ from typing import Any
 from corrdp.errors import DataError, DataWarning
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.expressions import listed, quoted
-from corrdp.tables.source import GLANCE, MOST_COLUMNS, USUAL, Layout, Table, missing_numbers
+from corrdp.tables.source import (
+    GLANCE,
+    MOST_COLUMNS,
+    USUAL,
+    Layout,
+    Table,
+    is_parquet,
+    missing_numbers,
+)
 from corrdp.tables.time import CLOCK, ISO, shapes
 
 SNIFFED_ROWS = 200_000  # rows from which column types are guessed, once per file
@@ -109,6 +118,38 @@ def check_columns(path: str | Path, names: Iterable[str], layout: Layout) -> Non
             f"{path} has {len(found)} columns and names gives {len(layout.names)}: "
             f"{listed(layout.names)}"
         )
+
+
+def check_repeated(path: str | Path, names: Iterable[Any]) -> None:
+    """Refuse two columns of one name: the engine would take the first for both.
+
+    Examples
+    --------
+    >>> check_repeated("walk.csv", ["t", "s", "S"])
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.DataError: walk.csv has two columns of one name (upper and lower case are one)
+    """
+    told = [str(name).lower() for name in names]
+    if len(set(told)) < len(told):
+        raise DataError(f"{path} has two columns of one name (upper and lower case are one)")
+
+
+def may_repeat(columns: Iterable[str]) -> bool:
+    """Whether names look as if the engine had made them different: s, s_1."""
+    known = {name.lower() for name in columns}
+    return any((n := re.fullmatch(r"(.*)_\d+", name)) and n[1] in known for name in known)
+
+
+def written_names(path: Path, connection: Any, place: str, layout: Layout) -> list[str]:
+    """The names of columns as they stand in a file, which the engine may have changed."""
+    if is_parquet(path):
+        from pyarrow.parquet import read_schema
+
+        return list(read_schema(path).names)
+    options = reading_options(("",), layout) | {"header": False, "all_varchar": True}
+    first = connection.execute(f"FROM {_scan(place, **options)} LIMIT 1").fetchone()
+    return [name.strip() for name in first if name]
 
 
 @dataclass(frozen=True)

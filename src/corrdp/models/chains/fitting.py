@@ -132,6 +132,7 @@ def noisy_counts(found: TripleCounts, epsilon: float) -> np.ndarray:
     return np.maximum(drawn, 0).reshape(found.counts.shape)
 
 
+_LONGEST = 40  # characters of a label that a message shows
 _MOST_STEPS = 1_000_000  # of a time span with gaps
 
 
@@ -399,5 +400,13 @@ def _closed_classes(counts: np.ndarray) -> list[list[int]]:
 
 
 def _named(states: list[Any], most: int = 5) -> str:
-    shown = ", ".join(repr(state) for state in states[:most])
+    shown = ", ".join(_label(state) for state in states[:most])
     return shown if len(states) <= most else f"{shown} and {len(states) - most} more"
+
+
+def _label(state: Any) -> str:
+    """A state in a message; where a quotation mark is missing it may be half a file."""
+    text = repr(state)
+    if "\n" in str(state):
+        return "(a text of several lines: is a quotation mark missing?)"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
