@@ -87,8 +87,8 @@ class Composition(Result):
             both = " and ".join(f"{t.notion} {t.value:.6g}" for t in self.totals)
             raise CompositionError(
                 f"this account has 2 totals at {self._names()} ({both}): pure and Gaussian "
-                "releases have no number in common. Put them into two plans, or claim a mu: a pure "
-                "total implies one"
+                "releases have no number in common without a delta. Give one, account(plan, unit, "
+                "delta=1e-6), put them into two plans, or claim a mu: a pure total implies one"
             )
         raise CompositionError(
             f"this account has {len(self.totals)} totals ({self._names()}); choose one, "
@@ -194,7 +194,7 @@ class Composition(Result):
         """
         now = self.only
         check_number("total", total, above=0)
-        if now.notion == "tradeoff" or not 0 < now.value < math.inf:
+        if now.notion in ("tradeoff", "approximate") or not 0 < now.value < math.inf:
             raise CompositionError(
                 f"a {now.notion} total of {now.value:g} cannot be scaled to {total:g}"
             )
@@ -290,7 +290,10 @@ class Composition(Result):
         check_header(data, "composition")
         plan = plan_from_dict(data["plan"])
         units = tuple(dict.fromkeys(as_granularity(t["target"]) for t in data["totals"]))
-        again = account(replace(plan, units=units))
+        deltas = {t.get("delta") for t in data["totals"]}
+        if len(deltas) > 1:
+            raise InputError("the totals in this file are at different deltas")
+        again = account(replace(plan, units=units), delta=deltas.pop() if deltas else None)
         mine = cls(plan, again.totals)
         for key in ("totals", "verdicts"):
             if mine.to_dict()[key] != data[key]:
@@ -307,7 +310,12 @@ def _term(step: Step) -> str:
 
 
 @renamed(target="unit")
-def account(plan: Plan | dict[str, Any], unit: Granularity | str | None = None) -> Composition:
+def account(
+    plan: Plan | dict[str, Any],
+    unit: Granularity | str | None = None,
+    *,
+    delta: float | None = None,
+) -> Composition:
     r"""What all the releases of a plan cost together.
 
     .. math:: \varepsilon = \max_{D \sim D'} \sum_i \varepsilon_i\, d_i(f_i(D), f_i(D')), \qquad
@@ -326,6 +334,10 @@ def account(plan: Plan | dict[str, Any], unit: Granularity | str | None = None) 
     plan : Plan or dict
     unit : Granularity or str, optional
         Who is protected; the plan's units if left out.
+    delta : float in (0, 1), optional
+        Give one total for releases of all kinds: the least epsilon with which they are (epsilon,
+        delta)-DP together, by the exact profile of :func:`corrdp.metric.profiles.compose`. Such a
+        total has no proof for ``corrdp account --check``.
 
     Returns
     -------
@@ -354,6 +366,10 @@ def account(plan: Plan | dict[str, Any], unit: Granularity | str | None = None) 
     (1.0, 1.5)
     >>> account(plan, "bounded").rule
     'pairs'
+    >>> from corrdp.guarantees import GDP
+    >>> both = Plan(people, [Step("all", GDP(.3)), Step("old", .2)])
+    >>> round(account(both, "bounded", delta=1e-6).loss, 4)
+    1.4519
     """
     if isinstance(plan, dict):
         plan = plan_from_dict(plan)
@@ -364,15 +380,16 @@ def account(plan: Plan | dict[str, Any], unit: Granularity | str | None = None) 
             "say who is to be protected: a unit such as bounded or unbounded, in the plan or "
             "beside it"
         )
+    level = None if delta is None else check_number("delta", delta, above=0, below=1)
     totals = []
     for wanted in units:
         with at(f"unit {wanted}"):
             check_granularity(plan.domain, wanted)
-        totals += _totals(plan, wanted)
+        totals += _totals(plan, wanted, level)
     return Composition(plan, tuple(totals))
 
 
-def _totals(plan: Plan, unit: Granularity) -> list[Total]:
+def _totals(plan: Plan, unit: Granularity, delta: float | None) -> list[Total]:
     if not plan.steps:
         nothing = Certificate("sequential", "no release was made")
         return [Total(unit, "pure", 0.0, None, (), 0.0, nothing)]
@@ -381,6 +398,10 @@ def _totals(plan: Plan, unit: Granularity) -> list[Total]:
             step.check_promise(plan.domain)
             _refuse_false_zero(plan.domain, unit, step)
     losses = losses_of(plan.domain, unit, plan.steps)
+    if delta is not None:
+        from corrdp.accounting.mixed import total_at
+
+        return [total_at(unit, plan.steps, losses, delta)]
     notions: list[Notion] = [step.notion for step in plan.steps]
     if "tradeoff" in notions:
         for k, step in enumerate(plan.steps):
@@ -418,6 +439,10 @@ def proof_of(composition: Composition) -> dict[str, Any]:
     :func:`corrdp.plans.check_proof` reads nothing else, and shares no code with the
     accountant: it builds neighbours one pair after another and adds up.
     """
+    if any(total.notion == "approximate" for total in composition.totals):
+        raise CompositionError(
+            "a total at a delta has no proof that can be re-checked; account without delta has one"
+        )
     units = tuple(dict.fromkeys(total.unit for total in composition.totals))
     # a claim at a unit that is not proved here has no place in the certificate
     verdicts = [v for v in composition.verdicts if v.claim.unit in units]

@@ -29,7 +29,7 @@ from corrdp.metric.finite import check_distance
 from corrdp.metric.granularities import Event, FreeLunch, Granularity, as_granularity
 
 Mode = Literal["pre", "common"]
-Notion = Literal["pure", "gaussian", "tradeoff"]
+Notion = Literal["pure", "gaussian", "tradeoff", "approximate"]  # the last of totals only
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from corrdp.metric.granularities import Bounded, Granularity
 from corrdp.results import Candidate, Certificate, Kind
 
 if TYPE_CHECKING:
+    from corrdp.metric.profiles import PrivacyProfile
     from corrdp.metric.tradeoff import Curve
 
 _KINDS = 500  # different rows of losses, each one product of curves
@@ -78,7 +79,12 @@ def curve_at(step: Step, loss: float) -> Curve:
 
 
 _SAME = 1e-12
-_UNITS = {"pure": "epsilon", "gaussian": "mu", "tradeoff": "total variation"}
+_UNITS = {
+    "pure": "epsilon",
+    "gaussian": "mu",
+    "tradeoff": "total variation",
+    "approximate": "epsilon",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,9 +94,10 @@ class Total:
     Parameters
     ----------
     unit : Granularity
-    notion : {"pure", "gaussian", "tradeoff"}
+    notion : {"pure", "gaussian", "tradeoff", "approximate"}
     value : float
-        Epsilon, mu, or for trade-off curves the largest total variation.
+        Epsilon, mu, or for trade-off curves the largest total variation; for "approximate" the
+        least epsilon at ``delta``.
     witness : Change
         The neighbours that are told apart best.
     losses : tuple of (id, loss)
@@ -103,6 +110,10 @@ class Total:
         The special rules, with their values or why they do not apply.
     curves : tuple of Curve
         For "tradeoff": one curve per kind of neighbours.
+    at_delta : float
+        For "approximate".
+    profiles : tuple of PrivacyProfile
+        For "approximate": one for each kind of neighbours, where all are known.
     """
 
     unit: Granularity
@@ -115,6 +126,8 @@ class Total:
     candidates: tuple[Candidate, ...] = ()
     curves: tuple[Curve, ...] = ()
     kind: Kind = "upper bound"
+    at_delta: float = 0.0
+    profiles: tuple[PrivacyProfile, ...] = ()
     target = old_attribute("target", "unit")
 
     def __float__(self) -> float:
@@ -133,6 +146,8 @@ class Total:
 
         if math.isinf(self.value) or (self.notion == "tradeoff" and self.value >= 1.0):
             return 0.0
+        if self.notion == "approximate":
+            return float(ApproximateCurve(self.value, self.at_delta)(alpha))
         if self.notion == "tradeoff":
             return min((float(curve(alpha)) for curve in self.curves), default=1.0 - alpha)
         one = ApproximateCurve if self.notion == "pure" else GaussianCurve
@@ -146,21 +161,31 @@ class Total:
         """
         if self.notion == "tradeoff":
             return self.value
+        if self.notion == "approximate":
+            return 1.0 if math.isinf(self.value) else self.delta(0.0)
         if self.notion == "pure":
             return math.tanh(self.value / 2)
         return math.erf(self.value / math.sqrt(8.0))
 
     def delta(self, epsilon: float) -> float:
-        """The delta with which a Gaussian total is (epsilon, delta)-DP."""
+        """The delta with which a Gaussian total, or one at a delta, is (epsilon, delta)-DP."""
         from corrdp.metric.tradeoff import delta_for
 
+        if self.notion == "approximate":
+            if math.isinf(self.value):
+                return 1.0
+            return max((float(p.delta(epsilon)) for p in self.profiles), default=0.0)
         self._gaussian_only()
         return 1.0 if math.isinf(self.value) else delta_for(self.value, epsilon)
 
     def epsilon(self, delta: float) -> float:
-        """The epsilon with which a Gaussian total is (epsilon, delta)-DP."""
+        """The epsilon with which a Gaussian total, or one at a delta, is (epsilon, delta)-DP."""
         from corrdp.metric.tradeoff import epsilon_for
 
+        if self.notion == "approximate":
+            if math.isinf(self.value):
+                return math.inf
+            return max((p.epsilon(delta) for p in self.profiles), default=0.0)
         self._gaussian_only()
         return math.inf if math.isinf(self.value) else epsilon_for(self.value, delta)
 
@@ -172,8 +197,9 @@ class Total:
 
     def __repr__(self) -> str:
         unit = _UNITS[self.notion]
+        at_delta = f" at delta {self.at_delta:g}" if self.notion == "approximate" else ""
         lines = [
-            f"{self.unit}: {unit} {self.value:.6g} ({self.certificate.name}), "
+            f"{self.unit}: {unit} {self.value:.6g}{at_delta} ({self.certificate.name}), "
             f"{self.ratio:.3g} of the {self.sequential:.6g} of simple addition",
             f"  witness      {self.witness or 'none: nothing is read'}",
         ]
@@ -183,7 +209,7 @@ class Total:
         lines.append(f"  made of      {' + '.join(parts) or '0'}")
         lines.append(f"  rule         {self.certificate.reference}")
         lines.append(f"  advantage    at most {self.advantage:.6g} over guessing")
-        if self.notion == "gaussian" and self.value < math.inf and self.value > 0:
+        if self.notion in ("gaussian", "approximate") and 0 < self.value < math.inf:
             points = ", ".join(f"({e:g}, {self.delta(e):.3g})" for e in (0.5, 1.0, 2.0))
             lines.append(f"  (eps, delta) {points}")
         return "\n".join(lines)
@@ -191,9 +217,11 @@ class Total:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         witness = self.witness
+        extra = {"delta": self.at_delta} if self.notion == "approximate" else {}
         return {
             "target": encode(self.unit.to_json()),
             "notion": self.notion,
+            **extra,
             "value": encode(float(self.value)),
             "kind": self.kind,
             "witness": None if witness is None else [witness.kind, _plain(witness.where)],
@@ -225,12 +253,12 @@ def total_of(
     witness, losses = all_.worst(chosen, gaussian=gaussian)
     value = combined(losses, gaussian=gaussian)
     if value == 0:
-        certificate = _certificate("sequential", unit, steps, chosen)
+        certificate = certificate_of("sequential", unit, steps, chosen)
         return Total(unit, notion, 0.0, None, (), 0.0, certificate)
     names = [steps[k].id for k in chosen]
     parts = tuple((name, float(v)) for name, v in zip(names, losses, strict=True) if v > 0)
     candidates, rule = _rules(unit, [steps[k] for k in chosen], each, value, sequential, gaussian)
-    certificate = _certificate(rule, unit, steps, chosen, gaussian=gaussian)
+    certificate = certificate_of(rule, unit, steps, chosen, gaussian=gaussian)
     return Total(unit, notion, value, witness, parts, sequential, certificate, candidates)
 
 
@@ -285,7 +313,7 @@ _REFERENCES = {
 }
 
 
-def _certificate(
+def certificate_of(
     rule: str,
     unit: Granularity,
     steps: Sequence[Step],
@@ -293,7 +321,15 @@ def _certificate(
     *,
     gaussian: bool = False,
 ) -> Certificate:
+    """The rule of a total, and what it takes for granted."""
     made = [steps[k] for k in chosen]
+    if rule == "mixed":
+        return Certificate(
+            rule,
+            "exact composition of pure, Gaussian and approximate releases "
+            "(composition#mixed-releases)",
+            (*_how_made(made), *_where_it_holds(unit, made)),
+        )
     if rule == "tradeoff":
         where = "section 2.4 (tensor products); Dong, Roth, Su (2022)"
     else:
@@ -376,7 +412,7 @@ def _named(steps: Sequence[Step]) -> str:
 def _tradeoff_total(unit: Granularity, steps: Sequence[Step], losses: Losses) -> Total:
     found = composed_curves(steps, losses)
     everything = range(len(steps))
-    certificate = _certificate("tradeoff", unit, steps, everything)
+    certificate = certificate_of("tradeoff", unit, steps, everything)
     if not found:
         return Total(unit, "tradeoff", 0.0, None, (), 0.0, certificate)
     gaps = [1.0 if curve is None else curve.total_variation for _, _, curve in found]
