@@ -8,8 +8,8 @@ from scipy.optimize import linprog, minimize_scalar
 
 import corrdp as cdp
 from corrdp.bounds.chains.pairs import limit_steps, side_steps
-from corrdp.bounds.mixtures import lambda_pairs
 from corrdp.bounds.pairs import eta, hockey_stick, put_together, repeated, with_own
+from corrdp.bounds.pivots import lambda_pairs
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.tradeoff import epsilon_for
 from corrdp.models.chains.chain import skip_diameters
