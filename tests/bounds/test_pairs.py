@@ -250,3 +250,5 @@ def test_a_limit_refuses():
     with pytest.raises(NotApplicableError, match=r"above the limit of 1e-06"):
         cdp.leakage(chain, cdp.Approximate(1.0, 1e-6), delta=1e-6)
     assert cdp.leakage(chain, cdp.Approximate(1.0, 1e-8), delta=1e-6).delta < 1e-6
+    with pytest.raises(NotApplicableError, match="says nothing"):
+        cdp.leakage(chain, cdp.Approximate(20.0, 1e-3))

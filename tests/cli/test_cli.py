@@ -111,6 +111,15 @@ def test_leakage_shows_every_bound(folder):
     assert "A release" not in done("leakage", "groups:3", "--epsilon", 1).stdout
 
 
+def test_leakage_with_a_delta_and_a_unit(folder):
+    model = folder / "model.json"
+    told = done("leakage", model, "--epsilon", 0.1, "--delta", 1e-9, "--unit", 12).stdout
+    assert "epsilon 0.1, delta 1e-09 leaks" in told
+    assert "12 records" in told
+    assert "mu 0.1 leaks" in done("leakage", model, "--mu", 0.1, "--delta", 1e-6).stdout
+    assert "rho 0.005 leaks" in done("leakage", model, "--rho", 0.005, "--delta", 1e-6).stdout
+
+
 def test_leakage_tells_what_a_release_promises(tmp_path):
     """The fitted numbers taken as exact are no promise: the richer models stand beside them."""
     rng, states = np.random.default_rng(4), [0, 0]

@@ -26,7 +26,7 @@ _MAX_SWEEPS = 1000
 
 
 @njit(cache=True)
-def _by_node(
+def by_node(
     members: np.ndarray, offsets: np.ndarray, nodes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The factor graph seen from its nodes; an end is one record of one factor.
@@ -214,7 +214,7 @@ def sweeps(
     """
     nodes = len(eps)
     eps = np.ascontiguousarray(eps, dtype=float)
-    starts, ends, links, mates = _by_node(members, offsets, nodes)
+    starts, ends, links, mates = by_node(members, offsets, nodes)
     pairs = len(mates) == len(members)
     layout = starts, None if pairs else links, mates, looseness_of(diameters[ends])
     messages = np.minimum(_start(eps, starts, diameters[ends]), ceiling[members[ends]])

@@ -323,8 +323,6 @@ def _best(model: Model, scope: Scope) -> Leakage:
             candidates.append(Candidate(name, bounds[name].value))
         except NotApplicableError as error:
             candidates.append(Candidate(name, None, str(error)))
-    useful = {name: found for name, found in bounds.items() if found.delta < 1.0}
-    bounds = useful or bounds
     if not bounds:
         reasons = "; ".join(f"{c.method}: {c.reason}" for c in candidates)
         raise NotApplicableError(f"no bound applies: {reasons}")

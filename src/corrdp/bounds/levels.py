@@ -146,6 +146,11 @@ def close(
     if isinstance(scope.guarantee, Pure | Approximate) and isinstance(own, Pure | Approximate):
         values, delta = search.fixed(own)
         limit = 1.0 if scope.delta is None else scope.delta
+        if delta >= 1.0:
+            raise NotApplicableError(
+                f"rare events come to a delta of 1 at a leakage of {values.max():.6g}, which says "
+                "nothing; take a smaller delta for the mechanism, or a smaller unit"
+            )
         if delta > limit:
             raise NotApplicableError(
                 f"the leakage is {values.max():.6g} with delta {delta:.3g}, above the limit of "

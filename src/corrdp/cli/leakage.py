@@ -18,6 +18,7 @@ from corrdp.cli.options import (
 from corrdp.errors import CorrdpError
 
 if TYPE_CHECKING:
+    from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
 
 EXAMPLE = "Example: corrdp leakage model.json --epsilon 1"
@@ -25,7 +26,17 @@ EXAMPLE = "Example: corrdp leakage model.json --epsilon 1"
 
 def leakage(
     model: ModelText,
-    epsilon: Annotated[float, typer.Option(help="Plain DP level of the mechanism.")],
+    epsilon: Annotated[float | None, typer.Option(help="Plain DP level of the mechanism.")] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="With --epsilon the mechanism's delta; with --mu or --rho that wanted."),
+    ] = None,
+    mu: Annotated[float | None, typer.Option(help="Gaussian DP level instead of epsilon.")] = None,
+    rho: Annotated[float | None, typer.Option(help="zCDP level instead of epsilon.")] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="What is protected: a number of records, 1h, '1 day', person."),
+    ] = None,
     query: Annotated[
         str | None,
         typer.Option(help="Ask about this query's Laplace noise only; written as in calibrate."),
@@ -38,13 +49,26 @@ def leakage(
     from corrdp import leakage as measure
     from corrdp.cli.show import as_json, show_leakage, working
 
+    guarantee, limit = _guarantee(epsilon, delta, mu, rho)
     law = read_model(model)
     asked = None if query is None else read_query(query, law)
+    protected = int(unit) if unit is not None and unit.strip().isdigit() else unit
     with working("evaluating every bound"):
         sure = read_confidence(confidence)
-        result = measure(law, epsilon, query=asked, method=method, confidence=sure)
+        result = measure(
+            law,
+            guarantee,
+            query=asked,
+            method=method,
+            confidence=sure,
+            delta=limit,
+            unit=protected,
+        )
     if json:
         print(as_json(result))
+        return
+    if delta is not None or epsilon is None or result.unit is not None:
+        show_leakage(result)
         return
     from corrdp.calibration.adequate import level_of
     from corrdp.cli.show import print_parts
@@ -54,6 +78,20 @@ def leakage(
         with working("evaluating what a release promises"):
             told = _promised(law, epsilon, level)
         print_parts(f"These are the fitted numbers taken as exact. {told}")
+
+
+def _guarantee(
+    epsilon: float | None, delta: float | None, mu: float | None, rho: float | None
+) -> tuple[Guarantee | float, float | None]:
+    """What the mechanism promises, and the delta that is wanted where it is not its own."""
+    from corrdp.errors import InputError
+    from corrdp.guarantees import GDP, ZCDP, Approximate
+
+    if sum(level is not None for level in (epsilon, mu, rho)) != 1:
+        raise InputError("give one of --epsilon, --mu and --rho: what the mechanism promises")
+    if epsilon is not None:
+        return (epsilon if delta is None else Approximate(epsilon, delta)), None
+    return (GDP(mu) if mu is not None else ZCDP(rho)), delta
 
 
 def _promised(law: Model, epsilon: float, level: float) -> str:

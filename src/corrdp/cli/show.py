@@ -112,9 +112,9 @@ def save_picture(ax: Axes, path: Path) -> None:
 
 def show_leakage(result: Leakage) -> None:
     """Every bound with its value or why it does not apply; then the best one's papers."""
-    print_title(
-        f"epsilon {result.epsilon:.6g} leaks {result.value:.6g} ({result.kind}) on these records"
-    )
+    promised = result.level or f"epsilon {result.epsilon:.6g}"
+    at = f" at delta {result.delta:.3g}" if result.delta else ""
+    print_title(f"{promised} leaks {result.value:.6g}{at} ({result.kind}) on these records")
     table = Table("bound", Column("leakage", justify="right"), "")
     for candidate in result.candidates:
         if candidate.value is None:
@@ -129,6 +129,7 @@ def show_leakage(result: Leakage) -> None:
         )
     print_parts(table)
     facts = [
+        *([("unit", result.unit)] if result.unit else []),
         ("scope", result.scope),
         ("model", result.model),
         ("certificate", f"{result.certificate.name}: {result.certificate.reference}"),

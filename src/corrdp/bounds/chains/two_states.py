@@ -20,7 +20,7 @@ _UNKNOWN = 50.0  # a log-oscillation of the weights from which they say nothing
 
 
 @inlined
-def _gain(a: float, p: float, q: float) -> float:
+def gain(a: float, p: float, q: float) -> float:
     """ln[(p(e^a - 1) + 1) / (q(e^a - 1) + 1)], or 0, without overflow or cancellation."""
     if p <= q:
         return 0.0
@@ -33,11 +33,11 @@ def _gain(a: float, p: float, q: float) -> float:
 @inlined
 def _sway(up: float, down: float, p: float, p_not: float, q: float, q_not: float) -> float:
     """sup ln E_p f / E_q f over -down <= ln f(0)/f(1) <= up; p of state 0, p_not of state 1."""
-    return max(_gain(up, p, q), _gain(down, p_not, q_not))
+    return max(gain(up, p, q), gain(down, p_not, q_not))
 
 
 @inlined
-def _is_lost(product: float, entry: float, weight: float) -> bool:
+def is_lost(product: float, entry: float, weight: float) -> bool:
     """Whether a product of two possible numbers is lost to underflow."""
     return product < _VANISHED and entry > 0.0 and weight > 0.0
 
@@ -68,10 +68,10 @@ def from_known(
     for j in range(1, len(costs)):
         p, p_not, q, q_not = k00 * w0, k01 * w1, k10 * w0, k11 * w1
         if (
-            _is_lost(p, k00, w0)
-            or _is_lost(p_not, k01, w1)
-            or _is_lost(q, k10, w0)
-            or _is_lost(q_not, k11, w1)
+            is_lost(p, k00, w0)
+            or is_lost(p_not, k01, w1)
+            or is_lost(q, k10, w0)
+            or is_lost(q_not, k11, w1)
         ):
             return j - 1
         from_0, from_1 = p + p_not, q + q_not
@@ -92,7 +92,7 @@ def from_known(
 
 
 @inlined
-def _apart(a0: float, a1: float, b0: float, b1: float) -> float:
+def oscillation(a0: float, a1: float, b0: float, b1: float) -> float:
     """Log-oscillation of weights a between states, relative to reference weights b."""
     if a0 == 0.0 and a1 == 0.0:
         return 0.0
@@ -144,10 +144,10 @@ def from_beyond(
             return  # a state that cannot occur here never can further in
         p, p_not, q, q_not = k00 * w0, k01 * w1, k10 * w0, k11 * w1
         if (
-            _is_lost(p, k00, w0)
-            or _is_lost(p_not, k01, w1)
-            or _is_lost(q, k10, w0)
-            or _is_lost(q_not, k11, w1)
+            is_lost(p, k00, w0)
+            or is_lost(p_not, k01, w1)
+            or is_lost(q, k10, w0)
+            or is_lost(q_not, k11, w1)
         ):
             delta = math.inf
         there, back = math.inf, math.inf
@@ -172,5 +172,5 @@ def from_beyond(
         w0, w1 = a0 + b0, a1 + b1
         delta = math.inf
         if min(w0, w1) >= _VANISHED:
-            delta = max(_apart(a0, a1, w0, w1), _apart(b0, b1, w0, w1))
+            delta = max(oscillation(a0, a1, w0, w1), oscillation(b0, b1, w0, w1))
     costs[-1, 0, 1], costs[-1, 1, 0] = there, back
