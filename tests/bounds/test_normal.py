@@ -10,7 +10,7 @@ import pytest
 
 import corrdp as cdp
 from corrdp.bounds.chains.normal import attained
-from corrdp.errors import NotApplicableError
+from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.tradeoff import delta_for
 from tests.conftest import ACTIVITY_COUNTS
 
@@ -111,3 +111,25 @@ def test_what_it_is_not_for():
             cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=(0.0, 1.0)),
             cdp.DiscreteGaussian(cdp.Sum(0, 1), 3.0),
         )
+
+
+def test_as_a_leakage_asked_for_by_name():
+    chain = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], length=9)
+    for noisy in (cdp.Gaussian(COUNT, 10.0), cdp.DiscreteGaussian(COUNT, 10.0)):
+        found = cdp.leakage(chain, mechanism=noisy, delta=1e-6, method="attained")
+        assert found.kind == "lower bound"
+        assert found.value == attained(chain, noisy).level(1e-6)
+        assert "noise on the count" in found.scope
+        proved = cdp.leakage(chain, mechanism=noisy, delta=1e-6)
+        assert "attained" not in {c.method for c in proved.candidates}
+        assert found.value <= proved.value <= 1.5 * found.value
+    with pytest.raises(NotApplicableError, match="one mechanism"):
+        cdp.leakage(chain, cdp.GDP(0.1), delta=1e-6, method="attained")
+    with pytest.raises(NotApplicableError, match="with a delta"):
+        cdp.leakage(chain, 1.0, method="attained")
+    with pytest.raises(NotApplicableError, match="single records"):
+        cdp.leakage(chain, mechanism=noisy, delta=1e-6, unit=2, method="attained")
+    with pytest.raises(InputError, match="required"):
+        cdp.leakage(chain, mechanism=noisy, method="attained")
+    with pytest.raises(NotApplicableError, match="no promise"):
+        cdp.calibrate(chain, 1.0, query=COUNT, method="attained")

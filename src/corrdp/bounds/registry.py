@@ -38,9 +38,10 @@ METHODS = (
     "uninformed",
     "signed",
     "estimate",
+    "attained",
 )
 # never tried unasked: they hold for less than every mechanism, or are no bounds at all
-BY_NAME_ONLY = ("signed", "estimate")
+BY_NAME_ONLY = ("signed", "estimate", "attained")
 # where the bounds on a kind of model are, besides the general one: no others are imported for it
 HOMES = {
     "table": ("exact",),
@@ -52,6 +53,7 @@ HOMES = {
         "chains.rare",
         "chains.counting",
         "chains.uninformed",
+        "chains.normal",
     ),
     "window": ("chains.windows", "chains.pairs", "chains.ratios", "exact"),
     "switching": ("chains.windows", "chains.pairs"),
@@ -123,7 +125,11 @@ def applicable(kind: type[Model]) -> dict[str, Method]:
     """The bounds on a kind of model by name."""
     for home in ("general", *HOMES.get(kind.kind, ())):
         import_module(f"corrdp.bounds.{home}")
-    return {name: partial(_evaluate, name) for name in METHODS if _found(name, kind)}
+    return {name: partial(_evaluate, name) for name in METHODS if _any(name, kind)}
+
+
+def _any(name: str, kind: type) -> bool:
+    return any(_found(name, kind, paired=paired) for paired in (False, True))
 
 
 def _found(name: str, kind: type, confidence: bool = False, paired: bool = False) -> Any:
@@ -135,6 +141,8 @@ def _evaluate(name: str, model: Model, scope: Scope) -> Bound:
     entry = _found(name, type(model), scope.confidence is not None, scope.is_paired)
     if entry is None and scope.is_paired and not _found(name, type(model), paired=True):
         raise NotApplicableError(f"{name} is for pure guarantees and single records")
+    if entry is None and not scope.is_paired and not _found(name, type(model)):
+        raise NotApplicableError(f"{name} is for guarantees with a delta")
     if entry is None:
         raise NotApplicableError(f"{name} is for one law, not for a confidence region")
     theorem, given = entry

@@ -128,6 +128,7 @@ class Scope:
     reach: Reach = field(default_factory=Reach)
     delta: float | None = None  # what may be left to chance
     unit: Unit | None = None  # None for one record
+    noise: Mechanism | None = None  # Gaussian, on the query
     own: Guarantee | None = None  # of changing the unit as a whole, where that is known
 
     @property
@@ -212,7 +213,8 @@ def _asked(
         if isinstance(own, Query):
             level = stated(mechanism.guarantee)
             text = f"{type(mechanism).__name__} noise on the {own}"
-            return _query_scope(model, level, own, text)
+            scope = _query_scope(model, level, own, text)
+            return scope if isinstance(level, Pure) else replace(scope, noise=mechanism)
         if isinstance(mechanism, FiniteMechanism):
             return _local_scope(model, mechanism)
         raise InputError(

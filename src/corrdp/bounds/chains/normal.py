@@ -16,12 +16,16 @@ import numpy as np
 from corrdp._checks import check_number, check_whole
 from corrdp._invert import last_kept
 from corrdp.bounds.chains.counting import score_lattice, sum_laws
+from corrdp.bounds.registry import bound, whole
+from corrdp.bounds.scope import Bound, Scope
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.mechanisms.gaussian import Gaussian
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.reads import resolved
-from corrdp.results import Witness
+from corrdp.results import Certificate, Witness
+
+REFERENCE = "mixtures of normal laws, from below (chains#gaussian-counts)"
 
 _OPTIONS = 60  # known records and their values that are tried on each side
 _DISTANCE = 24
@@ -74,6 +78,30 @@ class Attained:
         while self.delta(high) > most:
             low, high = high, 2 * high
         return last_kept(lambda b: self.delta(b) > most, low, high, relative=1e-10)
+
+
+@bound("attained", on=MarkovChain, paired=True, given=whole)
+def attained_in(chain: MarkovChain, scope: Scope) -> Bound:
+    """A level below which the noise keeps no promise at the delta asked for."""
+    if not isinstance(scope.noise, Gaussian | DiscreteGaussian):
+        raise NotApplicableError(
+            "attained is about one mechanism: give mechanism=Gaussian(query, sigma), or "
+            "DiscreteGaussian"
+        )
+    if scope.unit is not None:
+        raise NotApplicableError("attained is about single records; leave unit out")
+    if not scope.delta:
+        raise InputError("delta= is required: what is attained is a level for a given delta")
+    found = attained(chain, scope.noise)
+    value = found.level(scope.delta)
+    return Bound(
+        value,
+        "lower bound",
+        Certificate("attained", REFERENCE),
+        witness=found.witness(value),
+        delta=scope.delta,
+        again=found.level,
+    )
 
 
 def attained(
