@@ -2,4 +2,3 @@
 
 from corrdp.calibration.number import calibrate as calibrate
 from corrdp.calibration.searching import LONG as LONG
-from corrdp.calibration.searching import guarantee_of as guarantee_of

@@ -18,6 +18,7 @@ from corrdp._checks import check_choice, check_kind
 from corrdp.bounds.leakage import Leakage, leakage
 from corrdp.bounds.scope import check_confidence
 from corrdp.calibration.adequacy import Adequacy, Alternative, Priced, alternatives
+from corrdp.calibration.noise import LaplaceNoise
 from corrdp.calibration.searching import SHARP, Search
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError, QueryError, RefusedError
 from corrdp.guarantees import Guarantee
@@ -28,7 +29,7 @@ from corrdp.models.chains.ratio_tests import p_in_words
 from corrdp.models.chains.window import WindowChain
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.networks.field import MarkovField
-from corrdp.queries import Query, Series
+from corrdp.queries import Series
 
 Confidence = float | Literal["default"] | None
 
@@ -109,7 +110,7 @@ def _forgotten(chain: Chain, epsilon: float, confidence: float | None) -> float:
 
 def judge_model(
     model: Model,
-    epsilon: float,
+    level: float,
     target: float | None,
     leak: Leakage,
     search: Search,
@@ -125,18 +126,18 @@ def judge_model(
     Parameters
     ----------
     model : Model
-    epsilon : float
-        What the model alone allows.
+    level : float
+        What the model alone allows, in levels of the search's noise.
     target : float or None
-        None when epsilon was given.
+        None when the level was given.
     leak : Leakage
-        What epsilon leaks under the model.
+        What it leaks under the model.
     search : Search
         How the model itself was priced.
     robust, accept
         As in :func:`corrdp.calibrate`.
     """
-    chosen = Adequacy(epsilon, leak.value)
+    chosen = Adequacy(search.noise.epsilon(search.query, level), leak.value)
     if isinstance(model, GaussianRecords) and model.fitted is not None:
         log10_p = model.fitted.normality.log10_p
         if log10_p >= math.log10(_NOT_NORMAL) or leak.certificate.name == "general":
@@ -156,16 +157,17 @@ def judge_model(
         return replace(chosen, note=PRIVATE)
     if not robust:
         return replace(chosen, note=NOT_CONSIDERED)
-    found = tuple(
-        price(alternative, epsilon, target, search) for alternative in alternatives(model)
-    )
+    found = tuple(price(alternative, level, target, search) for alternative in alternatives(model))
     return accepted(replace(chosen, alternatives=found), model, accept)
 
 
-def least_level(epsilon: float, adequacy: Adequacy | None) -> float:
-    """The DP level that keeps the target under the model and every alternative with a price."""
+def least_level(level: float, adequacy: Adequacy | None, search: Search) -> float:
+    """The level that keeps the target under the model and every alternative with a price."""
     found = () if adequacy is None else adequacy.alternatives
-    return min([epsilon, *(a.epsilon for a in found if a.epsilon is not None)])
+    if isinstance(search.noise, LaplaceNoise):
+        return min([level, *(a.epsilon for a in found if a.epsilon is not None)])
+    sigmas = [a.scale for a in found if a.scale is not None]
+    return min([level, *(search.noise.level_at(search.query, sigma) for sigma in sigmas)])
 
 
 def check_accept(accept: str | None) -> None:
@@ -195,27 +197,32 @@ def accepted(adequacy: Adequacy, model: Model, accept: str | None) -> Adequacy:
     )
 
 
-def price(alternative: Alternative, epsilon: float, target: float | None, search: Search) -> Priced:
+def price(alternative: Alternative, level: float, target: float | None, search: Search) -> Priced:
     """What a promise costs under an alternative: by its region where that is finite.
 
     Parameters
     ----------
     alternative : Alternative
-    epsilon : float
+    level : float
         What the chosen model alone allows.
     target : float or None
-        None when epsilon was given: nothing is searched.
+        None when the level was given: nothing is searched.
     search : Search
         How the chosen model was priced; the bounds are those that suit the alternative.
     """
     try:
-        level, methods = how_priced(alternative, search.confidence)
-        searches = [replace(search, method=name, confidence=level) for name in methods]
-        found, at = _price_by(alternative.models, searches, epsilon, target)
+        region, methods = how_priced(alternative, search.confidence)
+        searches = [replace(search, method=name, confidence=region) for name in methods]
+        found, at = _price_by(alternative.models, searches, level, target)
     except (NotApplicableError, InfeasibleError) as error:
         return unpriced(alternative, str(error))
-    noise, sure = _scale(search.query, found), None if level is None else search.confidence
-    return replace(unpriced(alternative), epsilon=found, scale=noise, leakage=at, confidence=sure)
+    return replace(
+        unpriced(alternative),
+        epsilon=search.noise.epsilon(search.query, found),
+        scale=_scale(search, found),
+        leakage=at,
+        confidence=None if region is None else search.confidence,
+    )
 
 
 def unpriced(alternative: Alternative, reason: str = "") -> Priced:
@@ -260,13 +267,13 @@ def how_priced(
 
 
 def _price_by(
-    models: tuple[Chain, ...], searches: list[Search], epsilon: float, target: float | None
+    models: tuple[Chain, ...], searches: list[Search], level: float, target: float | None
 ) -> tuple[float, float]:
-    """The largest epsilon that keeps the target under all models, and what ``epsilon`` leaks."""
+    """The largest level that keeps the target under all models, and what ``level`` leaks."""
     pairs = zip(models, searches, strict=True)
-    leaks = [own.leakage(model, epsilon).value for model, own in pairs]
+    leaks = [own.leakage(model, level).value for model, own in pairs]
     if target is None:
-        return epsilon, max(leaks)
+        return level, max(leaks)
     found = math.inf
     # the worst first: what keeps the target there mostly keeps it everywhere
     for k in sorted(range(len(models)), key=lambda k: -leaks[k]):
@@ -281,13 +288,11 @@ def _method(model: Chain, many: int) -> str:
     return "best" if quick else _QUICK[model.kind]
 
 
-def _scale(query: Query, epsilon: float) -> float | None:
-    from corrdp.mechanisms.laplace import DiscreteLaplace
-
-    if isinstance(query, Series):
+def _scale(search: Search, level: float) -> float | None:
+    if isinstance(search.query, Series):
         return None
     try:
-        return DiscreteLaplace.for_epsilon(query, epsilon).scale
+        return search.noise.scale(search.query, level)
     except QueryError:  # a mean whose number of records is not known yet
         return None
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from corrdp._checks import check_choice, check_flag, check_kind
@@ -29,9 +30,20 @@ from corrdp.calibration.adequate import (
     level_of,
     promising,
 )
+from corrdp.calibration.noise import (
+    BY_EXPECTED_ERROR,
+    GaussianNoise,
+    LaplaceNoise,
+    Noise,
+    NoiseName,
+    noise_in_words,
+    read_noise,
+    spread_mu,
+)
 from corrdp.calibration.searching import Search, check_level, step_down, step_up
 from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError, NotApplicableError
+from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.models.base import Model
 from corrdp.models.files import model_from_dict
 from corrdp.models.reads import resolved
@@ -42,7 +54,7 @@ from corrdp.results import OTHERS_ADD, Result, verb
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.guarantees import L1, Pure
+    from corrdp.guarantees import GDP, L1, Pure
     from corrdp.ledgers.ledger import Ledger
     from corrdp.mechanisms.laplace import DiscreteLaplace
     from corrdp.release.number import Release
@@ -50,14 +62,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Result):
-    """The largest epsilon whose leakage keeps a target, and the noise that goes with it.
+    """The least noise whose leakage keeps a target.
 
     Parameters
     ----------
     target : float
         The BDP level promised.
     epsilon : float
-        The DP level of the release (rounded down).
+        The DP level of the release (rounded down); of Gaussian noise, that at ``delta`` (rounded
+        up).
     leakage : Leakage
         The proof that ``epsilon`` keeps the target.
     query : Query
@@ -67,11 +80,22 @@ class Calibration(Result):
         it is.
     adequacy : Adequacy or None
         How the promise fares under richer models than a fitted one.
+    sigma : float or None
+        Of Gaussian noise; None for Laplace noise.
+    delta : float or None
+        Outputs of at most this probability may tell more; None where there are none.
+    unit : int, str, tuple of int or None
+        What is protected, where that is more than one record, as it was asked for.
+    chosen : str
+        Why this kind of noise, where that was asked for.
     """
 
     result = "calibration"
     number = "epsilon"
-    keys = "target epsilon scale error_95 leakage query model confidence adequacy"
+    keys = (
+        "target epsilon scale error_95 leakage query model confidence adequacy sigma delta unit "
+        "chosen"
+    )
 
     target: float
     epsilon: float
@@ -80,25 +104,34 @@ class Calibration(Result):
     model: Model = field(metadata=coded(read=model_from_dict))
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
+    sigma: float | None = added()
+    delta: float | None = added()
+    unit: int | str | tuple[int, ...] | None = added()
+    chosen: str = added("")
 
     @property
-    def guarantee(self) -> Pure | L1:
+    def guarantee(self) -> Pure | L1 | GDP:
         """What the release promises before correlation (a vector when it reads some records)."""
-        from corrdp.calibration import guarantee_of
-
-        return guarantee_of(self.model, self.query, self.epsilon)
+        if self.sigma is None:
+            return LaplaceNoise().guarantee(self.model, self.query, self.epsilon)
+        return spread_mu(self.model, self.query, DiscreteGaussian(self.query, self.sigma))
 
     @property
-    def mechanism(self) -> DiscreteLaplace:
-        """The mechanism whose noise is drawn: query plus discrete Laplace on the query's grid."""
-        from corrdp.mechanisms.laplace import DiscreteLaplace
-
-        return DiscreteLaplace.for_epsilon(self.query, self.epsilon)
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
+        """The mechanism whose noise is drawn: the query plus noise on the query's grid."""
+        if self.sigma is None:
+            return LaplaceNoise().mechanism(self.query, self.epsilon)
+        return DiscreteGaussian(self.query, self.sigma)
 
     @property
     def scale(self) -> float:
-        """Scale of the noise, in the units of the answer."""
-        return self.mechanism.scale
+        """Scale of the noise, in the units of the answer; sigma of Gaussian noise."""
+        return LaplaceNoise().scale(self.query, self.epsilon) if self.sigma is None else self.sigma
+
+    @property
+    def noise(self) -> str:
+        """The law of the noise, in words."""
+        return noise_in_words(self.scale, self.sigma)
 
     def error(self, beta: float, norm: Literal["inf", "l1"] = "inf") -> float:
         """Smallest alpha on the noise grid with ``Pr[error >= alpha] <= beta``, for the law drawn.
@@ -107,9 +140,14 @@ class Calibration(Result):
         ----------
         beta : float in (0, 1)
         norm : {"inf", "l1"}
-            Largest or summed error over the cells of a histogram; the same for one number.
+            Largest or summed error over the cells of a histogram; the same for one number. The
+            sum is for Laplace noise.
         """
-        return self.mechanism.error(beta, norm)
+        mechanism = self.mechanism
+        if isinstance(mechanism, DiscreteGaussian):
+            check_choice("norm", norm, ("inf",))
+            return mechanism.error(beta)
+        return mechanism.error(beta, norm)
 
     @property
     def error_95(self) -> float:
@@ -134,10 +172,13 @@ class Calibration(Result):
         return done
 
     def __repr__(self) -> str:
+        chance = "" if self.delta is None else f", delta {self.delta:.3g}"
+        rounded = "rounded down" if self.delta is None else f"at delta {self.delta:.3g}"
         lines = [
-            f"Calibration: {self.query} at BDP level {self.target:.6g}",
-            f"  epsilon      {self.epsilon:.9g} (plain DP level, rounded down)",
-            f"  noise        discrete Laplace of scale {self.scale:.6g}",
+            f"Calibration: {self.query} at BDP level {self.target:.6g}{chance}",
+            *([f"  unit         {self.leakage.unit}"] if self.leakage.unit else []),
+            f"  epsilon      {self.epsilon:.9g} (plain DP level, {rounded})",
+            f"  noise        {self.noise}",
             f"  error        below {self.error_95:.6g} in 95 % of releases",
             f"  leakage      {self.leakage.value:.9g} ({self.leakage.kind}, "
             f"{self.leakage.certificate.name})",
@@ -151,7 +192,8 @@ class Calibration(Result):
     def assumptions(self) -> tuple[str, ...]:
         """What the promise rests on: by the certificate, the query, and the choice of a model."""
         said = self.leakage.certificate.assumptions + tuple(self.query.assumptions)
-        return (*said, OTHERS_ADD, *model_notes(self.adequacy))
+        chosen = (self.chosen,) if self.chosen else ()
+        return (*said, OTHERS_ADD, *model_notes(self.adequacy), *chosen)
 
     @property
     def worst_leakage(self) -> float:
@@ -193,6 +235,9 @@ def calibrate(
     coarse: bool = False,
     robust: bool = True,
     accept: str | None = None,
+    noise: NoiseName = "laplace",
+    delta: float | None = None,
+    unit: int | str | Sequence[int] | None = None,
 ) -> Calibration: ...
 
 
@@ -208,6 +253,9 @@ def calibrate(
     coarse: bool = False,
     robust: bool = True,
     accept: str | None = None,
+    noise: NoiseName = "laplace",
+    delta: float | None = None,
+    unit: int | str | Sequence[int] | None = None,
 ) -> Calibration | SeriesCalibration:
     """Largest epsilon, and so least noise, whose leakage on the model is at most the target.
 
@@ -247,6 +295,14 @@ def calibrate(
     accept : str, optional
         Why to promise all the same, where an alternative has no price; it stands next to the
         number.
+    noise : {"laplace", "gaussian", "best"}
+        Gaussian noise is cheaper where many releases, many cells or large units are protected, and
+        needs a ``delta``; "best" takes the kind with the smaller expected error.
+    delta : float, optional
+        For Gaussian noise: outputs of at most this probability may tell more than the target.
+    unit : int, str or sequence of int, optional
+        What is protected instead of one record, as in :func:`corrdp.leakage`: a number of records
+        in a row, a duration such as "1h", "person", or a set of records.
 
     Returns
     -------
@@ -276,6 +332,9 @@ def calibrate(
     >>> cal = cdp.calibrate(chain, 1.0, query=cdp.Count(1))
     >>> round(cal.epsilon, 4), cdp.leakage(chain, cal.epsilon).value <= 1.0
     (0.1691, True)
+    >>> hour = cdp.calibrate(chain, 1.0, query=cdp.Count(1), noise="gaussian", delta=1e-6, unit=12)
+    >>> hour.noise, cdp.leakage(chain, hour.guarantee, delta=1e-6, unit=12).value <= 1.0
+    ('discrete Gaussian of sigma 71.7945', True)
     """
     check_kind("method", method, str, "best or the name of a bound")
     check_choice("adversary", adversary, ("all", "none"))
@@ -295,6 +354,11 @@ def calibrate(
 
         if coarse:
             raise InputError("coarse levels are for a curator's release; leave coarse out")
+        if noise != "laplace" or delta is not None or unit is not None:
+            raise InputError(
+                "a series is reported record by record, by randomized response that protects "
+                "single records; leave noise, delta and unit out"
+            )
         return calibrate_series(
             model,
             None if target is None else check_level("target", target),
@@ -308,25 +372,94 @@ def calibrate(
         )
     if adversary != "all":
         raise InputError('adversary="none" is for Series(); a curator\'s promise is against all')
-    level = level_of(model, confidence)
-    search = Search(query, method, level)
+    kinds = read_noise(noise, delta)
+    if method == "exact" and kinds != (LaplaceNoise(),):
+        raise InputError("method='exact' is for Laplace noise; leave noise out, or take 'best'")
+    asked = _Asked(model, query, method, confidence, unit, coarse, robust, accept)
     goal = None if target is None else check_level("target", target)
-    with promising(model, confidence):
-        own = check_level("epsilon", epsilon) if goal is None else search.largest(model, goal)
-        leak = search.leakage(model, own)
-    check_forgetting(model, confidence)
-    adequacy = judge_model(model, own, goal, leak, search, robust=robust, accept=accept)
-    if goal is None:
-        worst = worst_leakage(adequacy, own, leak.value, leak.value)
-        promised = step_up(worst) if coarse and math.isfinite(worst) else worst
-        return Calibration(promised, own, leak, query, model, level, adequacy)
-    found = least_level(own, adequacy)
-    if coarse:
-        found = step_down(found)
-    if found != own:
-        leak = search.leakage(model, found)
-    step = 1e-12
-    while leak.value > goal:  # rounding at the last step
-        found, step = math.nextafter(found * (1.0 - step), 0.0), min(2.0 * step, 0.5)
-        leak = search.leakage(model, found)
-    return Calibration(goal, found, leak, query, model, level, adequacy)
+    given = None if epsilon is None else check_level("epsilon", epsilon)
+    found = [asked.calibrate(kind, goal, given) for kind in kinds]
+    if len(found) == 1:
+        return found[0]
+    return replace(min(found, key=_expected_error), chosen=BY_EXPECTED_ERROR)
+
+
+def _expected_error(calibration: Calibration) -> float:
+    return calibration.mechanism.expected_error
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is to be calibrated, for one kind of noise or another."""
+
+    model: Model
+    query: Query
+    method: str
+    confidence: Confidence
+    unit: Any
+    coarse: bool
+    robust: bool
+    accept: str | None
+
+    def calibrate(self, noise: Noise, goal: float | None, epsilon: float | None) -> Calibration:
+        """The least noise of this kind that keeps the goal, or what a DP level keeps."""
+        model, confidence = self.model, self.confidence
+        sure = level_of(model, confidence)
+        search = Search(self.query, self.method, sure, noise, self.unit)
+        with promising(model, confidence):
+            if goal is None:
+                own = noise.level(self.query, check_level("epsilon", epsilon))
+            else:
+                own = search.largest(model, goal)
+            leak = search.leakage(model, own)
+        check_forgetting(model, confidence)
+        judged = judge_model(model, own, goal, leak, search, robust=self.robust, accept=self.accept)
+        if goal is None:
+            worst = worst_leakage(judged, noise.epsilon(self.query, own), leak.value, leak.value)
+            promised = step_up(worst) if self.coarse and math.isfinite(worst) else worst
+            return self._found(noise, promised, own, leak, sure, judged)
+        level = least_level(own, judged, search)
+        if self.coarse:
+            level = _coarse(noise, self.query, level)
+        if level != own:
+            leak = search.leakage(model, level)
+        step = 1e-12
+        while leak.value > goal:  # rounding at the last step
+            level, step = math.nextafter(level * (1.0 - step), 0.0), min(2.0 * step, 0.5)
+            leak = search.leakage(model, level)
+        return self._found(noise, goal, level, leak, sure, judged)
+
+    def _found(
+        self,
+        noise: Noise,
+        target: float,
+        level: float,
+        leak: Leakage,
+        sure: float | None,
+        judged: Adequacy | None,
+    ) -> Calibration:
+        sigma = noise.scale(self.query, level) if isinstance(noise, GaussianNoise) else None
+        return Calibration(
+            target,
+            noise.epsilon(self.query, level),
+            leak,
+            self.query,
+            self.model,
+            sure,
+            judged,
+            sigma,
+            noise.delta,
+            None if leak.unit is None else _as_given(self.unit),
+        )
+
+
+def _as_given(unit: Any) -> int | str | tuple[int, ...]:
+    """A unit as JSON can hold it."""
+    return unit if isinstance(unit, str) else tuple(unit) if isinstance(unit, Iterable) else unit
+
+
+def _coarse(noise: Noise, query: Query, level: float) -> float:
+    """The level rounded to ten steps a decade, to the side of more noise."""
+    if isinstance(noise, LaplaceNoise):
+        return step_down(level)
+    return noise.level_at(query, step_up(noise.scale(query, level)))

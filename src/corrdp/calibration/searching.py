@@ -10,14 +10,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
+from typing import Any
 
 from corrdp._checks import check_number
 from corrdp._invert import last_below
 from corrdp.bounds.contraction import limit_with_skipping
 from corrdp.bounds.leakage import Leakage, leakage_in
-from corrdp.bounds.scope import Reach, scope_of, spread_over
+from corrdp.bounds.scope import Reach, scope_of
+from corrdp.calibration.noise import LaplaceNoise, Noise
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
-from corrdp.guarantees import L1, Pure
 from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import skip_diameters
 from corrdp.models.chains.markov import MarkovChain
@@ -29,11 +30,6 @@ SHARP = 16  # states up to which every bound is tried where many are; beyond, th
 _SMALLEST = 1e-9  # relative to the target: less noise than this is no answer
 
 
-def guarantee_of(model: Model, query: Query, epsilon: float) -> Pure | L1:
-    """What a release of the query at DP level epsilon promises, record by record."""
-    return spread_over(model, query, epsilon)
-
-
 @dataclass(frozen=True, eq=False)
 class Search:
     """How leakage is measured for a query: by which bounds, and how sure of the model.
@@ -43,33 +39,42 @@ class Search:
     query : Query
     method : str
     confidence : float or None
+    noise : LaplaceNoise or GaussianNoise
+        What its levels are: they rise as the noise falls.
+    unit : optional
+        What is protected, as in :func:`corrdp.leakage`.
     """
 
     query: Query
     method: str = "best"
     confidence: float | None = None
+    noise: Noise = LaplaceNoise()  # noqa: RUF009 (frozen)
+    unit: Any = None
 
     def leakage(self, model: Model, level: float, reach: Reach | None = None) -> Leakage:
-        """What a release at this DP level leaks on the model; ``reach`` is left by a neighbour."""
+        """What a release at this level leaks on the model; ``reach`` is left by a neighbour."""
         # on real records it is the query's clipping and rounding that the bounds are about
         narrow = self.method == "exact" or isinstance(model, RealModel)
-        asked = level if narrow else guarantee_of(model, self.query, level)
+        plain = narrow and isinstance(self.noise, LaplaceNoise)
+        asked = level if plain else self.noise.guarantee(model, self.query, level)
         query = self.query if narrow else None
-        scope = scope_of(model, asked, query, None, self.confidence)
+        chance = {"delta": self.noise.delta, "unit": self.unit}
+        scope = scope_of(model, asked, query, None, self.confidence, **chance)
         return leakage_in(model, replace(scope, reach=reach or Reach()), self.method)
 
     def largest(self, model: Model, target: float) -> float:
-        """Largest epsilon whose leakage is at most the target, up to rounding. Three to six steps.
+        """Largest level whose leakage is at most the target, up to rounding. Three to six steps.
 
         Where the leakage is a search over distances, each step begins at the distance that the one
         before ended at: its value may differ in the eleventh digit from one that begins anew.
         """
-        most, law, found = target * _room(model, self.query), _any_length(model, self.query), 0.0
+        most = self.noise.most(target) * _room(model, self.query)
+        law, found = _any_length(model, self.query, self.unit), 0.0
         if law is not model:
             # where the bound grows with the length, or nearly so, the length itself says more
             with suppress(NotApplicableError, InfeasibleError):
                 found = self._largest(law, target, most)
-            if found >= target / (model.length or 1):
+            if found >= self.noise.most(target) / (model.length or 1):
                 return found
         return self._largest(model, target, most)
 
@@ -79,14 +84,15 @@ class Search:
         def value(level: float) -> float:
             return self.leakage(law, level, reach).value
 
-        found = largest_level(value, target, most, _start(law, target))
+        start = _start(law, target) / target * self.noise.most(target)
+        found = largest_level(value, target, most, start)
         if found > 2.0 * most * _SMALLEST or value(found) <= target:
             return found
-        least = value(found * _SMALLEST)
+        least, level = value(found * _SMALLEST), self.noise.epsilon(self.query, found * _SMALLEST)
         other = "" if self.method == "best" else ", or try every bound (method='best')"
         raise InfeasibleError(
             f"{self.method} proves no leakage below {least:.4f} on this model, not even at epsilon "
-            f"{found * _SMALLEST:.1g}; ask for a target above that{other}"
+            f"{level:.1g}; ask for a target above that{other}"
         )
 
 
@@ -128,9 +134,9 @@ def _room(model: Model, query: Query) -> float:
     return max(1.0, query.width / (secret[1] - secret[0]))
 
 
-def _any_length(model: Model, query: Query) -> Model:
+def _any_length(model: Model, query: Query, unit: Any = None) -> Model:
     """A long homogeneous chain without its length: it leaks no less and is searched faster."""
-    length = model.length or 0
+    length = 0 if unit == "person" else model.length or 0
     if length <= LONG or not isinstance(model, MarkovChain) or not model.homogeneous:
         return model
     if getattr(query, "records", None) is not None:
@@ -215,11 +221,14 @@ def _around(value: float) -> list[float]:
     return [float(f"{s}e{decade + d}") for d in (-1, 0, 1) for s in _STEPS]
 
 
-def check_told_levels(model: Model, epsilon: float, target: float, leakage: float) -> None:
+def check_told_levels(
+    model: Model, epsilon: float, target: float, leakage: float, sigma: float | None = None
+) -> None:
     """Refuse levels that spell out a model learned from the data.
 
     The leakage of a chosen epsilon, and the epsilon of a chosen target, are functions of the
-    fitted numbers; with all their digits they can be inverted. A private fit may be told.
+    fitted numbers; with all their digits they can be inverted. A private fit may be told. Of
+    Gaussian noise it is sigma that is chosen or searched, and epsilon follows from it.
     """
     if model.fitted is None or model.private_epsilon is not None:
         return
@@ -231,6 +240,7 @@ def check_told_levels(model: Model, epsilon: float, target: float, leakage: floa
         # a ledger draws at the last double below the step
         steps = (epsilon, math.nextafter(epsilon, math.inf))
         coarse = any(step_down(level) == level for level in steps)
+        coarse = coarse if sigma is None else step_up(sigma) == sigma
         told = not coarse and not (rounded and leakage < target * (1 - 1e-6))
     if not told:
         return

@@ -185,7 +185,7 @@ def calibrate_series(
         if level is not None:
             raise NotApplicableError("a chain that was not fitted to data has no confidence region")
         return found
-    search = _ResponseSearch(query, bound_for(model, level), level, None, adversary)
+    search = _ResponseSearch(query, bound_for(model, level), level, adversary=adversary)
     plain = level is not None and len(model.states) > 2 and (method, adversary) == ("best", "all")
     if plain:
         with promising(model, confidence):

@@ -5,17 +5,21 @@ from __future__ import annotations
 from corrdp.cli.options import (
     AcceptModel,
     Confidence,
+    Delta,
     Epsilon,
     Json,
     Method,
     ModelText,
+    NoiseName,
     Number,
     QueryText,
     Target,
+    UnitText,
     one_of,
     read_confidence,
     read_model,
     read_query,
+    read_unit,
 )
 
 EXAMPLE = "Example: corrdp calibrate model.json --target 1 --query count:True"
@@ -29,6 +33,9 @@ def calibrate(
     method: Method = "best",
     confidence: Confidence = None,
     accept_model: AcceptModel = None,
+    noise: NoiseName = "laplace",
+    delta: Delta = None,
+    unit: UnitText = None,
     n: Number = None,
     json: Json = False,
 ) -> None:
@@ -50,6 +57,9 @@ def calibrate(
             method=method,
             confidence=read_confidence(confidence, "default"),
             accept=accept_model,
+            noise=noise,
+            delta=delta,
+            unit=read_unit(unit),
         )
     _ = result.scale  # says what is missing before anything is printed
     if json:

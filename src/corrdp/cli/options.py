@@ -31,6 +31,20 @@ Target = Annotated[
     float | None,
     typer.Option(help="BDP level to promise: what dependence may add is already in it."),
 ]
+NoiseName = Annotated[
+    str, typer.Option(help="laplace, gaussian (with --delta), or best: the smaller expected error.")
+]
+Delta = Annotated[
+    float | None,
+    typer.Option(help="Probability with which outputs may tell more, such as 1e-6."),
+]
+UnitText = Annotated[
+    str | None,
+    typer.Option(
+        help="What is protected: a number of records in a row, a duration such as 1h or '1 day', "
+        "or person; one record if left out."
+    ),
+]
 Method = Annotated[str, typer.Option(help=f"Bound to use: best, {', '.join(METHODS)}.")]
 QueryText = Annotated[
     str,
@@ -201,6 +215,11 @@ def one_of(target: float | None, epsilon: float | None) -> dict[str, Any]:
     if (target is None) == (epsilon is None):
         raise InputError("give exactly one of --target (BDP level) and --epsilon (DP level)")
     return {"target": target} if epsilon is None else {"epsilon": epsilon}
+
+
+def read_unit(text: str | None) -> int | str | None:
+    """What is protected, as written on the command line: a whole number is a number of records."""
+    return int(text) if text is not None and text.strip().isdecimal() else text
 
 
 def read_confidence(text: str | None, default: Any = None) -> Any:

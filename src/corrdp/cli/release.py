@@ -21,18 +21,21 @@ from corrdp.cli.options import (
     Confidence,
     Decimal,
     Delimiter,
+    Delta,
     Epsilon,
     Json,
     Method,
     MissingTexts,
     Names,
     NoHeader,
+    NoiseName,
     Number,
     QueryText,
     Report,
     Sign,
     State,
     Target,
+    UnitText,
     check_outputs,
     missing_texts,
     one_of,
@@ -40,6 +43,7 @@ from corrdp.cli.options import (
     read_layout,
     read_model,
     read_query,
+    read_unit,
 )
 from corrdp.errors import InputError
 
@@ -100,6 +104,9 @@ def release(
     method: Method = "best",
     confidence: Confidence = None,
     accept_model: AcceptModel = None,
+    noise: NoiseName = "laplace",
+    delta: Delta = None,
+    unit: UnitText = None,
     n: Number = None,
     state: State = None,
     missing: MissingTexts = None,
@@ -181,6 +188,9 @@ def release(
             method=method,
             confidence=read_confidence(confidence, "default"),
             accept=accept_model,
+            noise=noise,
+            delta=delta,
+            unit=read_unit(unit),
             # what is handed out must not spell out what was fitted from the data
             coarse=public and law.fitted is not None,
         )
@@ -188,7 +198,7 @@ def release(
         from corrdp.release.charged import charged
 
         told = calibration if ledger is None else charged(calibration)
-        check_told_levels(law, told.epsilon, told.target, told.worst_leakage)
+        check_told_levels(law, told.epsilon, told.target, told.worst_leakage, told.sigma)
     answer = None
     if not dry_run:
         with working(f"answering on {file}"):

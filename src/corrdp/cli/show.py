@@ -153,16 +153,18 @@ def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str 
 
 def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
     what = "largest error of a cell" if calibration.query.cells > 1 else "error"
+    chance = "" if calibration.delta is None else f", at delta {calibration.delta:.3g}"
     return [
-        ("epsilon", f"{calibration.epsilon:.9g} (DP level of the noise)"),
-        ("target", f"{calibration.target:.9g} (BDP level promised)"),
+        ("epsilon", f"{calibration.epsilon:.9g} (DP level of the noise{chance})"),
+        ("target", f"{calibration.target:.9g} (BDP level promised{chance})"),
+        *([("unit", str(calibration.leakage.unit))] if calibration.unit else []),
         *judged(calibration),
         (
             "leakage",
             f"{calibration.leakage.value:.9g} under the chosen model ({calibration.leakage.kind}, "
             f"by {calibration.leakage.certificate.name})",
         ),
-        ("noise", f"discrete Laplace of scale {calibration.scale:.6g}"),
+        ("noise", calibration.noise),
         ("expected error", f"{what} below {calibration.error(0.05):.6g} in 95 % of releases"),
         *_drowned(calibration),
         ("scope", calibration.leakage.scope),

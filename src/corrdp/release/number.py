@@ -24,15 +24,19 @@ from corrdp.calibration.adequacy import (
     model_lines,
     worst_leakage,
 )
+from corrdp.calibration.noise import noise_in_words, unit_in_words
 from corrdp.calibration.number import Calibration
 from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError, RefusedError
 from corrdp.ledgers.ledger import Ledger
-from corrdp.mechanisms.laplace import DiscreteLaplace, in_units
-from corrdp.mechanisms.sample import integer_mechanism, with_noise
+from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
+from corrdp.mechanisms.laplace import coverage_radius, in_units
+from corrdp.mechanisms.sample import gaussian_mechanism, integer_mechanism, with_noise
+from corrdp.metric.profiles import profile_of
 from corrdp.models.base import Model
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, what_is_read
+from corrdp.queries import query_from_dict
 from corrdp.release.answer import check_timetable, exact_answer, opened
 from corrdp.release.charged import charged, check_scope, open_ledger
 from corrdp.release.signatures import Signable, Signature, signed_line
@@ -137,7 +141,8 @@ class Release(Signable):
     query : dict
         The query, as its ``to_dict``.
     scale, grid : float
-        Scale of the discrete Laplace noise and the step of its grid, in units of the answer.
+        Scale of the noise (sigma of Gaussian noise) and the step of its grid, in units of the
+        answer.
     assumptions : tuple of str
     model, digest : str
         One line on the model and its fingerprint.
@@ -163,6 +168,12 @@ class Release(Signable):
     compared : Leakage or None
         Every bound that was tried, so that a report need not work them out again; not written to
         files.
+    sigma : float or None
+        Of Gaussian noise; None for Laplace noise.
+    delta : float or None
+        Outputs of at most this probability may tell more; None where there are none.
+    unit : int, str, tuple of int or None
+        What is protected, where that is more than one record.
     signature : Signature or None
         Who stands for it; see :meth:`sign`.
     """
@@ -171,7 +182,7 @@ class Release(Signable):
     keys = (
         "value epsilon target leakage certificate scope query scale grid assumptions model digest "
         "reads nonnegative made charge charge_hash together law confidence adequacy "
-        "signature"
+        "sigma delta unit signature"
     )
 
     value: Any
@@ -195,6 +206,9 @@ class Release(Signable):
     law: RecordLaw | None = added()
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
+    sigma: float | None = added()
+    delta: float | None = added()
+    unit: int | str | tuple[int, ...] | None = added()
     compared: Leakage | None = None
     signature: Signature | None = added()
 
@@ -209,24 +223,31 @@ class Release(Signable):
         ``(low, high)`` for one number; one such pair per cell, jointly at ``level``, for a
         histogram. Narrowed to non-negative values when ``nonnegative`` was asked for.
         """
-        from corrdp.mechanisms.laplace import coverage_radius
-
         cells = self.value if isinstance(self.value, list) else [self.value]
-        radius = coverage_radius(level, self.scale / self.grid, len(cells)) * self.grid
+        if self.sigma is None:
+            steps = coverage_radius(level, self.scale / self.grid, len(cells))
+        else:
+            steps = DiscreteGaussian(query_from_dict(self.query), self.sigma).radius(level)
+        radius = steps * self.grid
         low = [max(v - radius, 0) if self.nonnegative else v - radius for v in cells]
         pairs = [(a, v + radius) for a, v in zip(low, cells, strict=True)]
         return pairs if isinstance(self.value, list) else pairs[0]
 
-    def __repr__(self) -> str:
-        from corrdp.queries import query_from_dict
+    @property
+    def noise(self) -> str:
+        """The law of the noise, in words."""
+        return noise_in_words(self.scale, self.sigma)
 
+    def __repr__(self) -> str:
+        chance = "" if self.delta is None else f" at delta {self.delta:.3g}"
         asked = f"{query_from_dict(self.query)}{f', {self.reads}' if self.reads else ''}"
         lines = [
             f"Release {self.value} ({asked})",
             f"  interval     {self.interval(0.95)} at level .95",
             f"  epsilon      {self.epsilon:.9g} (plain DP), BDP level {self.target:.6g} "
-            f"({self.certificate.name} proves {self.leakage:.9g})",
-            f"  noise        discrete Laplace of scale {self.scale:.6g}",
+            f"({self.certificate.name} proves {self.leakage:.9g}){chance}",
+            f"  noise        {self.noise}",
+            *([f"  unit         {unit_in_words(self.unit)}"] if self.unit else []),
             f"  scope        {self.scope}",
             f"  model        {self.model}",
             *model_lines(self.adequacy),
@@ -247,7 +268,7 @@ def draw(
     nonnegative: bool = False,
     state: str | None = None,
 ) -> Release:
-    """Answer the calibrated query on ``data`` with discrete Laplace noise from OpenDP.
+    """Answer the calibrated query on ``data`` with OpenDP's discrete Laplace or Gaussian noise.
 
     Parameters
     ----------
@@ -278,8 +299,8 @@ def draw(
 
     References
     ----------
-    OpenDP, ``make_laplace`` on integers (exact sampling after Canonne, Kamath and Steinke, "The
-    discrete Gaussian for differential privacy", 2020).
+    OpenDP, ``make_laplace`` and ``make_gaussian`` on integers (exact sampling after Canonne, Kamath
+    and Steinke, "The discrete Gaussian for differential privacy", 2020).
 
     Examples
     --------
@@ -347,6 +368,9 @@ class Prepared:
             confidence=calibration.confidence,
             adequacy=calibration.adequacy,
             law=self.law,
+            sigma=None if calibration.sigma is None else self.scale * query.grid,
+            delta=calibration.delta,
+            unit=calibration.unit,
             compared=calibration.leakage,
         )
 
@@ -360,8 +384,7 @@ def prepare(
     check_reads(model, query)
     refuse_coupled(model)
     _check_proof(calibration)
-    least = DiscreteLaplace.for_epsilon(query, calibration.epsilon).scale / query.grid
-    measurement, scale = integer_mechanism(query.cells, query.steps, calibration.epsilon, least)
+    measurement, scale = _measurement(calibration)
     data = opened(model, data)
     check_timetable(model, query, data, wide=calibration.leakage.scope in FOR_ALL)
     exact = exact_answer(model, query, data, state)
@@ -369,13 +392,30 @@ def prepare(
     return Prepared(calibration, measurement, scale, exact, reads, nonnegative, record_law(model))
 
 
+def _measurement(calibration: Calibration) -> tuple[Any, float]:
+    """OpenDP's mechanism, and its scale in steps of the query's grid."""
+    query, mechanism = calibration.query, calibration.mechanism
+    if isinstance(mechanism, DiscreteGaussian):
+        return gaussian_mechanism(query.cells, query.steps, mechanism.rho, mechanism.scale)
+    least = mechanism.scale / query.grid
+    return integer_mechanism(query.cells, query.steps, calibration.epsilon, least)
+
+
 def _check_proof(calibration: Calibration) -> None:
     """A calibration read from a file may have been edited: its proof must be about its numbers."""
     leakage = calibration.leakage
     check_promise(calibration)
-    if not calibration.epsilon <= leakage.epsilon:
+    if (leakage.delta or None) != calibration.delta:
+        raise RefusedError("the calibration's proof is about another delta; calibrate again")
+    if (leakage.unit is None) != (calibration.unit is None):
+        raise RefusedError("the calibration's proof is about another unit; calibrate again")
+    epsilon = calibration.epsilon
+    if calibration.sigma is not None and calibration.delta is not None:
+        drawn = profile_of(calibration.mechanism.guarantee).epsilon(calibration.delta)
+        epsilon = max(epsilon, drawn)
+    if not epsilon <= leakage.epsilon:
         raise RefusedError(
-            f"the calibration releases at epsilon {calibration.epsilon:.9g} and its proof is for "
+            f"the calibration releases at epsilon {epsilon:.9g} and its proof is for "
             f"{leakage.epsilon:.9g}; calibrate again"
         )
 

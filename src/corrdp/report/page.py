@@ -6,7 +6,7 @@ from the private data stays out, apart from the levels without which the number 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError
 from corrdp.models.base import Model
 from corrdp.plots.results import draw_noise
-from corrdp.queries import Histogram, Query, query_from_dict
+from corrdp.queries import Histogram, query_from_dict
 from corrdp.release.number import Release
 from corrdp.report.dependence import (
     adequacy_section,
@@ -95,7 +95,8 @@ def render_report(
     if calibration.leakage.digest and calibration.leakage.digest != model.digest:
         raise InputError("this result was made with another model: its digest differs")
     if public:
-        check_told_levels(model, calibration.epsilon, calibration.target, calibration.worst_leakage)
+        told = calibration.epsilon, calibration.target, calibration.worst_leakage
+        check_told_levels(model, *told, calibration.sigma)
     compared = calibration.leakage if public else _all_bounds(calibration)
     story = _Story(release, calibration, model, compared, public)
     title = in_words(calibration.query)
@@ -128,16 +129,43 @@ def _asked(calibration: Calibration) -> str:
     return said if adequacy.note != NOT_CONSIDERED else f"{said}, robust=False"
 
 
+def _why_private(calibration: Calibration) -> str:
+    """Why the noise has its DP level, by hand."""
+    steps, scale = f"{calibration.query.sensitivity:.6g}", calibration.scale
+    if calibration.sigma is None:
+        return (
+            f"The noise is epsilon-DP because one changed record moves the answer by at most "
+            f"{steps}, and {steps} / {scale!r} is at most {calibration.epsilon!r}."
+        )
+    booked = calibration.mechanism.guarantee
+    return (
+        f"One changed record moves the answer by at most {steps} (in a histogram two cells by 1 "
+        f"each); discrete Gaussian noise of sigma {scale!r} is then booked as {booked!r}, a little "
+        "more than continuous noise would be."
+    )
+
+
 def _again(release: Release, model: Model) -> Calibration:
     """The calibration behind a release; one that was read from a file is worked out again."""
     if release.digest != model.digest:
         raise InputError("this release was made with another model: its digest differs")
     query = query_from_dict(release.query)
     proof = release.compared
-    if proof is None:
-        proof = _compare(model, query, release.epsilon, release.scope, release.confidence)
-    told = release.confidence, release.adequacy
-    return Calibration(release.target, release.epsilon, proof, query, model, *told)
+    made = Calibration(
+        release.target,
+        release.epsilon,
+        Leakage(
+            release.leakage, "upper bound", release.certificate, release.scope, release.epsilon
+        ),
+        query,
+        model,
+        release.confidence,
+        release.adequacy,
+        release.sigma,
+        release.delta,
+        release.unit,
+    )
+    return replace(made, leakage=_compare(made) if proof is None else proof)
 
 
 def _all_bounds(calibration: Calibration) -> Leakage:
@@ -145,21 +173,18 @@ def _all_bounds(calibration: Calibration) -> Leakage:
     proof = calibration.leakage
     if len(proof.candidates) > 1:
         return proof
-    cal = calibration
-    return _compare(cal.model, cal.query, cal.epsilon, proof.scope, cal.confidence)
+    return _compare(calibration)
 
 
-def _compare(
-    model: Model, query: Query, epsilon: float, scope: str, confidence: float | None
-) -> Leakage:
+def _compare(cal: Calibration) -> Leakage:
     """Every bound within the scope of a promise."""
     from corrdp.bounds.leakage import leakage
     from corrdp.bounds.scope import FOR_ALL
-    from corrdp.calibration import guarantee_of
 
-    if scope in FOR_ALL:
-        return leakage(model, guarantee_of(model, query, epsilon), confidence=confidence)
-    return leakage(model, epsilon, query=query, confidence=confidence)
+    if cal.leakage.scope in FOR_ALL:
+        asked = {"delta": cal.delta, "unit": cal.unit, "confidence": cal.confidence}
+        return leakage(cal.model, cal.guarantee, **asked)
+    return leakage(cal.model, cal.epsilon, query=cal.query, confidence=cal.confidence)
 
 
 @dataclass(frozen=True)
@@ -204,7 +229,8 @@ class _Story:
 
     def levels(self) -> str:
         """What was promised."""
-        text = promise(self.calibration.epsilon, self.calibration.target, self.model)
+        cal = self.calibration
+        text = promise(cal.epsilon, cal.target, self.model, delta=cal.delta, unit=cal.unit)
         note = paragraph(PUBLIC_NOTE, "quiet") if self.public else ""
         if self.release is not None and self.release.together and not self.public:
             # on a BDP ledger it is a leakage with all its digits: nothing for the public
@@ -231,8 +257,9 @@ class _Story:
         """Noise and expected error."""
         cal = self.calibration
         what = "largest error of a cell" if cal.query.cells > 1 else "error"
+        law = cal.noise.replace(" of ", " noise of ", 1)
         text = (
-            f"Discrete Laplace noise of scale {cal.scale:.6g}, drawn by OpenDP. The {what} "
+            f"{law[0].upper()}{law[1:]}, drawn by OpenDP. The {what} "
             f"is below {cal.error(0.05):,.6g} in 95 % of releases."
         )
         drawn = figure(draw_noise(cal), "noise", "Law of the noise around the true answer")
@@ -261,15 +288,11 @@ class _Story:
         """The theorem, and how to check it."""
         cal = self.calibration
         proof = cal.leakage if self.release is None else self.release
-        steps = f"{cal.query.sensitivity:.6g}"
         parts = [
             "<h2>Certificate, and how to check it</h2>",
             paragraph(f"{proof.certificate.name}: {proof.certificate.reference}"),
             paragraph(f"It holds for {proof.scope}."),
-            paragraph(
-                f"The noise is epsilon-DP because one changed record moves the answer by at most "
-                f"{steps}, and {steps} / {cal.scale!r} is at most {cal.epsilon!r}."
-            ),
+            paragraph(_why_private(cal)),
         ]
         if self.public:
             text = "The steward holds the full report and the model, and can have them checked."
@@ -277,9 +300,13 @@ class _Story:
         call = (
             f"corrdp.calibrate(corrdp.load_model('model.json'), epsilon={cal.epsilon!r}, "
             f"query=corrdp.{cal.query!r}, method={proof.certificate.name!r}{_asked(cal)})"
+            if cal.sigma is None
+            else f"corrdp.leakage(corrdp.load_model('model.json'), {cal.guarantee!r}, "
+            f"delta={cal.delta!r}, unit={cal.unit!r}, "
+            f"confidence={cal.confidence!r})"
         )
         parts += [
-            paragraph(f"In Python, the following must give a target of at most {cal.target:.9g}:"),
+            paragraph(f"In Python, the following must give a level of at most {cal.target:.9g}:"),
             f"<p><code>{escape(call)}</code></p>",
             paragraph("The model file must carry this digest:"),
             f"<p><code>{escape(self.model.digest)}</code></p>",

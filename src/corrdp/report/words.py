@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from corrdp.calibration.noise import unit_in_words
 from corrdp.calibration.searching import check_told_levels
 from corrdp.models.base import Model, RealModel
 from corrdp.plots import DARK, VARIABLE
@@ -270,22 +271,33 @@ def _part(records: slice | None) -> str:
     return ", among records " + ":".join("" if end is None else str(end) for end in ends)
 
 
-def promise(epsilon: float, target: float, model: Model | None = None) -> str:
+def promise(
+    epsilon: float,
+    target: float,
+    model: Model | None = None,
+    *,
+    delta: float | None = None,
+    unit: Any = None,
+) -> str:
     """What was promised, in one sentence.
 
     Examples
     --------
     >>> promise(.25, 1.0).count("2.72")
     1
+    >>> promise(.25, 1.0, delta=1e-6, unit="1h")[-51:]
+    'Outputs of probability at most 1e-06 may tell more.'
     """
     factor = math.exp(min(target, 700))
+    whole = "a single record" if unit is None else f"what is protected ({unit_in_words(unit)})"
+    chance = "" if delta is None else f" Outputs of probability at most {delta:.3g} may tell more."
     secret = model.secret_range if isinstance(model, RealModel) else None
     where = "" if secret is None else f" within [{secret[0]:g}, {secret[1]:g}]"
     return (
         f"This release has DP level epsilon = {epsilon:.6g} and BDP level {target:.6g}: even "
         "counting what records tell about each other, it changes the odds that anyone gives "
-        f"to two values{where} of a single record by a factor of at most {factor:,.3g}. To a "
-        f"question about it, {believed(target)}."
+        f"to two values{where} of {whole} by a factor of at most {factor:,.3g}. To a "
+        f"question about it, {believed(target)}.{chance}"
     )
 
 
@@ -341,7 +353,8 @@ def public_release(release: Release, model: Model) -> Release:
 
     The law of a record goes with the numbers of the model, unless its data are public.
     """
-    check_told_levels(model, release.epsilon, release.target, release.worst_leakage)
+    told = release.epsilon, release.target, release.worst_leakage
+    check_told_levels(model, *told, release.sigma)
     said = tuple(public_assumptions(model, release.assumptions))
     proof = replace(
         release.certificate,

@@ -230,6 +230,13 @@ def paired_contraction(chain: MarkovChain, scope: Scope, skips: Skips | None = N
         wider = Unit(last - first + 1, tuple(range(first, last + 1)), unit.words)
         own = of_unit(scope.guarantee, wider, chain.length) if wider.size > unit.size else None
     found = close(scope, chain.length, lambda unit: chain_sides(chain, unit, skips), own=own)
+    alike = not getattr(scope.guarantee, "is_vector", False) and unit.members is None
+    if chain.length is not None and chain.homogeneous and alike and scope.own is None:
+        # of many records only the worst are searched to the end; one of any length is one record
+        endless = chain.with_length(None)
+        longest = close(scope, None, lambda unit: chain_sides(endless, unit, skips))
+        if longest.delta <= found.delta:
+            found = replace(found, values=np.minimum(found.values, longest.values[0]))
     return found.bound(Certificate("contraction", REFERENCE))
 
 
