@@ -59,6 +59,7 @@ HOMES = {
     "switching": ("chains.windows", "chains.pairs"),
     "tree": ("trees", "messages", "exact"),
     "field": ("fields", "trees", "messages", "exact"),
+    "seasonal": ("chains.seasons",),
     "pedigree": ("pedigrees",),
     "gaussian": ("gaussian.methods",),
 }

@@ -1,9 +1,9 @@
 """What a promise owes to the choice of a model: the richer models that are held against it.
 
-For a chain of order k: the chain of order k + 1, a kernel for each half of the data (a chain that
-goes over from the one to the other), and a kernel for each group. Each is fitted to the counts that
-the fit has kept. A row that was seen fewer than 20 times says little by itself: it takes the row of
-the chosen chain (it is pooled).
+For a chain of order k: the chain of order k + 1, a kernel for each season of the clock, a kernel
+for each half of the data (a chain that goes over from the one to the other), and a kernel for each
+group. Each is fitted to the counts that the fit has kept. A row that was seen fewer than 20 times
+says little by itself: it takes the row of the chosen chain (it is pooled).
 """
 
 from __future__ import annotations
@@ -14,19 +14,25 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from corrdp.errors import ModelError
+from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.chain import MOST_WINDOWS, Chain, SwitchingChain
-from corrdp.models.chains.diagnostics import GROUPS, HALVES, Diagnostics, diagnose, order_name
+from corrdp.models.chains.diagnostics import (
+    GROUPS,
+    HALVES,
+    Diagnostics,
+    diagnose,
+    order_name,
+    season_name,
+)
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.seasonal import SeasonalChain, of_seasons
+from corrdp.models.chains.seasons import MIN_SEEN, pool_seasons
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Result
 
 if TYPE_CHECKING:
     from corrdp.models.chains.fitted import ChainFit
     from corrdp.models.chains.ratio_tests import RatioTest
-
-
-MIN_SEEN = 20  # a row seen less often is pooled
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +85,11 @@ def alternatives(chain: Chain) -> tuple[Alternative, ...]:
     if fit is None or fit.private_epsilon is not None:
         return ()
     tests = diagnose(chain)
+    if isinstance(chain, SeasonalChain):
+        return _beside_seasons(chain, fit, tests)
     found = [
         _next_order(chain, fit, tests),
+        _seasons(chain, fit, tests),
         _halves(chain, fit, tests),
         _groups(chain, fit, tests),
     ]
@@ -104,6 +113,88 @@ def _next_order(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative 
     # windows of order k + 1 by their last k states: the rows of the chosen chain
     pool = np.tile(fit.window_counts(order - 1), (s, 1))
     return _pooled(name, chain, fit, counts[None], pool, order, test)
+
+
+def _seasons(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | None:
+    """A kernel for each season, those that the data cannot tell apart pooled."""
+    if not fit.seasons or fit.seasons[0].order != _order(chain):
+        return None
+    kept = fit.seasons[0]
+    pooled = replace(kept, pooled=pool_seasons(kept.by_season(len(chain.states))))
+    if pooled.kernels == 1:
+        return None
+    name, test = f"a kernel for each {kept.title}", tests.test(season_name(fit))
+    apart = pooled.timetable is None or len(pooled.starts) > 1
+    own = replace(fit, seasons=(pooled,))
+    try:
+        model = of_seasons(own, None if apart else chain.length, chain.states)
+    except DataError as error:
+        return Alternative(name, (), test=test, reason=str(error))
+    many = len(pooled.labels)
+    return Alternative(name, (model,), many - pooled.kernels, many, test)
+
+
+def _beside_seasons(
+    chain: SeasonalChain, fit: ChainFit, tests: Diagnostics
+) -> tuple[Alternative, ...]:
+    """The next order and the halves by season; sequences are not counted by season.
+
+    Each pools the seasons anew: what it must tell apart within them takes more data.
+    """
+    kept, s, order = chain.counted, len(chain.states), chain.order
+    name, test = f"order {order + 1}", tests.test(order_name(order))
+    longer = kept.longer_by_season(s)
+    found: list[Alternative] = []
+    if longer is None:
+        why = "the fit kept no longer runs by season"
+        found.append(Alternative(name, (), test=test, reason=why, tested=False))
+    else:
+        pool = np.tile(kept.by_season(s), (1, s, 1))
+        models, few, rows = _repooled(chain, fit, [longer], pool, order + 1)
+        found += [Alternative(name, tuple(models), few, rows, test)] if few < rows else []
+    halves = [kept.by_season(s, later=half) for half in (False, True)]
+    parts, few, rows = _repooled(chain, fit, halves, kept.by_season(s), order)
+    if few < rows:
+        both = SwitchingChain((parts[0], parts[1]), chain.length, chain.states, fitted=fit)
+        name, test = "a kernel for each half", tests.test(HALVES)
+        found.append(Alternative(name, (both,), few, rows, test))
+    if fit.sequences > 1:
+        why = "sequences are not counted by season"
+        found.append(Alternative("a kernel for each sequence", (), reason=why, tested=False))
+    return tuple(found)
+
+
+def _repooled(
+    chain: SeasonalChain, fit: ChainFit, tables: list[np.ndarray], pool: np.ndarray, order: int
+) -> tuple[list[SeasonalChain], int, int]:
+    """Chains of some tables of counts by season, which they pool alike; rare rows from the pool."""
+    kept = chain.counted
+    if kept.pooled is not None:
+        merged = pool_seasons(np.concatenate(tables, axis=1), in_order=kept.in_order)
+        kept = replace(kept, pooled=merged)
+    pool = kept.together(pool)
+    models, pooled, occurs = [], 0, pool.any(axis=2)
+    whole = _kernel(pool.sum(axis=0), pool.sum(axis=0))
+    for counts in tables:
+        own = kept.together(counts)
+        few = own.sum(axis=2) < MIN_SEEN
+        table = np.where(few[:, :, None], pool, own)
+        rows = np.stack([_kernel(*pair) for pair in zip(table, pool, strict=True)])
+        # a window that a season never left goes on as in all of them
+        kernels = np.where(rows.any(axis=2, keepdims=True), rows, whole)
+        chance = bool(((table == 0) & (pool > 0)).any())
+        fitted = replace(
+            fit,
+            seasons=(kept.with_kernel_counts(table, order),),
+            zeros="chance" if chance else fit.zeros,
+        )
+        models.append(
+            SeasonalChain(
+                kernels, kept.pattern, order, chain.length, chain.states, kept.names, fitted=fitted
+            )
+        )
+        pooled += int((few & occurs).sum())
+    return models, pooled, len(tables) * int(occurs.sum())
 
 
 def _halves(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | None:

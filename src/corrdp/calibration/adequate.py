@@ -26,6 +26,7 @@ from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.ratio_tests import p_in_words
+from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.networks.field import MarkovField
@@ -38,7 +39,7 @@ _NOT_NORMAL = 1e-6  # p of Mardia's tests below which a promise by a normal law 
 _REGIONS = 10  # an alternative of more models than this is taken at its fitted numbers
 _MOST_ROWS = 150  # rows up to which an alternative is priced at all: larger ones take minutes
 _SMALLEST = 1e-9  # a chain of which even this epsilon leaks 1 has no bound of any use
-_QUICK = {"markov": "contraction", "switching": "contraction", "window": "blocks"}
+_QUICK = dict.fromkeys(("markov", "switching", "seasonal"), "contraction") | {"window": "blocks"}
 
 NOT_CONSIDERED = "richer models than the fitted one were not considered (robust=False)"
 PRIVATE = (
@@ -80,7 +81,7 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
         return
     from corrdp.bounds.chains.ratios import unseen_words
 
-    rows = model.states
+    rows = model.row_names if isinstance(model, SeasonalChain) else model.states
     if isinstance(model, WindowChain):
         rows = [", ".join(str(model.states[x]) for x in window) for window in model.windows]
     region = model.region(level)
@@ -254,7 +255,7 @@ def how_priced(
     models = alternative.models
     if not models:
         raise NotApplicableError(alternative.reason)
-    rows = max(len(model.transition) for model in models)
+    rows = max(model.transition.shape[-2] for model in models)
     if rows > _MOST_ROWS:
         raise NotApplicableError(f"it has {rows:,} rows, and up to {_MOST_ROWS} are priced")
     levels: list[float | None] = [None]
@@ -284,7 +285,7 @@ def _price_by(
 
 def _method(model: Chain, many: int) -> str:
     """Every bound where that is quick; else the contraction bound of the model."""
-    quick = len(model.transition) <= SHARP and many <= _REGIONS
+    quick = model.transition.shape[-2] <= SHARP and many <= _REGIONS
     return "best" if quick else _QUICK[model.kind]
 
 

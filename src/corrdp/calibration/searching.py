@@ -14,6 +14,7 @@ from typing import Any
 
 from corrdp._checks import check_number
 from corrdp._invert import last_below
+from corrdp.bounds.chains.seasons import chain_diameters
 from corrdp.bounds.contraction import limit_with_skipping
 from corrdp.bounds.leakage import Leakage, leakage_in
 from corrdp.bounds.scope import Reach, scope_of
@@ -22,6 +23,7 @@ from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import skip_diameters
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.queries import Query, Sum
 
 _PRECISION = 1e-9  # of epsilon, relative
@@ -135,9 +137,12 @@ def _room(model: Model, query: Query) -> float:
 
 
 def _any_length(model: Model, query: Query, unit: Any = None) -> Model:
-    """A long homogeneous chain without its length: it leaks no less and is searched faster."""
+    """A long chain of one kernel, or of seasons, without its length: it leaks no less, and takes
+    less to search."""
     length = 0 if unit == "person" else model.length or 0
-    if length <= LONG or not isinstance(model, MarkovChain) or not model.homogeneous:
+    if length <= LONG or not isinstance(model, MarkovChain | SeasonalChain):
+        return model
+    if isinstance(model, MarkovChain) and not model.homogeneous:
         return model
     if getattr(query, "records", None) is not None:
         return model
@@ -146,11 +151,15 @@ def _any_length(model: Model, query: Query, unit: Any = None) -> Model:
 
 def _start(model: Model, target: float) -> float:
     """Where to begin: on a chain, what its contraction allows at any length, or the sum does."""
-    if not isinstance(model, MarkovChain):
+    if isinstance(model, SeasonalChain):
+        table, order = chain_diameters(model)[0], model.order
+    elif isinstance(model, MarkovChain):
+        table, order = skip_diameters(model).table, 1
+    else:
         return target
-    diameters = skip_diameters(model).table.max(axis=0)[None]
+    diameters = table.max(axis=0)[None]
     forgets = largest_level(
-        lambda level: limit_with_skipping(level, diameters)[0], target, target, target
+        lambda level: limit_with_skipping(order * level, diameters)[0], target, target, target
     )
     return max(forgets, target / (model.length or math.inf))
 

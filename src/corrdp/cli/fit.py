@@ -142,6 +142,23 @@ def series(
     markov_order: Annotated[
         int, typer.Option(help="How many past records the next one depends on.")
     ] = 1,
+    season: Annotated[
+        str | None,
+        typer.Option(
+            help="One kernel for each hour, weekday or month, for each value of an SQL expression "
+            "over public columns, or for each step of a cycle of so many."
+        ),
+    ] = None,
+    public_columns: Annotated[
+        str | None,
+        typer.Option(help="Columns that everybody may know, for --season; times and groups are."),
+    ] = None,
+    no_pooling: Annotated[
+        bool,
+        typer.Option(
+            "--no-pooling", help="Keep seasons apart that the data cannot tell from each other."
+        ),
+    ] = False,
     private_epsilon: Annotated[
         float | None,
         typer.Option(help="Fit privately at this DP level; it is added to every release."),
@@ -185,6 +202,9 @@ def series(
         group=group,
         independent_groups=independent_groups,
         order=markov_order,
+        season=season,
+        public_columns=words(public_columns or ""),
+        pool=not no_pooling,
         zeros="structural" if structural_zeros else "chance",
         private_epsilon=private_epsilon,
         states=None if states is None else kinds.named_states(words(states)),

@@ -92,16 +92,18 @@ def chain(task: Task, **options: Any) -> None:
     if task.output is not None:
         model.save(task.output)
     if task.picture is not None:
-        save_picture(diagnose(model).plot(), task.picture)
+        drawn = model.plot() if model.kind == "seasonal" else diagnose(model).plot()
+        save_picture(drawn, task.picture)
     private = model.fitted.private_epsilon is not None
     if task.json:
         print(as_json(model))
     else:
         show_chain(model, task.output, table)
         with working(f"testing the chain on {task.file}"):
-            diagnostics = diagnose(model, None if model.fitted.group is None else table)
+            again = model.fitted.group is not None and model.kind != "seasonal"
+            diagnostics = diagnose(model, table if again else None)
         show_diagnostics(diagnostics)
-        if options["order"] == 1 and not private:
+        if model.kind == "markov" and not private:
             with working("comparing orders"):
                 show_orders(model)
         show_files([] if task.picture is None else [task.picture])

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.report.dependence import in_words_of
 from corrdp.report.words import believed, in_words, number
@@ -256,12 +257,16 @@ def show_orders(chain: MarkovChain) -> None:
     )
 
 
-def show_chain(chain: MarkovChain | WindowChain, output: Path | None, source: SourceTable) -> None:
+def show_chain(
+    chain: MarkovChain | WindowChain | SeasonalChain, output: Path | None, source: SourceTable
+) -> None:
     """A fitted chain: kernel with standard errors, and what was counted in a table."""
     fit = chain.fitted
     assert fit is not None
     print_title(chain.describe())
-    if isinstance(chain, WindowChain):
+    if isinstance(chain, SeasonalChain):
+        _show_seasons(chain)
+    elif isinstance(chain, WindowChain):
         table = Table("after", title="Pr[next | last records]")
         for state in chain.states:
             table.add_column(Text(str(state)), justify="right")
@@ -299,6 +304,25 @@ def show_chain(chain: MarkovChain | WindowChain, output: Path | None, source: So
         facts.append(("written", str(output)))
     print_parts(facts_table(facts))
     warn_coupled(chain)
+
+
+def _show_seasons(chain: SeasonalChain) -> None:
+    table = Table(chain.counted.title, "after", title="Pr[next | season, last records]")
+    for state in chain.states:
+        table.add_column(Text(str(state)), justify="right")
+    for season, kernel in zip(chain.seasons, chain.transition, strict=True):
+        name = season
+        for window, row in zip(chain.windows, kernel, strict=True):
+            if row.any() and kernel.size * len(chain.seasons) <= 40 * _SHOWN_STATES:
+                after = ", ".join(str(chain.states[x]) for x in window)
+                table.add_row(Text(name), Text(after), *(f"{p:.4f}" for p in row))
+                name = ""
+    print_parts(table)
+    period = "in any order" if chain.period is None else f"repeat every {chain.period:,} steps"
+    facts = [("seasons", f"{len(chain.counted.labels)}, {period}")]
+    if chain.counted.merges:
+        facts.append(("pooled", f"{chain.counted.merges}; what follows is given this choice"))
+    print_parts(facts_table(facts))
 
 
 def warn_coupled(model: Model) -> None:

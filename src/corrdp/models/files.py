@@ -69,6 +69,10 @@ def _check_expressions(fit: Any) -> None:
     for name in _EXPRESSIONS:
         stored = fit.get(name)
         check_stored(stored if isinstance(stored, list) else [stored])
+    seasons = fit.get("seasons")
+    for part in seasons if isinstance(seasons, list) else ():
+        # the name of a season may be an expression
+        check_stored([part.get("name") if isinstance(part, dict) else None])
 
 
 Body = dict[str, Any]
@@ -123,6 +127,7 @@ _READERS: dict[str, Callable[[Body], Model]] = {
     "table": _table,
     "markov": _markov,
     "window": _window,
+    "seasonal": _by_class("chains.seasonal", "SeasonalChain"),
     "gaussian": _by_class("gaussian.records", "GaussianRecords"),
     "tree": _by_class("networks.tree", "MarkovTree"),
     "field": _by_class("networks.field", "MarkovField"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from corrdp.models.chains.markov import MarkovChain
+    from corrdp.models.chains.seasonal import SeasonalChain
 
 _MOST_STATES = 8  # beyond this the arrows cross too often to be read
 _MOST_LABELLED = 4  # beyond this the probabilities on the arrows would cover each other
@@ -139,6 +140,55 @@ def _draw_kernel(kernel: np.ndarray, labels: list[str], ax: Axes | None) -> Axes
     bar = ax.get_figure(root=True).colorbar(mesh, ax=ax, shrink=0.8)  # type: ignore[union-attr]
     bar.ax.tick_params(colors=INK, labelsize=8, color=RULE)
     bar.outline.set_visible(False)
+    return ax
+
+
+def draw_seasons(model: SeasonalChain, ax: Axes | None = None) -> Axes:
+    """The kernels of a chain with seasons: how likely each next state is, round the clock.
+
+    One line for each present state (or window of states): the probability that the next record is
+    in another state than the last one, step by step through a period; where seasons come in any
+    order, season by season.
+
+    Parameters
+    ----------
+    model : SeasonalChain
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from corrdp.models.chains.seasonal import SeasonalChain
+    >>> chain = SeasonalChain([[[.8, .2], [.3, .7]], [[.98, .02], [.5, .5]]], [0, 0, 1])
+    >>> len(draw_seasons(chain).lines)
+    2
+    """
+    ax = axes_or_new(ax, 2.6)
+    turn = np.arange(len(model.transition)) if model.pattern is None else np.array(model.pattern)
+    ends = np.arange(len(turn) + 1)
+    shades = [ACCENT, WARM, INK, MUTED]
+    last = model.windows[:, -1]
+    drawn = np.flatnonzero(model.used)[: 2 * len(shades)]
+    for k, w in enumerate(drawn):
+        leave = 1.0 - model.transition[turn, w, last[w]]
+        name = ", ".join(str(model.states[x]) for x in model.windows[w])
+        style = "-" if k < len(shades) else "--"
+        line = np.r_[leave, leave[-1]]
+        ax.step(
+            ends, line, style, where="post", color=shades[k % len(shades)], label=f"after {name}"
+        )
+    ax.set_ylim(0, 1.02)
+    ax.set_xlim(0, len(turn))
+    ax.set_ylabel("goes over to another state", fontsize=9)
+    begins = np.flatnonzero(np.r_[True, turn[1:] != turn[:-1]])
+    begins = begins[:: max(1, math.ceil(len(begins) / 12))]
+    crowded = sum(len(model.seasons[turn[b]]) for b in begins) > 36
+    names = [model.seasons[turn[b]] for b in begins]
+    ax.set_xticks(begins, names, rotation=40 if crowded else 0, ha="right" if crowded else "left")
+    ax.legend(frameon=False, fontsize=8, loc="upper right", ncols=2)
     return ax
 
 

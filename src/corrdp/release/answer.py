@@ -12,6 +12,9 @@ sequence is the model's record k; a time step without a record is one that is no
   one fewer, the same noise may leak more.
 * A model that gives each record a law of its own (a network, a table, kernels that change with
   time) is about all of them.
+* A model with seasons is about its timetable of seasons: the data lie on its steps in time, and
+  within its length from where in the period they begin; or, where seasons may come in any order,
+  in none but those that were seen.
 """
 
 from __future__ import annotations
@@ -27,11 +30,13 @@ from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitting import listed_values
+from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.groups import Groups, Independent
 from corrdp.models.reads import expressions, listed, missing_text, names_column, open_for
 from corrdp.queries import Count, Mean, Query, Sum, is_missing
 from corrdp.tables.clock import Reading, step_in_words
 from corrdp.tables.order import TOLERANCE, Pace, rows_in_order
+from corrdp.tables.seasons import check_season, seasons_of
 from corrdp.tables.source import Table, is_table
 
 if TYPE_CHECKING:
@@ -363,6 +368,7 @@ def check_timetable(
     corrdp.errors.DataError: the data have 3 records, and the calibration is about one release ...
     """
     n, on_table = model.length, isinstance(data, Table)
+    late = _seasons_late(model, data) if isinstance(model, SeasonalChain) else 0
     if on_table and (
         (n is None and wide) or (isinstance(model, RealModel) and model.fitted is not None)
     ):
@@ -372,8 +378,11 @@ def check_timetable(
     if not _has_parts(model):
         if n is not None and not whole:
             raise DataError(f"{held}, the model was made for exactly {n}; refit")
-    elif n is not None and held.span > n:
-        raise DataError(f"{held}, the model was made for at most {n}; refit or leave length out")
+    elif n is not None and held.span + late > n:
+        begin = f" and begin {late} after the seasons of its first record" if late else ""
+        raise DataError(
+            f"{held}{begin}, the model was made for at most {n}; refit or leave length out"
+        )
     elif not (wide or whole or (n is None and not held.gaps)):
         among = "records without gaps in time" if n is None else f"exactly {n} records"
         even = held.shortest == held.span
@@ -389,7 +398,39 @@ def check_timetable(
 def _has_parts(model: Model) -> bool:
     """Whether the first of the records, or any number in a row, have the model's law as well."""
     one_kernel = isinstance(model, Chain) and getattr(model, "homogeneous", True)
-    return one_kernel or isinstance(model, Independent)
+    return one_kernel or isinstance(model, Independent | SeasonalChain)
+
+
+def _seasons_late(chain: SeasonalChain, data: Table | list[list[Any]]) -> int:
+    """How many time steps after the seasons of the model's first record the data begin, at most.
+
+    Refuses data that lie between its time steps, or in a season that was never seen.
+    """
+    fit = chain.fitted
+    if fit is None or not isinstance(data, Table):
+        return 0  # record k of a sequence is record k of the model
+    kept, reading = chain.counted, fit.reading or Reading()
+    read = (data, str(fit.state), fit.order_by, fit.group, reading)
+    seasons = seasons_of(*read, check_season(kept.name))
+    if kept.timetable is None:
+        if strange := sorted(set(seasons.seen()) - set(kept.labels)):
+            raise DataError(
+                f"season {strange[0]} ({kept.title}) is none of the model's: it was not in the "
+                "data of the fit; fit on data that have it"
+            )
+        return 0
+    clock = fit.clock
+    if clock is None:
+        return max(seasons.starts())
+    pace, _ = _as_fitted(data, fit, seasons.walk.pace)
+    walk = replace(seasons.walk, pace=pace)
+    if pace.radix != clock.places or not walk.on_grid(clock.first, clock.usual):
+        raise DataError(
+            f"the rows of {data.path} do not lie on the time steps of the fit ({clock.step} from "
+            f"{clock.words.split(' to ')[0]}), and its seasons are those of these steps; fit again"
+        )
+    starts = replace(seasons, walk=walk).starts(clock.first)
+    return max((start - kept.starts[0]) % len(kept.timetable) for start in starts)
 
 
 def _check_records(model: Model, query: Query, lengths: list[int]) -> None:

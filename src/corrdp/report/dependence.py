@@ -17,6 +17,7 @@ from corrdp.plots.models import (
     draw_correlations,
     draw_family,
     draw_network,
+    draw_seasons,
 )
 from corrdp.plots.results import draw_candidates, draw_per_record
 from corrdp.report.words import FIT_NOTE, figure, paragraph, table
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from corrdp.models.base import Model
     from corrdp.models.chains.markov import MarkovChain
+    from corrdp.models.chains.seasonal import SeasonalChain
     from corrdp.models.chains.window import WindowChain
     from corrdp.models.gaussian.records import GaussianRecords
     from corrdp.models.groups import Independent
@@ -94,6 +96,19 @@ def _chain(chain: MarkovChain) -> Shown:
 def _window(chain: WindowChain) -> Shown:
     title = "Windows of consecutive records and their transitions"
     return Shown(lambda: draw_chain(chain.by_window), title)
+
+
+def _seasonal(chain: SeasonalChain) -> Shown:
+    rows: list[tuple[str, ...]] = []
+    if chain.transition[0].size <= _SHOWN_STATES:
+        for season, kernel in zip(chain.seasons, chain.transition, strict=True):
+            for window, row in zip(chain.windows, kernel, strict=True):
+                after = ", ".join(str(chain.states[x]) for x in window)
+                rows.append((season, after, *(f"{p:.4f}" for p in row)))
+    facts = [] if chain.fitted is None or not chain.counted.merges else [f"{chain.counted.merges}."]
+    head = ("season", "after", *(str(s) for s in chain.states)) if rows else ()
+    title = "What comes next, round the clock"
+    return Shown(lambda: draw_seasons(chain), title, head, tuple(rows), tuple(facts))
 
 
 def _gaussian(model: GaussianRecords) -> Shown:
@@ -179,6 +194,7 @@ _KINDS: dict[str, Callable[[Any], Shown]] = {
     "groups": _blocks,
     "markov": _chain,
     "window": _window,
+    "seasonal": _seasonal,
     "gaussian": _gaussian,
     "tree": _tree,
     "field": _field,

@@ -345,6 +345,13 @@ class Walk:
             )
         return ends
 
+    def on_grid(self, first: float, usual: float | None) -> bool:
+        """Whether all rows lie whole usual steps from a time; one pass."""
+        if usual is None or not isinstance(usual, int):
+            return False
+        odd = self.rows.aggregate(n=((self.rows["major"] - first) % usual != 0).sum())
+        return not self.table.collect(odd)["n"][0].as_py()
+
     def lagged(self, names: Iterable[str], back: int) -> Any:
         """The rows with what stood there up to ``back`` rows earlier in the same sequence."""
         return self.table.lagged(self.rows, names, back, list(self.groups), self.pace.place)
@@ -381,7 +388,7 @@ def rows_in_order(
     table, state, order_by, group, reading
         As in :func:`corrdp.tables.count.count_triples`.
     beside : str, optional
-        A further column or expression, which ``read`` then holds as ``beside``.
+        A further column or expression, which ``read`` and ``rows`` then hold as ``beside``.
 
     Returns
     -------
@@ -416,7 +423,7 @@ def _read_in_order(
     records = table.stored(_with_plain_state(table, picked, state))
     read, pace = placed(table, records, orders, list(groups), reading)
     keys = [*groups, *pace.place]
-    rows = table.in_order(read.select("state", *keys), keys)
+    rows = table.in_order(read.select("state", *further, *keys), keys)
     return Walk(table, orders, groups, read, rows, pace)
 
 

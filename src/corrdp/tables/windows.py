@@ -150,7 +150,7 @@ def count_runs_in_memory(
     [[0, 1, 0, 1, 1], [1, 0, 1, 0, 1]]
     """
     steps = numbered_steps(data, missing)
-    runs = _runs_in_memory(steps, length)[0]
+    runs = runs_in_memory(steps, length)[0]
     found, times = np.unique(runs, axis=0, return_counts=True)
     check_number_of_runs(len(found))
     return steps.states, np.column_stack([found, times]).astype(np.int64)
@@ -167,7 +167,7 @@ def count_runs_by_half_in_memory(
     [[0, 1, 0, 1, 2, 2], [1, 0, 1, 0, 1, 1]]
     """
     steps = numbered_steps(data, missing)
-    runs, owners, ends = _runs_in_memory(steps, length)
+    runs, owners, ends = runs_in_memory(steps, length)
     found, place, times = np.unique(runs, axis=0, return_inverse=True, return_counts=True)
     check_number_of_runs(len(found))
     later = np.bincount(place.ravel(), 2 * ends >= steps.lengths[owners], len(found))
@@ -185,7 +185,7 @@ def count_runs_by_sequence(
     [[0, 0, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]]
     """
     steps = numbered_steps(data, missing)
-    runs, owners, _ = _runs_in_memory(steps, length)
+    runs, owners, _ = runs_in_memory(steps, length)
     sizes = np.bincount(owners, minlength=len(steps.lengths))
     kept = np.isin(owners, np.argsort(-sizes, kind="stable")[:most])
     labelled = np.column_stack([owners[kept], runs[kept]])
@@ -194,7 +194,7 @@ def count_runs_by_sequence(
     return steps.states, largest_first(np.column_stack([found, times]))
 
 
-def _runs_in_memory(steps: Any, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def runs_in_memory(steps: Any, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All unbroken runs of states; the sequence of each, and the place of its end in it."""
     codes = steps.codes
     owner = np.repeat(np.arange(len(steps.lengths)), steps.lengths)

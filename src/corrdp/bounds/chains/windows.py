@@ -33,11 +33,13 @@ from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.chain import SwitchingChain, diameter, multiply
 from corrdp.models.chains.region import Region, step_bounds, widest_diameter
+from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate
 
 BLOCKS = "contraction on blocks (order-k#blocks)"
 WINDOWS = "contraction on windows (order-k#windows)"
+SEASONS = "contraction with seasons and a kernel that changes (chains#seasons)"
 _JUMPS = 8
 _WINDOW_LIMIT = 256  # pairs of pairs of windows are compared: half a minute
 _SWEEPS = 500
@@ -268,6 +270,18 @@ def switching_contraction(
     ----------
     chains#contraction, a kernel that changes.
     """
+    if isinstance(chain.parts[0], SeasonalChain):
+        from corrdp.bounds.chains.seasons import switching_seasons
+
+        found = switching_seasons(chain, confidence)
+        order, n = chain.parts[0].order, chain.length
+        value, _ = limit_with_skipping(order * guarantee.largest, found)
+        if n is not None:
+            value = min(value, float(guarantee.vector(n).sum()))
+        elif math.isinf(value):
+            raise NotApplicableError("the seasons tell states apart for ever; give a length")
+        per_record = None if n is None else np.full(n, value)
+        return Bound(value, "upper bound", Certificate("contraction", SEASONS), per_record)
     found = switching_diameters(chain.parts, confidence)
     part: Any = replace(chain.parts[0], length=chain.length)
     if isinstance(part, WindowChain):

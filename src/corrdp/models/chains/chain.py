@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from corrdp.models.chains.fitted import ChainFit
     from corrdp.models.chains.markov import MarkovChain
     from corrdp.models.chains.region import Region
+    from corrdp.models.chains.seasonal import SeasonalChain
     from corrdp.models.chains.window import WindowChain
 
 MOST_WINDOWS = 4096  # rows of a chain of higher order
@@ -282,7 +283,7 @@ class SwitchingChain(Chain):
 
     Parameters
     ----------
-    parts : two MarkovChain, or two WindowChain of one order
+    parts : two MarkovChain, or two WindowChain or SeasonalChain of one order
         Their kernels count: the law at the switch is whatever the first leaves.
     length : int, optional
     states : sequence
@@ -300,7 +301,11 @@ class SwitchingChain(Chain):
     """
 
     kind: ClassVar[str] = "switching"
-    parts: tuple[MarkovChain, MarkovChain] | tuple[WindowChain, WindowChain]
+    parts: (
+        tuple[MarkovChain, MarkovChain]
+        | tuple[WindowChain, WindowChain]
+        | tuple[SeasonalChain, SeasonalChain]
+    )
     length: int | None
     states: Any
     fitted: ChainFit | None = field(default=None, kw_only=True)

@@ -1,9 +1,10 @@
 """Does a fitted chain describe its data? Tests of its order and of its constancy, in words.
 
-Order k against k + 1: does the record k + 1 steps back tell anything that the last k do not? Halves
-and groups: does one kernel serve all times and all sequences? Each is a likelihood-ratio test
+Order k against k + 1: does the record k + 1 steps back tell anything that the last k do not?
+Seasons, halves and groups: does one kernel serve all hours (weekdays, months), all times and all
+sequences? Each is a likelihood-ratio test
 (:mod:`corrdp.models.chains.ratio_tests`) on counts that the fit has kept, so no second pass is
-needed, except for the comparison of more groups than a fit keeps. The p-values of these three are
+needed, except for the comparison of more groups than a fit keeps. The p-values of these are
 corrected for being asked together. What a rejection does to a promise is another question:
 :mod:`corrdp.calibration.adequacy`.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corrdp._json import added
 from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitted import ChainFit
@@ -26,6 +28,7 @@ from corrdp.models.chains.ratio_tests import (
     Slices,
     judge,
 )
+from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Result
 
@@ -52,6 +55,11 @@ def order_name(order: int) -> str:
     return f"order {order} against {order + 1}"
 
 
+def season_name(fit: ChainFit) -> str:
+    """What the test of one kernel against one for each season is called; "" without seasons."""
+    return f"by {fit.seasons[0].title}" if fit.seasons else ""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnostics(Result):
     """How well a chain describes the data that it was fitted on.
@@ -65,6 +73,8 @@ class Diagnostics(Result):
         The counts.
     tests : tuple of RatioTest
         Empty for a private fit: its counts are noisy, and the exact ones must not be used.
+    season : str
+        The clock of a chain with seasons; "" for one kernel.
 
     Examples
     --------
@@ -78,12 +88,13 @@ class Diagnostics(Result):
     """
 
     result = "diagnostics"
-    keys = "states order fit tests warnings"
+    keys = "states order fit tests warnings season"
 
     states: tuple[Any, ...]
     order: int
     fit: ChainFit
     tests: tuple[RatioTest, ...]
+    season: str = added("")
 
     # -- what was seen ----------------------------------------------------------------------
 
@@ -151,6 +162,11 @@ class Diagnostics(Result):
         fails = past is not None and past.rejected
         care = f", as far as a test can tell that takes order {self.order} for granted" * fails
         for name, what, advice in (
+            (
+                season_name(self.fit),
+                "the kernel follows the clock",
+                f"calibrate prices a kernel for each season; or fit {self._advice}",
+            ),
             (HALVES, "the kernel changes over time", "fit a shorter stretch, or the parts apart"),
             (GROUPS, "the sequences differ in their kernel", "fit the groups apart"),
         ):
@@ -162,8 +178,15 @@ class Diagnostics(Result):
                 )
         return said
 
+    @property
+    def _advice(self) -> str:
+        name = self.fit.seasons[0].name if self.fit.seasons else ""
+        return f"season={name!r} (--season {name})"
+
     def _about_counts(self) -> list[str]:
-        said = []
+        said: list[str] = []
+        if self.season:  # what is rare overall says little of the seasons, which are pooled
+            return said
         counts = self.fit.counts
         if (rare := np.argwhere((counts > 0) & (counts < _RARE))).size:
             shown = [f"{self._move(x, y)} ({counts[x, y]})" for x, y in rare[:_NAMED]]
@@ -195,6 +218,7 @@ class Diagnostics(Result):
                 f"order {self.order} {verdict} against order {self.order + 1}, {past.p_words}"
             )
         for name, what in (
+            (season_name(self.fit), f"the kernel follows the clock ({season_name(self.fit)})"),
             (HALVES, "the first and the second half of the data differ in their kernel"),
             (GROUPS, "the sequences differ in their kernel"),
         ):
@@ -206,8 +230,9 @@ class Diagnostics(Result):
     # -- results ----------------------------------------------------------------------------
 
     def __repr__(self) -> str:
+        seasons = f" with a kernel for each season ({self.season})" if self.season else ""
         lines = [
-            f"Diagnostics of a chain of order {self.order}, {len(self.states)} states, "
+            f"Diagnostics of a chain of order {self.order}{seasons}, {len(self.states)} states, "
             f"{self.fit.transitions:,} transitions"
         ]
         for test in self.tests:
@@ -266,16 +291,21 @@ def diagnose(chain: Chain, data: Any = None) -> Diagnostics:
     if not isinstance(chain, Chain) or chain.fitted is None:
         raise ModelError("there is nothing to diagnose: give a chain made by MarkovChain.fit")
     fit, states = chain.fitted, tuple(chain.states)
-    order = chain.order if isinstance(chain, WindowChain) else 1
+    order = chain.order if isinstance(chain, WindowChain | SeasonalChain) else 1
+    season = fit.seasons[0].title if isinstance(chain, SeasonalChain) else ""
     if fit.private_epsilon is not None:
-        return Diagnostics(states, order, fit, ())
-    asked = [
-        _own_order(fit, order, states),
-        _halves(fit, order, states),
-        _groups(fit, order, states, data),
-    ]
+        return Diagnostics(states, order, fit, (), season)
+    if season:
+        asked = [_own_order_by_season(fit, order, states), _halves_by_season(fit, order, states)]
+    else:
+        asked = [
+            _own_order(fit, order, states),
+            _seasons(fit, order, states),
+            _halves(fit, order, states),
+            _groups(fit, order, states, data),
+        ]
     together = judge(*(question for question in asked if question is not None))
-    return Diagnostics(states, order, fit, (*judge(_independence(fit)), *together))
+    return Diagnostics(states, order, fit, (*judge(_independence(fit)), *together), season)
 
 
 def _independence(fit: ChainFit) -> Question:
@@ -299,14 +329,30 @@ def _own_order(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question |
     seen = times > 0
     runs, times, s = runs[seen], times[seen], len(states)
     window = runs[:, 1:-1] @ (s ** np.arange(order - 1, -1, -1))
-    cells = Cells(window, runs[:, 0], runs[:, -1], times)
-    where = ""
+    return _past_question(Cells(window, runs[:, 0], runs[:, -1], times), order, states)
+
+
+def _own_order_by_season(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | None:
+    """The same with slices by kernel, too."""
+    longer = fit.seasons[0].longer_by_season(s := len(states))
+    if longer is None:
+        return None
+    longer = fit.seasons[0].together(longer)
+    slices = np.swapaxes(longer.reshape(len(longer), s, s**order, s), 1, 2)
+    names = fit.seasons[0].names
+    return _past_question(Cells.of_table(slices.reshape(-1, s, s)), order, states, names)
+
+
+def _past_question(
+    cells: Cells, order: int, states: tuple[Any, ...], seasons: tuple[str, ...] = ()
+) -> Question:
+    s, where = len(states), ""
     if (far := cells.farthest()) is not None:
         w, x, z, here, overall = far
         past = ", ".join(repr(states[y]) for y in _window(w, s, order))
         where = (
             f"; most of all {states[z]!r} after {states[x]!r}, {past}: {_percent(here)}, "
-            f"against {_percent(overall)} after any {past}"
+            f"against {_percent(overall)} after any {past}{_in_season(w, s**order, seasons)}"
         )
     last = "the present record" if order == 1 else f"the last {order} records"
     some = "state" if order == 1 else "window"
@@ -325,11 +371,51 @@ def _window(number: int, states: int, order: int) -> list[int]:
     return [number // states**k % states for k in range(order - 1, -1, -1)]
 
 
+def _seasons(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | None:
+    """One kernel against one for each season: slices are windows, rows the seasons."""
+    if not fit.seasons or fit.seasons[0].order != order:
+        return None
+    kept = fit.seasons[0]
+    cells = Cells.of_table(np.swapaxes(kept.by_season(len(states)), 0, 1))
+    where = ""
+    if (far := cells.farthest()) is not None:
+        w, season, y, here, overall = far
+        past = ", ".join(repr(states[x]) for x in _window(w, len(states), order))
+        where = (
+            f"; most of all {past} to {states[y]!r}: {_percent(here)} at {kept.name} "
+            f"{kept.labels[season]}, {_percent(overall)} overall"
+        )
+    return Question(
+        season_name(fit),
+        cells.pooled().summary,
+        rejected="the kernel follows the clock",
+        kept="no change with the clock is seen",
+        nothing="all that can be compared lies in one season",
+        details=where,
+    )
+
+
 def _halves(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | None:
     counts = fit.half_counts(order)
     if counts is None:
         return None
-    cells = Cells.of_table(np.swapaxes(counts, 0, 1))
+    return _half_question(Cells.of_table(np.swapaxes(counts, 0, 1)), order, states)
+
+
+def _halves_by_season(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question:
+    kept, s = fit.seasons[0], len(states)
+    counts = np.stack([kept.by_kernel(s, later=half) for half in (False, True)], axis=2)
+    return _half_question(Cells.of_table(counts.reshape(-1, 2, s)), order, states, kept.names)
+
+
+def _in_season(number: int, rows: int, seasons: tuple[str, ...]) -> str:
+    """The season of a slice, where slices are numbered by season and window."""
+    return f" (in season {seasons[number // rows]})" if seasons else ""
+
+
+def _half_question(
+    cells: Cells, order: int, states: tuple[Any, ...], seasons: tuple[str, ...] = ()
+) -> Question:
     where = ""
     if (far := cells.farthest()) is not None:
         w, half, y, here, overall = far
@@ -337,6 +423,7 @@ def _halves(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | No
         where = (
             f"; most of all {past} to {states[y]!r}: {_percent(here)} in the "
             f"{('first', 'second')[half]} half, {_percent(overall)} overall"
+            f"{_in_season(w, len(states) ** order, seasons)}"
         )
     return Question(
         HALVES,

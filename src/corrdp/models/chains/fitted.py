@@ -19,6 +19,7 @@ from corrdp.errors import DataError, ModelError
 from corrdp.models.base import fit_fields
 from corrdp.models.chains.chain import MOST_WINDOWS
 from corrdp.models.chains.coupling import Coupling
+from corrdp.models.chains.seasons import SeasonCounts
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result
 from corrdp.tables.clock import PLAIN, Clock, Reading
@@ -87,6 +88,8 @@ class ChainFit(Result):
     bins : int or None
         Number of bins that were asked for, where the states are bins; those that were never seen
         are no states.
+    seasons : tuple of SeasonCounts
+        Runs by season: of a seasonal chain its own; of another those that stand beside it.
 
     Examples
     --------
@@ -124,6 +127,7 @@ class ChainFit(Result):
     independent_groups: str | None = added()
     layout: Layout = added(USUAL)
     bins: int | None = added()
+    seasons: tuple[SeasonCounts, ...] = added(())
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -242,13 +246,17 @@ class ChainFit(Result):
         s = len(self.counts)
         return np.stack([_dense(part[:, 1:-1], part[:, -1], s, order) for part in parts])
 
-    def noise_radius(self, level: float) -> int:
-        """Largest noise on any count, with this probability; 0 without noise."""
+    def noise_radius(self, level: float, cells: int | None = None) -> int:
+        """Largest noise on any count, with this probability; 0 without noise.
+
+        Of ``cells`` counts, or of those of one kernel.
+        """
         if self.private_epsilon is None:
             return 0
         from corrdp.mechanisms.laplace import coverage_radius
 
-        return coverage_radius(level, COUNT_SENSITIVITY / self.private_epsilon, self.counts.size)
+        scale = COUNT_SENSITIVITY / self.private_epsilon
+        return coverage_radius(level, scale, cells or self.counts.size)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -349,6 +357,13 @@ class ChainFit(Result):
         for name, part in _PARTS.items():
             if kept.get(name) is not None and not isinstance(kept[name], part):
                 kept[name] = part.from_dict(kept[name])
+        given = kept.get("seasons") or ()
+        if not isinstance(given, list | tuple):
+            raise ModelError("seasons of a fit must be a list")
+        kept["seasons"] = tuple(
+            each if isinstance(each, SeasonCounts) else SeasonCounts.from_dict(each)
+            for each in given
+        )
         return cls(**kept)
 
 

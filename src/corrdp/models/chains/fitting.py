@@ -27,6 +27,8 @@ from corrdp.models.chains.chain import MOST_WINDOWS
 from corrdp.models.chains.coupling import observe_beside, observe_coupling
 from corrdp.models.chains.fitted import COUNT_SENSITIVITY, ChainFit, keep_evidence
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.seasonal import SeasonalChain, of_seasons
+from corrdp.models.chains.seasons import SeasonCounts
 from corrdp.models.chains.window import WindowChain, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Reading
@@ -118,18 +120,22 @@ def with_states(found: TripleCounts, states: Sequence[Any] | None) -> TripleCoun
     return replace(found, states=listed, counts=counts, triples=triples, later=later)
 
 
-def noisy_counts(found: TripleCounts, epsilon: float) -> np.ndarray:
-    """Transition counts with discrete Laplace noise from OpenDP; negative ones become 0."""
+def noisy_counts(counts: np.ndarray, epsilon: float) -> np.ndarray:
+    """Transition counts with discrete Laplace noise from OpenDP; negative ones become 0.
+
+    One changed record moves two transitions, each from one count to another, be they apart by
+    season or not.
+    """
     from corrdp.mechanisms.base import check_positive
     from corrdp.mechanisms.sample import integer_mechanism, with_noise
 
     level = check_positive("private_epsilon", epsilon)
     measurement, _ = integer_mechanism(
-        found.counts.size, COUNT_SENSITIVITY, level, COUNT_SENSITIVITY / level
+        counts.size, COUNT_SENSITIVITY, level, COUNT_SENSITIVITY / level
     )
-    drawn = np.array(with_noise(measurement, found.counts.ravel().tolist()))
+    drawn = np.array(with_noise(measurement, counts.ravel().tolist()))
     # ChainFit.kernel makes a row of zeros uniform
-    return np.maximum(drawn, 0).reshape(found.counts.shape)
+    return np.maximum(drawn, 0).reshape(counts.shape)
 
 
 _LONGEST = 40  # characters of a label that a message shows
@@ -156,8 +162,11 @@ def fit_chain(
     bins: int | None = None,
     value_range: tuple[float, float] | None = None,
     independent_groups: str | None = None,
-) -> MarkovChain | WindowChain:
-    """Estimate a homogeneous chain by transition counts.
+    season: str | int | None = None,
+    public_columns: Sequence[str] = (),
+    pool: bool = True,
+) -> MarkovChain | WindowChain | SeasonalChain:
+    """Estimate a chain by transition counts: one kernel, or one for each season.
 
     A missing value breaks the chain, and so does a time step longer than the usual one (see
     :func:`corrdp.tables.count.count_triples`). Many sequences are independent chains with
@@ -213,10 +222,20 @@ def fit_chain(
     independent_groups : str, optional
         Why the sequences are independent of each other, in words. Where they were seen to hang
         together, a release needs it; it stands first among the assumptions.
+    season : {"hour", "weekday", "month"}, str or int, optional
+        One kernel for each season of a public clock: that of the order columns, the values of an
+        SQL expression over public columns, or the steps of a cycle of so many. It gives a
+        :class:`SeasonalChain`.
+    public_columns : sequence of str
+        Tables only: columns that everybody may know, beside those of ``order_by`` and ``group``; a
+        season reads no others.
+    pool : bool
+        Let seasons that the data cannot tell apart share a kernel; see
+        :mod:`corrdp.models.chains.seasons`. A private fit does not look.
 
     Returns
     -------
-    MarkovChain or WindowChain
+    MarkovChain, WindowChain or SeasonalChain
         Stationary, with ``fitted`` set to a :class:`ChainFit`. Where a recorded state is left for
         ever, so that no stationary chain has it, the start is the share of visits instead.
 
@@ -226,10 +245,14 @@ def fit_chain(
     >>> chain.states, chain.transition.round(3).tolist(), chain.length
     (('dry', 'wet'), [[0.5, 0.5], [1.0, 0.0]], 6)
     """
+    from corrdp.models.chains.by_season import Counting
     from corrdp.tables.count import count_triples
+    from corrdp.tables.seasons import check_public, check_season
     from corrdp.tables.windows import pair_counter
 
     order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
+    season = None if season is None else check_season(season)
+    public_columns = (public_columns,) if isinstance(public_columns, str) else tuple(public_columns)
     orders = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
     formats = (order_format,) if isinstance(order_format, str) else tuple(order_format or ())
     reading = Reading(where, formats, timezone, gaps)
@@ -259,11 +282,17 @@ def fit_chain(
             warn_unfound(data, [state])
         if clip:
             state = listed_expression(data, state, tuple(states or ()))
+        if season is not None:
+            check_public(data, season, state, orders, group, public_columns)
         found = count_triples(data, state, orders, group, reading)
     elif (state, orders, group, engine, bins, reading) != (None, (), None, None, None, Reading()):
         raise DataError(
             "state, order_by, group, engine, bins, where, order_format, timezone and gaps are for "
             "tables; give a file's path or a data frame"
+        )
+    elif isinstance(season, str) or public_columns:
+        raise DataError(
+            "sequences in memory have no clock and no columns: season is a number of time steps"
         )
     else:
         from corrdp.tables.sequences import count_sequences, split_sequences
@@ -274,10 +303,23 @@ def fit_chain(
     if states is not None or private_epsilon is not None:
         found = with_states(found, states)
     counts, triples = found.counts, found.triples
+    by_season = Counting(data, found, texts, state, orders, group, order)
+    seasons: tuple[SeasonCounts, ...] = ()
     if private_epsilon is not None:
-        counts, triples = noisy_counts(found, private_epsilon), np.zeros((0, 4), np.int64)
+        triples = np.zeros((0, 4), np.int64)
+        if season is None:
+            counts = noisy_counts(counts, private_epsilon)
+        else:
+            exact = by_season.whole(season, public_columns)
+            drawn = noisy_counts(exact.by_season(len(found.states)), private_epsilon)
+            seasons = (exact.with_counts(drawn),)
+            counts = drawn.sum(axis=0)
     else:
         _check_counts(found)
+        if season is None:
+            seasons = by_season.beside()
+        else:
+            seasons = (by_season.own(season, public_columns, pool=pool),)
     runs = _longer_runs(data, found, texts, state, orders, group, order)
     # whatever is counted without noise would break the promise of a private fit
     later = longer = groups = coupling = beside = None
@@ -318,10 +360,15 @@ def fit_chain(
         bins=bins,
         reading=None if state is None else found.reading,
         clock=found.clock,
+        seasons=seasons,
     )
     # with long gaps, any length: it leaks no less and takes no vector of millions of empty steps
     endless = public or found.span > max(found.longest, _MOST_STEPS)
     length = None if endless else found.span
+    if season is not None:
+        # sequences that begin in different seasons are covered by those that may begin anywhere
+        apart = seasons[0].timetable is not None and len(seasons[0].starts) > 1
+        return of_seasons(fit, None if apart else length, found.states)
     chain = MarkovChain(fit.kernel, length, _start(fit), found.states, fitted=fit)
     return chain if order == 1 else of_order(chain, order)
 

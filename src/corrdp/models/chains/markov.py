@@ -392,6 +392,9 @@ class MarkovChain(Chain):
         bins: int | None = None,
         value_range: tuple[float, float] | None = None,
         independent_groups: str | None = None,
+        season: str | int | None = None,
+        public_columns: Sequence[str] = (),
+        pool: bool = True,
     ) -> Any:
         """Estimate a chain by transition counts: :func:`corrdp.models.chains.fitting.fit_chain`."""
         from corrdp.models.chains.fitting import fit_chain
@@ -415,6 +418,9 @@ class MarkovChain(Chain):
             bins=bins,
             value_range=value_range,
             independent_groups=independent_groups,
+            season=season,
+            public_columns=public_columns,
+            pool=pool,
         )
 
     def order_test(self) -> RatioTest:

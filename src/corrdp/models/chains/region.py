@@ -42,7 +42,12 @@ class Region:
 
 
 def region_of(
-    counts: np.ndarray, confidence: float, *, structural: bool = False, radius: int = 0
+    counts: np.ndarray,
+    confidence: float,
+    *,
+    structural: bool = False,
+    radius: int = 0,
+    possible: np.ndarray | None = None,
 ) -> Region:
     """The joint confidence region of a kernel from its transition counts.
 
@@ -57,6 +62,8 @@ def region_of(
     radius : int
         Noise on each count is at most this, except with the half of the error probability that is
         then set aside for it.
+    possible : (rows, s) boolean mask, optional
+        What is not impossible, where that is known otherwise.
 
     Notes
     -----
@@ -72,7 +79,8 @@ def region_of(
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, such as .95; got {confidence!r}")
     counts = np.asarray(counts, dtype=float)
-    possible = counts > 0 if structural else np.ones(counts.shape, dtype=bool)
+    if possible is None:
+        possible = counts > 0 if structural else np.ones(counts.shape, dtype=bool)
     if structural:
         possible |= (followers(counts) & ~possible.any(axis=1))[:, None]
     free = possible.sum(axis=1)
