@@ -50,7 +50,7 @@ def test_commands(page, tmp_path, monkeypatch):
     chain = MarkovChain([[0.88, 0.12], [0.3, 0.7]], 300)
     walked = chain.sample(np.random.default_rng(1)) * 17
     rows = [
-        f"{'NA' if k < 5 else w},2012-10-{1 + k // 100:02d},{k % 100}" for k, w in enumerate(walked)
+        f"{'NA' if k < 5 else w},2012-10-{1 + k // 96:02d},{k % 96}" for k, w in enumerate(walked)
     ]
     Path("activity.csv").write_text("steps,date,interval\n" + "\n".join(rows) + "\n")
     write_tables()
