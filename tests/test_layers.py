@@ -20,7 +20,7 @@ ROOT = Path(corrdp.__file__).parent
 RANKS = (
     ("errors",),
     ("_lazy", "_compiled", "_checks", "_files", "_invert"),
-    ("_json", "_binomial", "_numerals"),
+    ("_json", "_binomial", "_numerals", "_tabular"),
     ("guarantees", "queries", "results", "plots"),
     ("tables", "metric"),
     ("mechanisms",),

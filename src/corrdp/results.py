@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from corrdp._checks import check_number, old_attribute
 from corrdp._json import SCHEMA, check_header, read_fields, strict, write_fields
+from corrdp._tabular import as_frame, as_html, as_latex, columns_of, save_result
 
 # each release is priced by itself, and nothing but a ledger knows of the others
 OTHERS_ADD = "other releases about the same records add to this one; keep them in one ledger"
@@ -82,6 +85,40 @@ class Result:
             data = {key: data[key] for key in data if key not in ("corrdp", "result")}
         read: Self = read_fields(cls, data, cls.keys.split(), more=cls.more)
         return read
+
+    def tabulated(self) -> dict[str, list[Any]]:
+        """The one table of this result, as columns: its parts, one a row, or its plain values."""
+        return columns_of(self)
+
+    def to_frame(self, kind: Literal["pandas", "polars", "arrow"] = "pandas") -> Any:
+        """The table of this result as a data frame.
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "arrow"}
+
+        Examples
+        --------
+        >>> import corrdp as cdp
+        >>> leak = cdp.leakage(cdp.MarkovChain([[.9, .1], [.2, .8]], length=4), 1.0)
+        >>> list(leak.to_frame().columns)
+        ['method', 'value', 'reason']
+        """
+        return as_frame(self.tabulated(), kind)
+
+    def to_latex(self) -> str:
+        """The table of this result for LaTeX (booktabs)."""
+        return as_latex(self.tabulated())
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write all of it as .json, or its table as .csv, .parquet or .tex, by the ending.
+
+        What exists is not written over without ``overwrite``: it may be the record of a release.
+        """
+        return save_result(self, path, overwrite)
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.tabulated())
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,12 @@ from corrdp.accounting.totals import Total, total_of
 from corrdp.errors import CompositionError, InputError
 from corrdp.metric.domains import Domain, GraphDomain, StreamDomain
 from corrdp.metric.granularities import Edge, Granularity, as_granularity
+from corrdp.plots import axes_or_pyplot
 from corrdp.results import Certificate, Result
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from corrdp.bounds.leakage import Leakage
     from corrdp.calibration.adequate import Confidence
     from corrdp.models.base import Model
@@ -205,6 +208,19 @@ class Composition(Result):
             if account(plan, now.unit).loss <= total:
                 return plan
             factor = math.nextafter(factor, 0.0)
+
+    @property
+    def costs(self) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+        """The level of each release by its name, and the totals by their unit, for pictures."""
+        steps = [(step.id, float(np.max(step.level))) for step in self.plan.steps]
+        totals = [(f"{total.unit} ({total.notion})", float(total.value)) for total in self.totals]
+        return steps, [(name, value) for name, value in totals if math.isfinite(value)]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what each release costs, and all together; returns the matplotlib axes."""
+        from corrdp.plots.levels import draw_costs
+
+        return draw_costs(*self.costs, axes_or_pyplot(ax))
 
     @property
     def per_record(self) -> np.ndarray:

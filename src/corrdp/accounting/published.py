@@ -16,11 +16,14 @@ from corrdp._checks import check_number
 from corrdp._json import added
 from corrdp.accounting.plan import at, read_json
 from corrdp.errors import InputError
+from corrdp.plots import axes_or_pyplot
 from corrdp.release.number import Release
 from corrdp.release.series import Sanitized
 from corrdp.results import Result
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from corrdp.bounds.leakage import Leakage
     from corrdp.calibration.adequate import Confidence
     from corrdp.models.base import Model
@@ -95,6 +98,17 @@ class ReleasesTotal(Result):
             f"of calibrate, leaks {self.leakage.value:.6g} ({self.leakage.kind}, "
             f"{self.leakage.certificate.name}, {self.leakage.model})"
         )
+
+    @property
+    def costs(self) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+        """The epsilon of each release by its name, and the total, for pictures."""
+        return [(r.name, r.epsilon) for r in self.releases], [("together", self.epsilon)]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what each release costs, and all together; returns the matplotlib axes."""
+        from corrdp.plots.levels import draw_costs
+
+        return draw_costs(*self.costs, axes_or_pyplot(ax))
 
     def __repr__(self) -> str:
         many = "1 release" if len(self.releases) == 1 else f"{len(self.releases)} releases"

@@ -12,6 +12,7 @@ from corrdp.cli.options import (
     AcceptModel,
     Confidence,
     Json,
+    Picture,
     check_outputs,
     read_confidence,
     read_model,
@@ -57,6 +58,7 @@ def account(
     check: Annotated[
         bool, typer.Option("--check", help="PLAN is a certificate: check it by independent code.")
     ] = False,
+    picture: Picture = None,
     json: Json = False,
 ) -> None:
     """One honest total for all releases of a plan, and whether its claims hold.
@@ -76,7 +78,7 @@ def account(
 
     file = files[0]
     unit = target if unit is None else unit
-    check_outputs(proof, inputs=tuple(files))
+    check_outputs(proof, picture, inputs=tuple(files))
     if model is None and (confidence is not None or accept_model is not None):
         raise InputError("--confidence and --accept-model are about the model: add --model FILE")
     rule = {"confidence": read_confidence(confidence, "default"), "accept": accept_model}
@@ -85,8 +87,10 @@ def account(
             raise InputError(
                 "releases take --model with its rule and --json; the others are for a plan"
             )
-        _total_releases(files, model, rule, json)
+        _total_releases(files, model, rule, json, picture)
         return
+    if picture is not None and (check or total is not None):
+        raise InputError("--picture draws a total: leave out --check and --total")
     if check:
         if unit is not None or model is not None or total is not None or proof is not None:
             raise InputError("--check takes a certificate alone; leave out the others")
@@ -108,6 +112,7 @@ def account(
     leak = None if model is None else _leakage(found, read_model(model), rule, plan_length)
     if proof is not None:
         write_files({proof: _text(found.proof()) + "\n"})
+    _draw(found, picture)
     if json:
         print(_text(found.to_dict() | ({} if leak is None else {"leakage": leak.to_dict()})))
     else:
@@ -116,22 +121,40 @@ def account(
             print(verdict)
         if leak is not None:
             show_leakage(leak)
-        if proof is not None:
-            print(f"written: {proof}")
+        for path in (proof, picture):
+            if path is not None:
+                print(f"written: {path}")
     if not all(verdict.holds for verdict in found.verdicts):
         raise typer.Exit(3)
 
 
-def _total_releases(files: list[Path], model: str | None, rule: dict[str, Any], json: bool) -> None:
+def _draw(found: Any, picture: Path | None) -> None:
+    if picture is not None:
+        from corrdp.cli.show import save_picture
+        from corrdp.plots.levels import draw_costs
+
+        save_picture(draw_costs(*found.costs), picture)
+
+
+def _total_releases(
+    files: list[Path],
+    model: str | None,
+    rule: dict[str, Any],
+    json: bool,
+    picture: Path | None,
+) -> None:
     from corrdp.accounting.published import load_releases, total_releases
     from corrdp.cli.show import show_leakage
 
     releases = load_releases(files)
     law = None if model is None else read_model(model)
     found = total_releases(releases, law, **rule)
+    _draw(found, picture)
     print(_text(found.to_dict()) if json else found)
     if found.leakage is not None and not json:
         show_leakage(found.leakage)
+    if picture is not None and not json:
+        print(f"written: {picture}")
 
 
 def _text(data: Any) -> str:

@@ -11,11 +11,14 @@ from corrdp.cli.options import (
     Json,
     Method,
     ModelText,
+    Picture,
+    SweepText,
+    check_outputs,
     read_confidence,
     read_model,
     read_query,
 )
-from corrdp.errors import CorrdpError
+from corrdp.errors import CorrdpError, InputError
 
 if TYPE_CHECKING:
     from corrdp.guarantees import Guarantee
@@ -43,18 +46,32 @@ def leakage(
     ] = None,
     method: Method = "best",
     confidence: Confidence = None,
+    sweep: SweepText = None,
+    picture: Picture = None,
     json: Json = False,
 ) -> None:
-    """What a DP level really means on these records: every bound, and the best of them."""
-    from corrdp import leakage as measure
-    from corrdp.cli.show import as_json, show_leakage, working
+    """What a DP level really means on these records: every bound, and the best of them.
 
-    guarantee, limit = _guarantee(epsilon, delta, mu, rho)
+    [bold]--sweep 0.1:5[/bold] asks about a range of levels; [bold]--picture[/bold] draws either.
+    """
+    from corrdp import leakage as measure
+    from corrdp.cli.show import as_json, save_picture, show_files, show_leakage, working
+
+    if sweep is not None and any(level is not None for level in (epsilon, delta, mu, rho)):
+        raise InputError("--sweep LOW:HIGH takes the place of --epsilon, and knows no other level")
+    check_outputs(picture, inputs=(model,))
+    sure = read_confidence(confidence)
+    protected = int(unit) if unit is not None and unit.strip().isdigit() else unit
+    guarantee, limit = (1.0, None) if sweep is not None else _guarantee(epsilon, delta, mu, rho)
     law = read_model(model)
     asked = None if query is None else read_query(query, law)
-    protected = int(unit) if unit is not None and unit.strip().isdigit() else unit
+    if sweep is not None:
+        from corrdp.cli.show import run_sweep
+
+        options = {"query": asked, "method": method, "confidence": sure, "unit": protected}
+        run_sweep(law, sweep, "leakage", options, picture, json)
+        return
     with working("evaluating every bound"):
-        sure = read_confidence(confidence)
         result = measure(
             law,
             guarantee,
@@ -64,16 +81,22 @@ def leakage(
             delta=limit,
             unit=protected,
         )
+    if picture is not None:
+        from corrdp.plots.results import draw_candidates
+
+        save_picture(draw_candidates(result), picture)
     if json:
         print(as_json(result))
         return
     if delta is not None or epsilon is None or result.unit is not None:
         show_leakage(result)
+        show_files([] if picture is None else [picture])
         return
     from corrdp.calibration.adequate import level_of
     from corrdp.cli.show import print_parts
 
     show_leakage(result)
+    show_files([] if picture is None else [picture])
     if sure is None and (level := level_of(law, "default")) is not None:
         with working("evaluating what a release promises"):
             told = _promised(law, epsilon, level)
@@ -84,7 +107,6 @@ def _guarantee(
     epsilon: float | None, delta: float | None, mu: float | None, rho: float | None
 ) -> tuple[Guarantee | float, float | None]:
     """What the mechanism promises, and the delta that is wanted where it is not its own."""
-    from corrdp.errors import InputError
     from corrdp.guarantees import GDP, ZCDP, Approximate
 
     if sum(level is not None for level in (epsilon, mu, rho)) != 1:

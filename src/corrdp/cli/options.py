@@ -162,6 +162,14 @@ def _picture(path: Path | None) -> Path | None:
 
 
 Picture = Annotated[Path | None, typer.Option(help="Draw it, as SVG or PNG.", callback=_picture)]
+SweepText = Annotated[
+    str | None,
+    typer.Option(
+        "--sweep",
+        metavar="LOW:HIGH",
+        help="Instead of one level, a range of them, LOW:HIGH or LOW:HIGH:NUMBER.",
+    ),
+]
 Report = Annotated[
     Path | None,
     typer.Option(help="Write an HTML report, for the steward.", callback=_drawable),

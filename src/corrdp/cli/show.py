@@ -111,6 +111,37 @@ def save_picture(ax: Axes, path: Path) -> None:
     write_files({path: drawn.getvalue()})
 
 
+def run_sweep(
+    model: Model, text: str, verb: str, options: dict[str, Any], picture: Path | None, json: bool
+) -> None:
+    """Ask about a range of levels, draw it, and tell."""
+    from corrdp.calibration.sweep import range_of_levels, sweep
+
+    levels = range_of_levels(text)
+    with working(f"asking about {len(levels)} levels"):
+        found = sweep(model, levels, verb, **options)  # type: ignore[arg-type]
+    if picture is not None:
+        from corrdp.plots.levels import draw_sweep
+
+        save_picture(draw_sweep(found), picture)
+    if json:
+        print(as_json(found))
+        return
+    print_title(f"{verb} over {len(levels)} levels")
+    asked = "epsilon" if verb == "leakage" else "target"
+    names = ["leakage"] if verb == "leakage" else ["epsilon", "scale", "error_95"]
+    heads = [Column(name.replace("_", " "), justify="right") for name in (asked, *names)]
+    table = Table(*heads, "")
+    for point in found.points:
+        numbers = [getattr(point, name) for name in names]
+        said = ["-" if value is None else f"{value:.6g}" for value in numbers]
+        table.add_row(f"{point.level:.6g}", *said, Text(point.reason or point.certificate))
+    print_parts(table)
+    facts: list[tuple[str, str | Text]] = [("model", found.model)]
+    print_parts(facts_table(facts + _assumptions(found.assumptions)))
+    show_files([] if picture is None else [picture])
+
+
 def show_leakage(result: Leakage) -> None:
     """Every bound with its value or why it does not apply; then the best one's papers."""
     promised = result.level or f"epsilon {result.epsilon:.6g}"

@@ -5,11 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -17,9 +26,11 @@ from corrdp._checks import LONGEST, check_items, check_path, check_whole, count_
 from corrdp._files import write_files
 from corrdp._json import SCHEMA, encode
 from corrdp.errors import InputError, ModelError
+from corrdp.results import verb
 from corrdp.tables.source import Layout
 
 if TYPE_CHECKING:
+    from corrdp.calibration.sweep import Sweep
     from corrdp.queries import Query
     from corrdp.tables.source import Table
 
@@ -130,6 +141,19 @@ class Model(ABC):
             **encode(self.fields()),
             "digest": self.digest,
         }
+
+    def sweep(
+        self,
+        levels: Sequence[float],
+        asked: Literal["leakage", "calibrate"] = "leakage",
+        **options: Any,
+    ) -> Sweep:
+        """Leakage of many epsilons on this model, or the noise for many targets.
+
+        See :func:`corrdp.calibration.sweep.sweep`.
+        """
+        found: Sweep = verb("calibration.sweep.sweep")(self, levels, asked, **options)
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the model file; a crash leaves the old file or the new one, never half of it."""

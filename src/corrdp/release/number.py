@@ -217,6 +217,14 @@ class Release(Signable):
         """The largest leakage over the model and its alternatives; at most the target."""
         return worst_leakage(self.adequacy, self.epsilon, self.target, self.leakage)
 
+    def tabulated(self) -> dict[str, list[Any]]:
+        """The answer, one cell a row, with its interval at level .95."""
+        cells = self.value if isinstance(self.value, list) else [self.value]
+        ends = self.interval(0.95) if isinstance(self.value, list) else [self.interval(0.95)]
+        names = self.query.get("categories") or ["answer"] * len(cells)
+        low, high = zip(*ends, strict=True)
+        return {"cell": list(names), "value": cells, "low": list(low), "high": list(high)}
+
     def interval(self, level: float = 0.95) -> Any:
         """Interval that holds the true (clipped) answer with this probability.
 

@@ -96,6 +96,10 @@ class Sanitized(Signable):
     def __getitem__(self, place: Any) -> Any:
         return self.values[place]
 
+    def tabulated(self) -> dict[str, list[Any]]:
+        """The reports, one a row."""
+        return {"record": list(range(len(self.values))), "report": list(self.values)}
+
     def estimate(self) -> Any:
         """Unbiased estimate of how many records were in each state, with its error law.
 

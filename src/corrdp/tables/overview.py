@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from corrdp.plots import axes_or_pyplot
 from corrdp.results import Result
@@ -153,11 +153,6 @@ class Overview(Result):
     def note(self) -> str:
         """For whom this is."""
         return EYES
-
-    @property
-    def table(self) -> list[dict[str, Any]]:
-        """The columns, one a row, for ``to_frame``."""
-        return [vars(column) for column in self.columns]
 
     @property
     def facts(self) -> list[tuple[str, str]]:
