@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from corrdp._checks import check_choice, check_number
 from corrdp.bounds.scope import spread_over
@@ -22,7 +22,6 @@ from corrdp.metric.tradeoff import mu_for
 from corrdp.models.base import Model
 from corrdp.queries import Query
 
-NoiseName = Literal["laplace", "gaussian", "best"]
 BY_EXPECTED_ERROR = (
     "of Laplace and Gaussian noise the one with the smaller expected error was taken, by the model "
     "and the query alone, before any record was read"

@@ -35,7 +35,6 @@ from corrdp.calibration.noise import (
     GaussianNoise,
     LaplaceNoise,
     Noise,
-    NoiseName,
     noise_in_words,
     read_noise,
     spread_mu,
@@ -235,7 +234,7 @@ def calibrate(
     coarse: bool = False,
     robust: bool = True,
     accept: str | None = None,
-    noise: NoiseName = "laplace",
+    noise: str = "laplace",
     delta: float | None = None,
     unit: int | str | Sequence[int] | None = None,
 ) -> Calibration: ...
@@ -253,7 +252,7 @@ def calibrate(
     coarse: bool = False,
     robust: bool = True,
     accept: str | None = None,
-    noise: NoiseName = "laplace",
+    noise: str = "laplace",
     delta: float | None = None,
     unit: int | str | Sequence[int] | None = None,
 ) -> Calibration | SeriesCalibration:

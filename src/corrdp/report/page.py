@@ -182,8 +182,9 @@ def _compare(cal: Calibration) -> Leakage:
     from corrdp.bounds.scope import FOR_ALL
 
     if cal.leakage.scope in FOR_ALL:
-        asked = {"delta": cal.delta, "unit": cal.unit, "confidence": cal.confidence}
-        return leakage(cal.model, cal.guarantee, **asked)
+        return leakage(
+            cal.model, cal.guarantee, delta=cal.delta, unit=cal.unit, confidence=cal.confidence
+        )
     return leakage(cal.model, cal.epsilon, query=cal.query, confidence=cal.confidence)
 
 
