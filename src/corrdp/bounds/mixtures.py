@@ -60,13 +60,17 @@ def log_gain(a: float, p_set: float, q_set: float) -> float:
 def lambda_both(a: float, p: np.ndarray, q: np.ndarray, order: np.ndarray) -> tuple[float, float]:
     """:func:`lambda_scalar` of (p, q) and of (q, p) in one pass over a given order. O(s).
 
-    ``order`` lists the states by p/q, descending; a common reweighting does not change it, so one
-    sort serves every bridge. The sets of the second are the complements of those of the first.
+    ``order`` lists the states by p/q, descending, and may end with -1 before those that neither p
+    nor q has; a common reweighting does not change it, so one sort serves every bridge. The sets of
+    the second are the complements of those of the first.
     """
     spread, low = -math.expm1(-a), math.exp(-a)
     gain_there, below_there, gain_back, below_back = 0.0, 1.0, 0.0, 1.0
     p_set, q_set = 0.0, 0.0
-    for k in range(len(order) - 1):  # the last prefix is the whole set: no gain
+    n = 0
+    while n < len(order) and order[n] >= 0:
+        n += 1
+    for k in range(n - 1):  # the last prefix is the whole set: no gain
         p_set += p[order[k]]
         q_set += q[order[k]]
         gain = (p_set - q_set) * spread
@@ -75,7 +79,7 @@ def lambda_both(a: float, p: np.ndarray, q: np.ndarray, order: np.ndarray) -> tu
             gain_there, below_there = gain, below
     # summed from the other end: one minus the prefix has lost what is rare
     p_set, q_set = 0.0, 0.0
-    for k in range(len(order) - 1, 0, -1):
+    for k in range(n - 1, 0, -1):
         p_set += p[order[k]]
         q_set += q[order[k]]
         gain = (q_set - p_set) * spread

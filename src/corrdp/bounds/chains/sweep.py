@@ -52,7 +52,7 @@ class Kernels(NamedTuple):
     """Kernels of jumps of 1..m records from each record (or from any, if there is one row)."""
 
     jumps: np.ndarray  # (rows, m, s, s): jump k+1 from record t, rows towards the boundary
-    orders: np.ndarray  # (rows, m, s, s, s): states by ratio of two rows, descending
+    orders: np.ndarray  # (rows, m, s, s, s): states by ratio of two rows, descending, then -1
     spreads: np.ndarray  # (rows, m, s, s): Hilbert distance of two rows
 
 
@@ -110,11 +110,13 @@ def prepare(one_step: np.ndarray, longest: int, stretches: np.ndarray | None = N
 
 
 def _order_rows(kernel: np.ndarray) -> np.ndarray:
-    """States by the ratio of two rows, descending; those that neither has come last."""
+    """States by the ratio of two rows, descending; -1 for those that neither has, at the end."""
     p, q = kernel[:, None], kernel[None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = np.where(p + q > 0.0, p / q, -1.0)
-    return np.argsort(-ratios, axis=2, kind="stable")
+    order = np.argsort(-ratios, axis=2, kind="stable")
+    order[np.take_along_axis(ratios, order, axis=2) < 0.0] = -1
+    return order
 
 
 @njit(cache=True)

@@ -109,11 +109,16 @@ def diameter(kernel: np.ndarray, rows: np.ndarray | None = None) -> float:
     inf
     """
     used = kernel if rows is None else kernel[rows]
-    if not len(used):
+    if not used.any():
         return 0.0
     if ((used > 0) != (used[0] > 0)).any():  # most powers of a sparse kernel: seen in O(s^2)
         return np.inf
-    return float(row_log_ratio_spread(used).max())
+    logs = np.log(used[:, used[0] > 0])
+    widest = 0.0
+    for k in range(1, len(logs)):  # all zeros are shared: nothing has to be told apart
+        apart = logs[k:] - logs[k - 1]
+        widest = max(widest, float((apart.max(axis=1) - apart.min(axis=1)).max()))
+    return widest
 
 
 def diameters(stack: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
