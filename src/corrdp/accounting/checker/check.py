@@ -16,7 +16,7 @@ from statistics import NormalDist
 from typing import Any
 
 from corrdp.accounting.checker.distances import (
-    Unit,
+    PlanUnit,
     Unknown,
     Wrong,
     candidates,
@@ -147,7 +147,7 @@ def _check(proof: dict[str, Any]) -> ProofCheck:
         return ProofCheck(0, tuple(problems))
     problems += total_problems(plan, proof["totals"])
     skipped, proved = [], []
-    known: dict[tuple[Unit, str], float | None] = {}  # None where it is not proved
+    known: dict[tuple[PlanUnit, str], float | None] = {}  # None where it is not proved
     for k, total in enumerate(proof["totals"]):
         unit, notion = read_unit(total["target"]), total["notion"]
         where = f"totals[{k}] ({unit})"
@@ -191,7 +191,7 @@ class _View:
     out once for each such pair; not so for streams and for one epsilon per record.
     """
 
-    def __init__(self, domain: Any, unit: Unit, place: int, step: Any):
+    def __init__(self, domain: Any, unit: PlanUnit, place: int, step: Any):
         self.domain, self.place, self.step = domain, place, with_sets(step)
         self.unit, self.level = unit_of(step, unit), _level(step)
         self.whole = domain["type"] == "stream" or isinstance(step.get("eps"), list)
@@ -215,7 +215,7 @@ class _View:
 class _Measured:
     """Losses of some releases between two data sets, and the neighbours of a unit."""
 
-    def __init__(self, domain: Any, unit: Unit, steps: list[Any]):
+    def __init__(self, domain: Any, unit: PlanUnit, steps: list[Any]):
         self.domain, self.unit, self.steps = domain, unit, steps
         self.weight = _weight(domain, steps)
         self.too_much(1)
@@ -261,7 +261,7 @@ class _Measured:
         return _neighbours(self.domain, self.unit)
 
 
-def _re_add(domain: Any, unit: Unit, total: Any, steps: list[Any]) -> list[str]:
+def _re_add(domain: Any, unit: PlanUnit, total: Any, steps: list[Any]) -> list[str]:
     value, notion = float(total["value"]), total["notion"]
     measured = _Measured(domain, unit, steps)
     known: dict[tuple[float, ...], float] = {}
@@ -314,7 +314,7 @@ def _says_zero(step: Any) -> bool:
     return step["notion"] == "pure" and none
 
 
-def _implied_mu(plan: Any, unit: Unit) -> float | None:
+def _implied_mu(plan: Any, unit: PlanUnit) -> float | None:
     """The mu of pure and Gaussian releases together; None where it cannot be re-checked."""
     releases = plan["releases"]
     choice = any(kind_of(r["map"]) == "any" for r in releases)
@@ -379,7 +379,7 @@ def _level(step: Any) -> float:
     return level
 
 
-def _neighbours(domain: Any, unit: Unit) -> Iterator[tuple[Any, Any]]:
+def _neighbours(domain: Any, unit: PlanUnit) -> Iterator[tuple[Any, Any]]:
     """Two data sets for every way in which neighbours differ."""
     kind, name = domain["type"], unit.name
     atoms = [frozen(a) for a in domain.get("atoms", ())]
@@ -401,7 +401,7 @@ def _neighbours(domain: Any, unit: Unit) -> Iterator[tuple[Any, Any]]:
         raise Unknown(f"no list of {unit} neighbours on a {kind} domain")
 
 
-def _cells(domain: Any, unit: Unit) -> Iterator[list[tuple[int, int]]]:
+def _cells(domain: Any, unit: PlanUnit) -> Iterator[list[tuple[int, int]]]:
     """The cells in which streams differ as far as neighbours can."""
     users, steps, name = domain["users"], domain["steps"], unit.name
     spans = {"event": 1, "user": steps, "w-event": unit.size, "l-trajectory": unit.size}
@@ -430,7 +430,7 @@ def _records(domain: Any, i: int, x: Any) -> tuple[Any, ...]:
     return tuple([*base[:i], x, *base[i + 1 :]])
 
 
-def _streams(domain: Any, unit: Unit, cells: Iterable[tuple[int, int]]) -> tuple[Any, Any]:
+def _streams(domain: Any, unit: PlanUnit, cells: Iterable[tuple[int, int]]) -> tuple[Any, Any]:
     one = [[0] * domain["steps"] for _ in range(domain["users"])]
     two: list[list[int | None]] = [list(row) for row in one]
     # everything of a user may also be missing, which is as far as neighbours can differ
@@ -440,7 +440,7 @@ def _streams(domain: Any, unit: Unit, cells: Iterable[tuple[int, int]]) -> tuple
     return frozen(one), frozen(two)
 
 
-def _pair_of(domain: Any, unit: Unit, witness: Any) -> tuple[Any, Any]:
+def _pair_of(domain: Any, unit: PlanUnit, witness: Any) -> tuple[Any, Any]:
     """The two data sets that a witness stands for."""
     kind, where = witness[0], frozen(witness[1])
     if kind == "add":

@@ -26,7 +26,7 @@ class Wrong(Exception):
     """The proof says something that has no meaning."""
 
 
-class Unit(NamedTuple):
+class PlanUnit(NamedTuple):
     """A notion of neighbours: its name, its size (0 if it has none) and what it lists."""
 
     name: str
@@ -79,28 +79,28 @@ def shape_of(domain: Any) -> str:
     return str(domain.get("of", "point")) if domain["type"] == "explicit" else str(domain["type"])
 
 
-def read_unit(value: Any) -> Unit:
+def read_unit(value: Any) -> PlanUnit:
     """The one form of a notion of neighbours, whether it is written as text or as an object."""
-    if isinstance(value, Unit):
+    if isinstance(value, PlanUnit):
         return value
     if isinstance(value, str):
         if value in _PLAIN:
-            return Unit(value)
+            return PlanUnit(value)
         match = re.fullmatch(r"(w-event|l-trajectory)\(([1-9][0-9]{0,8})\)", value)
         if match:
-            return Unit(match[1], int(match[2]))
+            return PlanUnit(match[1], int(match[2]))
     if isinstance(value, dict) and isinstance(value.get("type"), str):
         name, keys = value["type"], set(value) - {"type"}
         if name in _PLAIN and not keys:
-            return Unit(name)
+            return PlanUnit(name)
         if name == "event" and keys == {"change"} and value["change"] in ("value", "presence"):
-            return Unit("event" if value["change"] == "value" else "presence")
+            return PlanUnit("event" if value["change"] == "value" else "presence")
         key = _SIZES.get(name) or _LISTS.get(name)
         if key is not None and keys == {key}:
             if name in _SIZES and whole(value[key], 1):
-                return Unit(name, value[key])
+                return PlanUnit(name, value[key])
             if name in _LISTS and _lists(value[key]):
-                return Unit(name, 0, frozen(value[key]))
+                return PlanUnit(name, 0, frozen(value[key]))
     raise Wrong(f"{value!r} is no notion of neighbours")
 
 
@@ -108,7 +108,7 @@ def _lists(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(v, list) and v for v in value)
 
 
-def unit_problem(unit: Unit, domain: Any) -> str | None:
+def unit_problem(unit: PlanUnit, domain: Any) -> str | None:
     """Why a notion of neighbours has no meaning on a domain, or joins no two data sets of it."""
     shape = shape_of(domain)
     if unit.name not in _SHAPES[shape]:
@@ -158,7 +158,7 @@ def kind_of(map_: Any) -> str:
     return str(next(iter(keys))) if keys else "records"
 
 
-def unit_of(step: Any, unit: Unit) -> Any:
+def unit_of(step: Any, unit: PlanUnit) -> Any:
     """The unit of a release's guarantee: its metric, or the neighbours that are asked about."""
     return step.get("metric", "l1" if "rate" in step else unit)
 
@@ -194,7 +194,7 @@ def between(step: Any, unit: Any, a: Any, b: Any) -> float:
     if unit == "l2":
         return math.dist(a, b)
     kind = kind_of(step["map"])
-    if isinstance(unit, Unit):
+    if isinstance(unit, PlanUnit):
         if unit.name in _ANY:
             return 1.0
         if kind == "records" and unit.name == "bounded":
@@ -230,7 +230,7 @@ def distance_of(domain: Any, step: Any, unit: Any, one: Any, two: Any) -> float:
     return _multisets(unit, counts[0], counts[1], room=common and _leaves_out(domain, step))
 
 
-def _multisets(unit: Unit, a: Counter[Any], b: Counter[Any], room: bool) -> float:
+def _multisets(unit: PlanUnit, a: Counter[Any], b: Counter[Any], room: bool) -> float:
     """Records added or removed, or replaced; with ``room``, also by records out of sight."""
     up, down = sum((b - a).values()), sum((a - b).values())
     if unit.name == "unbounded":
@@ -238,7 +238,7 @@ def _multisets(unit: Unit, a: Counter[Any], b: Counter[Any], room: bool) -> floa
     return float(max(up, down)) if room or up == down else math.inf
 
 
-def _sums(domain: Any, step: Any, unit: Unit, one: Any, two: Any) -> float:
+def _sums(domain: Any, step: Any, unit: PlanUnit, one: Any, two: Any) -> float:
     """Neighbours that change a sum, which sees nothing but its value, in mode common."""
     values = step["map"]["sum"]
     worth = {a: values.get(a, Fraction(0)) for a in map(frozen, domain["atoms"])}

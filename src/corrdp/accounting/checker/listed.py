@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corrdp.accounting.checker.distances import (
-    Unit,
+    PlanUnit,
     Unknown,
     between,
     candidates,
@@ -30,7 +30,7 @@ from corrdp.accounting.checker.plan import number
 _LISTED = 600
 
 
-def must_be_listed(domain: Any, unit: Unit) -> bool:
+def must_be_listed(domain: Any, unit: PlanUnit) -> bool:
     """Whether neighbours have to be looked for among all data sets."""
     kind = domain["type"]
     if kind in ("explicit", "users"):
@@ -72,7 +72,7 @@ def _multisets(atoms: list[Any], size: int | None, largest: int | None) -> Itera
     )
 
 
-def listed_neighbours(domain: Any, unit: Unit, a: Any, b: Any) -> bool:
+def listed_neighbours(domain: Any, unit: PlanUnit, a: Any, b: Any) -> bool:
     """Whether two data sets of a listed domain are neighbours."""
     shape, name = shape_of(domain), unit.name
     if name in ("free-lunch", "local"):
@@ -104,7 +104,7 @@ def _replaced(a: Any, b: Any) -> bool:
     return len(a) == len(b) and _apart(a, b) == 2
 
 
-def _one_cluster(unit: Unit, a: Any, b: Any) -> bool:
+def _one_cluster(unit: PlanUnit, a: Any, b: Any) -> bool:
     """Whether the points of a user that came or went lie in one cluster."""
     gone, come = Counter(a), Counter(b)
     points = (gone - come) + (come - gone)
@@ -114,10 +114,10 @@ def _one_cluster(unit: Unit, a: Any, b: Any) -> bool:
 class Listed:
     """Distances of every release between every two data sets of a domain."""
 
-    def __init__(self, domain: Any, steps: list[Any], unit: Unit):
+    def __init__(self, domain: Any, steps: list[Any], unit: PlanUnit):
         self.domain, self.items = domain, data_sets(domain)
         self.place = {item: k for k, item in enumerate(self.items)}
-        self.near: dict[Unit, list[list[int]]] = {}
+        self.near: dict[PlanUnit, list[list[int]]] = {}
         self.tables = [
             [self._table(one, unit_of(step, unit)) for one in candidates(step)] for step in steps
         ]
@@ -127,12 +127,12 @@ class Listed:
         i, j = self.place[one], self.place[two]
         return max(table[i][j] for table in self.tables[step])
 
-    def neighbours(self, unit: Unit) -> Iterator[tuple[Any, Any]]:
+    def neighbours(self, unit: PlanUnit) -> Iterator[tuple[Any, Any]]:
         """Every pair of neighbours."""
         for i, others in enumerate(self._near(unit)):
             yield from ((self.items[j], self.items[i]) for j in others if j < i)
 
-    def _near(self, unit: Unit) -> list[list[int]]:
+    def _near(self, unit: PlanUnit) -> list[list[int]]:
         if unit not in self.near:
             found: list[list[int]] = [[] for _ in self.items]
             for (i, a), (j, b) in itertools.combinations(enumerate(self.items), 2):
@@ -170,7 +170,7 @@ class Listed:
         free = [[0.0 if labels[i] == labels[j] else given[i][j] for j in n] for i in n]
         return _relaxed(free)
 
-    def _paths(self, unit: Unit, labels: list[Any]) -> list[list[float]]:
+    def _paths(self, unit: PlanUnit, labels: list[Any]) -> list[list[float]]:
         """Fewest neighbours on the way, where data sets of one label are one place."""
         number = {label: k for k, label in enumerate(dict.fromkeys(labels))}
         where = [number[label] for label in labels]
@@ -252,8 +252,8 @@ class Told:
 def check_verdicts(
     plan: Any,
     verdicts: Any,
-    known: Mapping[tuple[Unit, str], float | None],
-    implied_mu: Callable[[Unit], float | None],
+    known: Mapping[tuple[PlanUnit, str], float | None],
+    implied_mu: Callable[[PlanUnit], float | None],
 ) -> Told:
     """Decide every claim again, from the totals that were re-checked.
 
@@ -300,7 +300,10 @@ def check_verdicts(
 
 
 def _level(
-    notion: str, unit: Unit, kinds: list[str], known: Mapping[tuple[Unit, str], float | None]
+    notion: str,
+    unit: PlanUnit,
+    kinds: list[str],
+    known: Mapping[tuple[PlanUnit, str], float | None],
 ) -> float | None:
     """The total in the unit of a claim; inf where releases of another notion say something too."""
     values = {kind: known[unit, kind] for kind in kinds}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from corrdp.accounting.checker.distances import (
-    Unit,
+    PlanUnit,
     Wrong,
     candidates,
     frozen,
@@ -208,7 +208,9 @@ def _levels(release: Any, given: set[str], domain: Any) -> Iterator[str]:
             yield "one epsilon per record is for pure releases in mode common"
         if not all(map(number, release["eps"])) or len(release["eps"]) != records:
             yield f"{len(release['eps'])} epsilons, which are not one level for each record"
-        if domain["type"] == "stream" and release.get("metric", Unit("event")) != Unit("event"):
+        if domain["type"] == "stream" and release.get("metric", PlanUnit("event")) != PlanUnit(
+            "event"
+        ):
             yield "one epsilon per record is about single records: metric event, or none"
     if "p" in given:
         laws = [release["p"], release["q"]]
