@@ -140,13 +140,17 @@ def series(
         ),
     ] = None,
     markov_order: Annotated[
-        int, typer.Option(help="How many past records the next one depends on.")
-    ] = 1,
+        str,
+        typer.Option(
+            help="How many past records the next one depends on; auto: chosen from the data."
+        ),
+    ] = "1",
     season: Annotated[
         str | None,
         typer.Option(
             help="One kernel for each hour, weekday or month, for each value of an SQL expression "
-            "over public columns, or for each step of a cycle of so many."
+            "over public columns, or for each step of a cycle of so many; auto: chosen from the "
+            "data."
         ),
     ] = None,
     public_columns: Annotated[
@@ -201,7 +205,7 @@ def series(
         value_range=None if value_range is None else pair("--range", value_range),
         group=group,
         independent_groups=independent_groups,
-        order=markov_order,
+        order=_order(markov_order),
         season=season,
         public_columns=words(public_columns or ""),
         pool=not no_pooling,
@@ -210,6 +214,12 @@ def series(
         states=None if states is None else kinds.named_states(words(states)),
         public=public,
     )
+
+
+def _order(text: str) -> int | str:
+    if text != "auto" and not text.isdigit():
+        raise InputError(f"--markov-order {text}: a whole number from 1, or auto")
+    return text if text == "auto" else int(text)
 
 
 @fit.command(

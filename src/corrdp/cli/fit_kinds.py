@@ -12,6 +12,7 @@ from corrdp.cli.show import (
     as_json,
     save_picture,
     show_chain,
+    show_choice,
     show_diagnostics,
     show_families,
     show_files,
@@ -98,6 +99,7 @@ def chain(task: Task, **options: Any) -> None:
     if task.json:
         print(as_json(model))
     else:
+        show_choice(model)
         show_chain(model, task.output, table)
         with working(f"testing the chain on {task.file}"):
             again = model.fitted.group is not None and model.kind != "seasonal"

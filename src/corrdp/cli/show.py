@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from corrdp.calibration.number import Calibration
     from corrdp.calibration.series import SeriesCalibration
     from corrdp.models.base import Model
+    from corrdp.models.chains.chain import Chain
     from corrdp.models.chains.diagnostics import Diagnostics
     from corrdp.models.chains.fitted import ChainFit
     from corrdp.models.chains.markov import MarkovChain
@@ -335,6 +336,31 @@ def show_chain(
         facts.append(("written", str(output)))
     print_parts(facts_table(facts))
     warn_coupled(chain)
+
+
+def show_choice(chain: Chain) -> None:
+    """What order and seasons were chosen from, and why; nothing where they were given."""
+    choice = None if chain.fitted is None else chain.fitted.choice
+    if choice is None:
+        return
+    numbers = ("held-out loss", "BIC", "parameters", "kernels", "noise")
+    columns = [Column(name, justify="right") for name in numbers]
+    table = Table("candidate", *columns, "order against next", title="Which chain?")
+    for one in sorted(choice.tried, key=lambda one: one.loss):
+        chosen = (one.order, one.season) == (choice.order, choice.season)
+        table.add_row(
+            one.name,
+            f"{one.loss:.4f}",
+            f"{one.bic:.4f}",
+            f"{one.parameters:,}",
+            f"{one.kernels}",
+            "" if one.noise is None else f"{one.noise:.4g}",
+            one.p,
+            style="bold" if chosen else "",
+        )
+    print_parts(table)
+    print_parts("Noise is for BDP level 1 by the fitted numbers, relative to plain DP.")
+    print_parts(Text(f"{choice.words[0].upper()}{choice.words[1:]}.", style="bold"))
 
 
 def _show_seasons(chain: SeasonalChain) -> None:

@@ -67,7 +67,7 @@ def seasonal_contraction(chain: SeasonalChain, guarantee: Pure) -> Bound:
     >>> day, night = [[.8, .2], [.3, .7]], [[.98, .02], [.5, .5]]
     >>> chain = SeasonalChain([day, night], [0] * 16 + [1] * 8)
     >>> round(seasonal_contraction(chain, Pure(.25)).value, 4)
-    1.3131
+    1.4236
     """
     certificate = Certificate("contraction", CONTRACTION)
     if guarantee.is_vector and chain.length is not None:
@@ -297,7 +297,7 @@ def seasonal_transfer(chain: SeasonalChain, steps: np.ndarray, reach: Reach | No
     >>> day, night = [[.8, .2], [.3, .7]], [[.98, .02], [.5, .5]]
     >>> chain = SeasonalChain([day, night], [0] * 16 + [1] * 8)
     >>> round(seasonal_transfer(chain, np.array([[[0, .25], [.25, 0]]])).value, 4)
-    1.2959
+    1.2115
     """
     if chain.order > 1:
         raise NotApplicableError(

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from corrdp.models.chains.seasons import SeasonCounts, pool_seasons
-from corrdp.tables.order import rows_in_order
+from corrdp.tables.clock import PLAIN, Reading
+from corrdp.tables.order import Walk, rows_in_order
 from corrdp.tables.seasons import (
     Seasons,
+    check_season,
     count_runs_by_place,
     count_runs_by_season,
     likely_seasons,
     seasons_of,
 )
-from corrdp.tables.sequences import TripleCounts
 from corrdp.tables.source import Table
 
 _MOST_CELLS = 20_000  # counts by season that a model file should hold
@@ -27,18 +28,19 @@ class Counting:
     """Counts the runs of some data by season."""
 
     data: Any
-    found: TripleCounts
+    states: tuple[Any, ...]
     texts: tuple[str, ...]
     state: str | None
     orders: tuple[str, ...]
     group: str | None
     order: int
+    reading: Reading | None
 
     def own(self, season: str | int, columns: tuple[str, ...], *, pool: bool) -> SeasonCounts:
         """What a chain with these seasons is made of."""
         labels, timetable, starts = self._clock(season)
         counts = self._runs(season, self.order + 1)
-        many = len(labels) * len(self.found.states) ** (self.order + 2)
+        many = len(labels) * len(self.states) ** (self.order + 2)
         longer = self._runs(season, self.order + 2) if many <= _MOST_CELLS else None
         if timetable is None:  # seasons that did not occur have no kernel
             seen = np.unique(counts[:, 0])
@@ -49,23 +51,40 @@ class Counting:
         kept = SeasonCounts(str(season), labels, timetable, starts, counts, longer, None, columns)
         if not pool:
             return kept
-        table = kept.by_season(len(self.found.states))
+        table = kept.by_season(len(self.states))
         return replace(kept, pooled=pool_seasons(table, in_order=kept.in_order))
 
     def beside(self) -> tuple[SeasonCounts, ...]:
         """What a chain with one kernel is held against: the first clock that its rows have."""
-        if not isinstance(self.data, Table) or not self.orders:
-            return ()
-        reading = self.found.reading
-        walk = rows_in_order(self.data, str(self.state), self.orders, self.group, reading)
-        likely = likely_seasons(walk)
-        many = 24 * len(self.found.states) ** (self.order + 1)
+        likely = self.likely()
+        many = 24 * len(self.states) ** (self.order + 1)
         if not likely or many > _MOST_CELLS:
             return ()
         season = likely[0]
         labels, timetable, starts = self._clock(season)
         counts = self._runs(season, self.order + 1)
         return (SeasonCounts(season, labels, timetable, starts, counts),)
+
+    def likely(self) -> tuple[str, ...]:
+        """The clocks that the rows have."""
+        if not isinstance(self.data, Table) or not self.orders:
+            return ()
+        return likely_seasons(self._walk)
+
+    @property
+    def _walk(self) -> Walk:
+        assert isinstance(self.data, Table)
+        reading = self.reading or PLAIN
+        return rows_in_order(self.data, str(self.state), self.orders, self.group, reading)
+
+    def folds(self, season: str, length: int) -> tuple[np.ndarray, int]:
+        """Runs by fold and season ("" for none), and how many seasons there are."""
+        if not isinstance(self.data, Table):
+            many = int(season or 1)
+            runs = count_runs_by_place(self.data, self.texts, length, many, folds=True)[1]
+            return runs, many
+        found = self._seasons(check_season(season)) if season else Seasons(self._walk, 1)
+        return count_runs_by_season(found, length, folds=True)[1], len(found.labels)
 
     def whole(self, season: str | int, columns: tuple[str, ...]) -> SeasonCounts:
         """Every season with its transitions alone: what a private fit puts noise on."""
@@ -86,7 +105,7 @@ class Counting:
         return found.labels, found.timetable(), starts
 
     def _seasons(self, season: str | int) -> Seasons:
-        read = (self.data, str(self.state), self.orders, self.group, self.found.reading)
+        read = (self.data, str(self.state), self.orders, self.group, self.reading or PLAIN)
         return seasons_of(*read, season)
 
     def _runs(self, season: str | int, length: int) -> np.ndarray:
@@ -95,6 +114,6 @@ class Counting:
         else:
             assert isinstance(season, int)
             states, runs = count_runs_by_place(self.data, self.texts, length, season)
-        place = np.array([self.found.states.index(label) for label in states], dtype=np.int64)
+        place = np.array([self.states.index(label) for label in states], dtype=np.int64)
         runs[:, 1:-2] = place[runs[:, 1:-2]]
         return runs

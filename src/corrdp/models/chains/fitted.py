@@ -19,6 +19,7 @@ from corrdp.errors import DataError, ModelError
 from corrdp.models.base import fit_fields
 from corrdp.models.chains.chain import MOST_WINDOWS
 from corrdp.models.chains.coupling import Coupling
+from corrdp.models.chains.held_out import Choice
 from corrdp.models.chains.seasons import SeasonCounts
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result
@@ -90,6 +91,8 @@ class ChainFit(Result):
         are no states.
     seasons : tuple of SeasonCounts
         Runs by season: of a seasonal chain its own; of another those that stand beside it.
+    choice : Choice or None
+        What order and seasons were chosen from, where the data chose them.
 
     Examples
     --------
@@ -128,6 +131,7 @@ class ChainFit(Result):
     layout: Layout = added(USUAL)
     bins: int | None = added()
     seasons: tuple[SeasonCounts, ...] = added(())
+    choice: Choice | None = added()
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -279,6 +283,11 @@ class ChainFit(Result):
             )
             said.append("how many rows, missing rows, gaps and sequences there are is public")
             said.append("a value outside the public list of states counts as the last one of it")
+        if self.choice is not None:
+            said.append(
+                "order and seasons were chosen from the same data: what is said of the kernels is "
+                "given this choice"
+            )
         if self.zeros == "structural":
             said.append("transitions that were never seen are impossible")
         if self.bins is not None and self.private_epsilon is None:
@@ -371,6 +380,7 @@ _PARTS: dict[str, Any] = {
     "reading": Reading,
     "clock": Clock,
     "coupling": Coupling,
+    "choice": Choice,
     "beside": Coupling,
 }  # fields that are no plain JSON
 

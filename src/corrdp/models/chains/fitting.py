@@ -303,7 +303,7 @@ def fit_chain(
     if states is not None or private_epsilon is not None:
         found = with_states(found, states)
     counts, triples = found.counts, found.triples
-    by_season = Counting(data, found, texts, state, orders, group, order)
+    by_season = Counting(data, found.states, texts, state, orders, group, order, found.reading)
     seasons: tuple[SeasonCounts, ...] = ()
     if private_epsilon is not None:
         triples = np.zeros((0, 4), np.int64)

@@ -15,6 +15,7 @@ from corrdp.models.base import check_length, check_states, layout_told
 from corrdp.models.chains.chain import Chain, column_ratio, diameter
 from corrdp.models.chains.stretches import distinct, first_places, paired
 from corrdp.plots import axes_or_pyplot
+from corrdp.results import verb
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -379,7 +380,7 @@ class MarkovChain(Chain):
         order_by: str | Sequence[str] | None = None,
         group: str | None = None,
         missing: Iterable[str] | None = None,
-        order: int = 1,
+        order: int | str = 1,
         zeros: str = "chance",
         private_epsilon: float | None = None,
         states: Sequence[Any] | None = None,
@@ -396,10 +397,16 @@ class MarkovChain(Chain):
         public_columns: Sequence[str] = (),
         pool: bool = True,
     ) -> Any:
-        """Estimate a chain by transition counts: :func:`corrdp.models.chains.fitting.fit_chain`."""
+        """Estimate a chain by transition counts: :func:`corrdp.models.chains.fitting.fit_chain`.
+
+        With ``order="auto"`` or ``season="auto"`` they are chosen from the data:
+        :mod:`corrdp.calibration.choosing`.
+        """
         from corrdp.models.chains.fitting import fit_chain
 
-        return fit_chain(
+        chosen = "auto" in (order, season)
+        estimate: Any = verb("calibration.choosing.choose_chain") if chosen else fit_chain
+        return estimate(
             data,
             state=state,
             order_by=order_by,

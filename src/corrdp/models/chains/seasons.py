@@ -272,7 +272,7 @@ def pool_seasons(counts: np.ndarray, *, in_order: bool = True) -> tuple[int, ...
 
     Examples
     --------
-    >>> day, night = np.array([[50, 30], [20, 40]]), np.array([[90, 2], [1, 3]])
+    >>> day, night = np.array([[500, 300], [200, 400]]), np.array([[900, 20], [30, 30]])
     >>> pool_seasons(np.array([night, night, day, day, night]))
     (0, 0, 1, 1, 0)
     """

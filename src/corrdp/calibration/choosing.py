@@ -1,0 +1,185 @@
+"""Choosing order and seasons of a chain from the data: by what it predicts and what it costs.
+
+Candidates are chains of order 1 to 4 with one kernel, or one for each season of a clock. Among
+those that predict held-out records as well as the best one (log loss within half a percent), the
+choice is the smallest whose richer neighbours, one order or one clock more, change the noise by
+less than 5 %; where there is none, the smallest: ``calibrate`` then keeps a target under its richer
+neighbours, too.
+
+Choosing on the data tells about them as fitting does: a private fit must be given its order and
+seasons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from corrdp.calibration.adequacy import CLOSE
+from corrdp.calibration.number import calibrate
+from corrdp.errors import CorrdpError, DataError
+from corrdp.models.chains.by_season import Counting
+from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.fitting import fit_chain
+from corrdp.models.chains.held_out import NEAR, Choice, Tried, dense, held_out
+from corrdp.queries import Count
+from corrdp.tables.source import Table, is_table, open_table
+
+MOST_ORDER = 4
+_MOST_WINDOWS = 64  # of a candidate
+
+
+def choose_chain(data: Any, *, order: Any, season: Any, **options: Any) -> Chain:
+    """Fit the chain that :func:`choose` picks; ``options`` are those of ``MarkovChain.fit``.
+
+    Parameters
+    ----------
+    data : as for ``MarkovChain.fit``
+    order : int or "auto"
+    season : str, int, None or "auto"
+
+    Examples
+    --------
+    >>> chain = choose_chain([0, 0, 1, 1, 0, 0, 0, 1, 1, 1] * 60, order="auto", season="auto")
+    >>> chain
+    <Markov chain of order 3, 2 states, 600 records>
+    >>> print(chain.fitted.choice.words[:75])
+    order 3 was chosen: its held-out loss, 0.2909 per record, is the least of 4
+    """
+    if options.get("private_epsilon") is not None:
+        raise DataError(
+            "a private fit does not choose: choosing on the data tells about them. Give order and "
+            "season (--markov-order, --season)"
+        )
+    if is_table(data) and not isinstance(data, Table):
+        data = open_table(data, *_opened(options))
+    models: dict[tuple[int, str], Chain] = {}
+
+    def fitted(tried: Tried) -> Chain:
+        key = (tried.order, tried.season)
+        if key not in models:
+            models[key] = fit_chain(data, order=tried.order, season=tried.season or None, **options)
+        return models[key]
+
+    first = fit_chain(data, order=1, season=None if season == "auto" else season, **options)
+    tried = _candidates(data, first, order, season, options)
+    choice = choose(tried, lambda one: _noise(fitted(one)))
+    best = next(t for t in choice.tried if (t.order, t.season) == (choice.order, choice.season))
+    chain = fitted(best)
+    assert chain.fitted is not None
+    return replace(chain, fitted=replace(chain.fitted, choice=choice))  # type: ignore[type-var]
+
+
+def _opened(options: dict[str, Any]) -> tuple[Any, ...]:
+    """What opens a table; the others read from it."""
+    from corrdp.queries import MISSING_TEXT
+
+    missing, engine = options.pop("missing", None), options.pop("engine", None)
+    return (MISSING_TEXT if missing is None else tuple(missing), engine or "duckdb")
+
+
+def _candidates(
+    data: Any, first: Chain, order: Any, season: Any, options: dict[str, Any]
+) -> tuple[Tried, ...]:
+    fit, s = first.fitted, len(first.states)
+    assert fit is not None
+    longest = 1
+    while longest < MOST_ORDER and s ** (longest + 1) <= _MOST_WINDOWS:
+        longest += 1
+    orders = range(1, longest + 1) if order == "auto" else range(order, order + 1)
+    read = (fit.missing_text, fit.state, fit.order_by, fit.group)
+    counting = Counting(data, first.states, *read, orders[-1], fit.reading)
+    if season == "auto":
+        names = ["", *counting.likely()]
+    else:
+        names = ["" if season is None else str(season)]
+    tables = {}
+    for name in names:
+        runs, many = counting.folds(name, orders[-1] + 1)
+        tables[name] = dense(runs, many, s)
+    return held_out(tables, orders)
+
+
+def choose(tried: tuple[Tried, ...], noise: Any) -> Choice:
+    """The smallest of the candidates that predict well and whose neighbours cost the same.
+
+    Parameters
+    ----------
+    tried : tuple of Tried
+    noise : function of a Tried
+        Its noise for BDP level 1, or None.
+    """
+    known: dict[tuple[int, str], Tried] = {(one.order, one.season): one for one in tried}
+
+    def priced(one: Tried) -> Tried:
+        key = (one.order, one.season)
+        if known[key].noise is None:
+            known[key] = replace(one, noise=noise(one))
+        return known[key]
+
+    least = min(one.loss for one in tried)
+    near = sorted(
+        (one for one in tried if one.loss <= least * (1.0 + NEAR)), key=lambda one: one.parameters
+    )
+    changes = {}
+    for one in near:
+        changes[one] = _change(priced(one), [priced(other) for other in _richer(one, tried)])
+        if settled := changes[one] <= CLOSE:
+            break
+    chosen = one if settled else near[0]
+    words = _words(chosen, tried, near, changes[chosen], settled=settled)
+    listed = tuple(known[one.order, one.season] for one in tried)
+    return Choice(listed, chosen.order, chosen.season, settled, words)
+
+
+def _richer(one: Tried, tried: tuple[Tried, ...]) -> list[Tried]:
+    """Neighbours with one order or one clock more."""
+    return [
+        other
+        for other in tried
+        if (other.order == one.order + 1 and other.season == one.season)
+        or (other.order == one.order and other.season and not one.season)
+    ]
+
+
+def _change(one: Tried, others: list[Tried]) -> float:
+    """By how much the noise of richer neighbours differs, as a share; infinite where unknown.
+
+    It is unknown, too, where nothing richer was tried: the largest candidate must not win by that.
+    """
+    if one.noise is None or not others or any(other.noise is None for other in others):
+        return float("inf")
+    return max(abs(float(other.noise or 0) / one.noise - 1.0) for other in others)
+
+
+def _words(
+    chosen: Tried, tried: tuple[Tried, ...], near: list[Tried], change: float, *, settled: bool
+) -> str:
+    best = min(tried, key=lambda one: one.loss)
+    said = f"{chosen.name} was chosen: its held-out loss, {chosen.loss:.4f} per record, "
+    if chosen is best:
+        said += f"is the least of {len(tried)} candidates"
+    else:
+        said += (
+            f"is within {NEAR:.1%} of the least of {len(tried)} candidates ({best.name}, "
+            f"{best.loss:.4f})".replace("0.5%", "0.5 %")
+        )
+    if settled:
+        return f"{said}, and richer neighbours change the noise by less than {CLOSE:.0%}"
+    few = "" if len(near) == 1 else ", and no candidate as good has fewer parameters"
+    if np.isinf(change):
+        return f"{said}{few}; what richer neighbours do to the noise is not known"
+    return (
+        f"{said}{few}; richer neighbours change the noise by up to {change:.0%}, so calibrate "
+        "keeps a target under them as well"
+    )
+
+
+def _noise(chain: Chain) -> float | None:
+    try:
+        count = Count(chain.states[0])
+        return 1.0 / calibrate(chain, 1.0, query=count, robust=False, confidence=None).epsilon
+    except CorrdpError:
+        return None

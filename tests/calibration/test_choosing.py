@@ -1,0 +1,180 @@
+"""Choosing order and seasons: losses against a plain loop, what is chosen, what a promise keeps."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import corrdp as cdp
+from corrdp.calibration.choosing import choose
+from corrdp.errors import DataError
+from corrdp.models.chains.held_out import Tried, dense, held_out
+from corrdp.models.chains.seasonal import SeasonalChain
+from corrdp.models.files import model_from_dict
+from corrdp.tables.seasons import count_runs_by_place
+from tests.helpers.walks import walk, walk_twice
+
+DATA = os.environ.get("CORRDP_DATA")
+needs_data = pytest.mark.skipif(not DATA, reason="CORRDP_DATA names no data directory")
+DAY, NIGHT = np.array([[0.8, 0.2], [0.3, 0.7]]), np.array([[0.97, 0.03], [0.5, 0.5]])
+CLOCK = SeasonalChain([NIGHT, DAY], [0] * 6 + [1] * 18)
+READ = {"state": "walks", "order_by": "t"}
+
+
+def frame(values) -> pd.DataFrame:
+    times = pd.date_range(datetime(2024, 1, 1), periods=len(values), freq="h")
+    return pd.DataFrame({"t": times, "walks": values})
+
+
+def plain_loss(series, order: int, longest: int) -> float:
+    """Five folds of ten stretches each, one record after another."""
+    n, total, number = len(series), 0.0, 0
+    fold = np.arange(n) * 50 // n % 5
+    for f in range(5):
+        counts: dict = {}
+        for t in range(longest, n):
+            if fold[t] != f:
+                window = tuple(series[t - order : t])
+                counts.setdefault(window, [0.5, 0.5])[series[t]] += 1
+        for t in range(longest, n):
+            if fold[t] == f:
+                row = counts.get(tuple(series[t - order : t]), [0.5, 0.5])
+                total -= np.log(row[series[t]] / sum(row))
+                number += 1
+    return total / number
+
+
+def test_losses_against_a_plain_loop():
+    series = walk_twice(1_000, 3).tolist()
+    runs = count_runs_by_place(series, ("",), 4, 1, folds=True)[1]
+    for tried in held_out({"": dense(runs, 1, 2)}, range(1, 4)):
+        assert tried.loss == pytest.approx(plain_loss(series, tried.order, 3))
+
+
+def test_the_order_of_the_data_is_found():
+    first = cdp.MarkovChain.fit(walk(DAY, (1, 8_000), 1)[0], order="auto", season="auto")
+    assert isinstance(first, cdp.MarkovChain)
+    second = cdp.MarkovChain.fit(walk_twice(8_000, 1), order="auto")
+    assert second.order == 2
+    assert "given this choice" in " ".join(second.assumptions)
+    again = model_from_dict(second.to_dict())
+    assert again.digest == second.digest
+    assert again.fitted.choice == second.fitted.choice
+
+
+def test_the_clock_of_the_data_is_found():
+    data = frame(CLOCK.sample(np.random.default_rng(2), 6_000))
+    chain = cdp.MarkovChain.fit(data, **READ, order="auto", season="auto")
+    assert isinstance(chain, SeasonalChain)
+    assert chain.fitted.choice.season == "hour"
+    assert chain.order == 1
+    names = {tried.season for tried in chain.fitted.choice.tried}
+    assert names == {"", "hour"}  # weekdays are not told apart
+    given = cdp.MarkovChain.fit(data, **READ, order="auto", season="hour")
+    assert given.digest != chain.digest
+    np.testing.assert_array_equal(given.transition, chain.transition)
+
+
+def test_a_private_fit_does_not_choose():
+    for asked in ({"order": "auto"}, {"season": "auto"}):
+        with pytest.raises(DataError, match="does not choose"):
+            cdp.MarkovChain.fit([0, 1] * 9, private_epsilon=1.0, states=[0, 1], **asked)
+
+
+def test_the_rule():
+    def tried(order, season, loss, parameters):
+        return Tried(order, season, 1, parameters, loss, 0.0)
+
+    one, two, three = tried(1, "", 0.5000, 2), tried(2, "", 0.4002, 4), tried(3, "", 0.4, 8)
+    noise = {one: 4.0, two: 6.0, three: 6.1}
+    found = choose((one, two, three), noise.get)
+    assert (found.order, found.settled) == (2, True)
+    assert "less than 5%" in found.words
+    found = choose((one, two, three), {**noise, three: 8.0}.get)
+    assert (found.order, found.settled) == (2, False)  # order 3 has no neighbour to be held against
+    assert "up to 33%" in found.words
+    hour = tried(3, "hour", 0.3, 30)
+    found = choose((one, two, three, hour), {**noise, hour: 9.0}.get)
+    assert (found.order, found.season) == (3, "hour")
+    found = choose((one, two), lambda one: None)
+    assert (found.order, found.settled) == (2, False)  # without a price nothing is settled
+
+
+@needs_data
+@pytest.mark.slow
+def test_what_is_chosen_on_real_series(tmp_path):
+    """Its held-out loss is at most half a percent above that of the best candidate."""
+    place = Path(str(DATA))
+    rate = np.loadtxt(place / "heart_rate_N10.txt.gz")[:, 1]
+    power = pd.read_csv(place / "household_power_days.csv", parse_dates=["Datetime"])
+    thirds = np.searchsorted(power.iloc[:, 1].quantile([1 / 3, 2 / 3]), power.iloc[:, 1])
+    days = pd.DataFrame({"t": power["Datetime"], "walks": thirds})
+    har = pd.read_csv(place / "har_activity_labels.csv")
+    har["row"] = np.arange(len(har))
+    fits = [
+        cdp.MarkovChain.fit(
+            place / "activity.csv", state="steps > 0", order_by=["date", "interval"],
+            order="auto", season="auto",
+        ),
+        cdp.MarkovChain.fit(rate > np.median(rate), order="auto", season="auto"),
+        cdp.MarkovChain.fit(days, **READ, order="auto", season="auto"),
+        cdp.MarkovChain.fit(
+            har, state="activity", order_by="row", group="subject", order="auto", season="auto",
+            gaps=False,
+        ),
+    ]  # fmt: skip
+    for chain in fits:
+        choice = chain.fitted.choice
+        best = min(tried.loss for tried in choice.tried)
+        own = next(
+            t.loss for t in choice.tried if (t.order, t.season) == (choice.order, choice.season)
+        )
+        assert own <= 1.005 * best
+    assert (fits[0].order, fits[0].fitted.choice.season) == (2, "hour")
+
+
+def covered(seeds, length) -> float:
+    """How often the region of a pooled fit holds the true kernel of every season."""
+    held = 0
+    for seed in seeds:
+        chain = cdp.MarkovChain.fit(CLOCK.sample(np.random.default_rng(seed), length), season=24)
+        box = chain.region(0.95)
+        low, high = (part.reshape(chain.transition.shape) for part in (box.lower, box.upper))
+        of = chain.counted.kernel_of
+        truth = CLOCK.transition[np.array(CLOCK.pattern)]
+        held += bool(((low[of] <= truth) & (truth <= high[of])).all())
+    return held / len(seeds)
+
+
+def test_the_region_of_pooled_seasons_holds_the_truth():
+    assert covered(range(20), 6_000) >= 0.85  # 17 of 20; see the slow test
+
+
+@pytest.mark.slow
+def test_the_region_of_pooled_seasons_covers_as_it_says():
+    assert covered(range(400), 6_000) >= 0.95
+
+
+@pytest.mark.slow
+def test_a_promise_is_kept_under_the_law_of_the_clock():
+    """Data from each alternative: the target is kept under the true law in 95 % of fits."""
+    fits = 40
+    held = 0
+    for seed in range(fits):
+        data = frame(CLOCK.sample(np.random.default_rng(seed), 4_000))
+        chain = cdp.MarkovChain.fit(data, **READ)
+        level = cdp.calibrate(chain, 1.0, query=cdp.Count(1)).epsilon
+        held += cdp.leakage(CLOCK, level).value <= 1.0
+    assert held >= 0.95 * fits
+    second = np.array([[0.9, 0.1], [0.4, 0.6], [0.6, 0.4], [0.2, 0.8]])
+    held = 0
+    for seed in range(fits):
+        chain = cdp.MarkovChain.fit(walk_twice(4_000, seed))
+        level = cdp.calibrate(chain, 1.0, query=cdp.Count(1)).epsilon
+        held += cdp.leakage(cdp.WindowChain(second, 2), level).value <= 1.0
+    assert held >= 0.95 * fits
