@@ -80,7 +80,6 @@ if TYPE_CHECKING:
     from corrdp.release.signatures import verify as verify
     from corrdp.report.page import write_report as write_report
     from corrdp.results import Certificate as Certificate
-    from corrdp.results import Findings as Findings
     from corrdp.tables.check import check as check
 else:
     __getattr__, __dir__, __all__ = attach(__name__, __file__)

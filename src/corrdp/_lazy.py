@@ -116,6 +116,7 @@ _NAMES = {
         "BLH BinaryResponse CorrelatedResponse DistanceExponential GRR OLH OUE PlanarLaplace SHE SS"
         " SUE THE estimate_count estimate_counts output_leakage"
     ),
+    "linting": "Findings",
     "partial": (
         "Knowledge Mixture Noise NoisyCount dp_promise estimated_noise_scale exact_gaussian"
         " noise_over noise_scale noiseless_records noisy_count partial_delta"

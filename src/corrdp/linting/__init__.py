@@ -17,5 +17,6 @@ if TYPE_CHECKING:
     from corrdp.linting.rules.sampled import zero_bound as zero_bound
     from corrdp.linting.rules.support import laplace_tail as laplace_tail
     from corrdp.linting.rules.support import release_threshold as release_threshold
+    from corrdp.results import Findings as Findings
 else:
     __getattr__, __dir__, __all__ = attach(__name__, __file__)
