@@ -226,6 +226,22 @@ def test_release(folder, tmp_path, name):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["release.json", "report.html"]
 
 
+def test_at_a_terminal_long_work_shows_a_sign_of_life(folder, tmp_path, monkeypatch):
+    """Where nobody watches there is nothing, least of all something that depends on speed."""
+    asked = (folder / "steps.csv", "--model", folder / "model.json", "--epsilon", 0.1)
+    released = ("release", *asked, "--query", "count:True", "--skip-missing")
+    sanitized = ("sanitize", *asked, "--skip-missing", "--force", "-o", tmp_path / "s.csv")
+    for command in (released, sanitized):
+        assert done(*command).stderr == ""
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    shown = done(*released).stderr
+    assert "finding the least noise" in shown
+    assert "answering on" in shown
+    shown = done(*sanitized).stderr
+    assert "finding the least distortion" in shown
+    assert "reporting" in shown
+
+
 def test_release_json_at_a_chosen_epsilon(folder):
     result = done(
         "release", folder / "steps.csv", "--model", folder / "model.json", "--epsilon", 0.5,
