@@ -126,3 +126,10 @@ def test_durations_are_usual_steps():
 def test_wrong_units(model, unit, words):
     with pytest.raises(InputError, match=words):
         cdp.leakage(model, 1.0, unit=unit)
+
+
+def test_noise_by_unit_on_the_activity_series():
+    from corrdp.bounds.chains.pairs import unit_noise
+
+    found = [unit_noise(ACTIVITY, size) for size in (1, 2, 3, 6, 12, 36, 288)]
+    assert found == pytest.approx([4.10, 2.56, 2.04, 1.52, 1.26, 1.09, 1.01], abs=5e-3)

@@ -8,7 +8,7 @@ import math
 import pytest
 
 import corrdp as cdp
-from corrdp.errors import InputError
+from corrdp.errors import InputError, NotApplicableError
 from tests.helpers.commands import done, run
 
 
@@ -133,3 +133,21 @@ def test_an_infeasible_limit_says_the_range():
     result = run("risk", "--limit", 0.95)
     assert result.exit_code in (2, 3)
     assert "between 0 and 0.9" in result.output
+
+
+def test_a_leakage_with_a_delta():
+    chain = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 20)
+    leak = cdp.leakage(chain, cdp.Approximate(0.1, 1e-4))
+    threat = cdp.Threat([0.5, 0.5])
+    pure = cdp.reconstruction.rad_bound(leak.value, threat).value
+    found = cdp.reconstruction.rad_bound(leak, threat)
+    assert pure < found.value
+    assert (
+        found.value
+        == cdp.reconstruction.rad_bound(cdp.Approximate(leak.value, leak.delta), threat).value
+    )
+    assert any("no feedback" in said for said in found.certificate.assumptions)
+    assert "delta" in cdp.risk(leak).level
+    for ask in (cdp.risk, lambda given: cdp.reconstruction.rad_bound(given, threat)):
+        with pytest.raises(NotApplicableError, match="whole unit"):
+            ask(cdp.leakage(chain, 0.1, unit=3))

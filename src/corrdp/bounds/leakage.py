@@ -15,6 +15,7 @@ from corrdp.bounds.scope import (
     EACH_LEVEL,
     EACH_RECORD,
     EVERY_MECHANISM,
+    FOR_ALL,
     VISIBLE,
     Adversary,
     Bound,
@@ -129,7 +130,7 @@ class Leakage(Result):
         >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]])
         >>> leak = cdp.leakage(chain, cdp.GDP(.1), delta=1e-6)
         >>> leak.profile([1e-3, 1e-6, 1e-9]).level.round(3).tolist()
-        [1.364, 2.183, 2.739]
+        [1.638, 2.487, 3.003]
         """
         if self.again is None:
             raise NotApplicableError(
@@ -461,7 +462,7 @@ def _holds_for(scope: Scope, method: str) -> tuple[str, bool]:
         return f"Laplace noise on the {scope.query}", True
     if method == "exact" or (method in ("transfer", "uninformed") and scope.local is not None):
         text, narrow = scope.text, not scope.is_wide
-    elif isinstance(scope.guarantee, L1) and method != "general":
+    elif method != "general" and (isinstance(scope.guarantee, L1) or scope.text not in FOR_ALL):
         text, narrow = scope.text, False
     else:
         vector = getattr(scope.guarantee, "is_vector", False)

@@ -100,8 +100,9 @@ def put_together(level: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.n
 
     Examples
     --------
-    >>> put_together(np.array([1.0, 0.0]), np.array([0.0, .1]))
-    (np.float64(1.0), np.float64(0.1000000000000005))
+    >>> level, delta = put_together(np.array([1.0, 1.0]), np.array([0.0, .1]))
+    >>> float(level), round(float(delta), 9)
+    (2.0, 0.1)
     """
     level, delta = np.broadcast_arrays(np.asarray(level, float), np.asarray(delta, float))
     total = level.sum(axis=-1)

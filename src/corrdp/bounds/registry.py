@@ -61,7 +61,7 @@ HOMES = {
     "field": ("fields", "trees", "messages", "exact"),
     "seasonal": ("chains.seasons",),
     "pedigree": ("pedigrees",),
-    "gaussian": ("gaussian.methods",),
+    "gaussian": ("gaussian.methods", "gaussian.shifts"),
 }
 
 REGISTERED: dict[tuple[str, type, bool, bool], tuple[Callable[..., Bound], Given]] = {}

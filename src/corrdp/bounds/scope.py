@@ -252,7 +252,14 @@ def _real_scope(model: RealModel, epsilon: Any, query: Query | None) -> Scope:
     if not isinstance(guarantee, L1):
         guarantee = stated(guarantee)
         if not isinstance(guarantee, Pure):
-            return replace(_wide_scope(guarantee), query=query)
+            if query is None:
+                return _wide_scope(guarantee)
+            query = resolved(model, query)
+            found = _wide_scope(_read_by(model, query, guarantee))
+            if not isinstance(query, Sum):
+                return replace(found, query=query)
+            text = f"Gaussian noise on the {query}, and every mechanism as private by distance"
+            return replace(found, query=query, text=text)
     if query is not None:
         query = resolved(model, query)
         if isinstance(guarantee, L1) and not guarantee.is_vector and isinstance(query, Sum):

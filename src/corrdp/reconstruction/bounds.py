@@ -13,12 +13,20 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import renamed
+from corrdp.bounds.leakage import Leakage
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Guarantee
 from corrdp.metric.tradeoff import Curve, curve_of
 from corrdp.reconstruction.exact import INDEPENDENT, channel_of, check_channel
 from corrdp.reconstruction.results import Advantage, RadBound
-from corrdp.reconstruction.threat import Threat, check_threat, epsilon_delta, promise_of, raised
+from corrdp.reconstruction.threat import (
+    Threat,
+    check_threat,
+    epsilon_delta,
+    leaked,
+    promise_of,
+    raised,
+)
 from corrdp.results import Candidate, Certificate, Kind
 
 _SOURCE = "Guerra-Balboa, dissertation"
@@ -128,6 +136,8 @@ def rad_bound(
         return bound_on_model(guarantee, threat, model, record, known)
     if record is not None or known is not None:
         raise InputError("record and known say which record of a model is attacked: give model=")
+    if isinstance(guarantee, Leakage):
+        return best_bound(leaked(guarantee), threat, assumptions=guarantee.assumptions)
     return best_bound(promise_of(guarantee), threat)
 
 

@@ -19,7 +19,7 @@ from corrdp.guarantees import GDP, Approximate, Guarantee, Pure
 from corrdp.metric.tradeoff import curve_of
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.linear import rero_bound
-from corrdp.reconstruction.threat import Threat, promise_of
+from corrdp.reconstruction.threat import Threat, leaked, promise_of
 from corrdp.release.number import RecordLaw, Release, record_law
 from corrdp.results import OTHERS_ADD, Certificate, Result
 
@@ -281,7 +281,8 @@ def _after(law: Sequence[float], k: int, level: float) -> tuple[float, float]:
 def _promise(given: Any) -> tuple[Guarantee, tuple[str, ...], RecordLaw | None]:
     """The guarantee about one record, what it rests on, and the record's law where it is known."""
     if isinstance(given, Leakage):
-        return *_leaks(given.value, given.certificate), None
+        leaked(given)  # refuses units
+        return *_leaks(given.value, given.certificate, delta=given.delta), None
     if isinstance(given, Calibration | Release):
         if isinstance(given, Calibration):
             own, proof = given.leakage.value, given.leakage.certificate
@@ -299,10 +300,15 @@ def _promise(given: Any) -> tuple[Guarantee, tuple[str, ...], RecordLaw | None]:
 
 
 def _leaks(
-    value: float, proof: Certificate, *, richer: bool = False
-) -> tuple[Pure, tuple[str, ...]]:
+    value: float, proof: Certificate, *, richer: bool = False, delta: float = 0.0
+) -> tuple[Pure | Approximate, tuple[str, ...]]:
     where = "the model or a richer one held against it" if richer else "the model"
     said = f"the level is what leaks on {where}, at most {in_digits(value)}, proved by {proof.name}"
+    if delta:
+        return Approximate(float(value), delta), (
+            f"{said}, at delta {delta:.3g}",
+            *proof.assumptions,
+        )
     # a guarantee is above 0, and certain records leak nothing
     return Pure(max(float(value), ROUNDING)), (said, *proof.assumptions)
 

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from corrdp._checks import check_array, check_items, check_number, renamed
+from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.scope import ROUNDING, up
-from corrdp.errors import InputError
+from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Approximate, Guarantee, Pure, Tradeoff, as_guarantee
 from corrdp.metric.curves import Curve
 
@@ -27,7 +28,19 @@ def promise_of(given: Any) -> Guarantee:
     """
     if isinstance(given, Curve):
         return Tradeoff(given)
+    if isinstance(given, Leakage):
+        return leaked(given)
     return as_guarantee(getattr(given, "guarantee", given))
+
+
+def leaked(leakage: Leakage) -> Approximate:
+    """What a leakage says of a single record: (leakage, delta) in place of (epsilon, delta)."""
+    if leakage.unit is not None:
+        raise NotApplicableError(
+            f"this leakage is about {leakage.unit}, and how likely the values of a whole unit are "
+            "before a release is not known here; ask for the leakage of one record"
+        )
+    return Approximate(leakage.value, leakage.delta)
 
 
 def epsilon_delta(guarantee: Guarantee) -> tuple[float, float] | None:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._compiled import njit
+from corrdp._invert import last_kept
 from corrdp.bounds.chains.windows import BLOCKS, block_diameters, switching_diameters
 from corrdp.bounds.contraction import (
     LARGEST,
@@ -153,7 +154,7 @@ def limit_steps(eps: float, delta: float, diameters: np.ndarray) -> tuple[float,
     --------
     >>> level, delta = limit_steps(.2441, 1e-6, np.array([2.839942455]))
     >>> round(level, 4), round(delta / 1e-6, 4)
-    (0.378, 1.9976)
+    (0.378, 1.6613)
     """
     best = math.inf, 1.0
     for m, diameter in enumerate(diameters, start=1):
@@ -175,6 +176,28 @@ def limit_steps(eps: float, delta: float, diameters: np.ndarray) -> tuple[float,
             found = d if m == 1 else joined(level, d, skipped, d_skipped)
             best = skipped + level, min(found * (1.0 + 1e-14), 1.0)
     return best
+
+
+def unit_noise(chain: MarkovChain, size: int, target: float = 1.0) -> float:
+    """Noise for a window, relative to the same window of independent records (delta#units).
+
+    ``(target / size) / epsilon`` with the epsilon whose contraction bound for windows of that size
+    is the target. It falls to 1 as the unit grows: a window holds what its neighbours tell.
+
+    Examples
+    --------
+    >>> chain = MarkovChain([[.8, .2], [.2, .8]])
+    >>> [round(unit_noise(chain, size), 2) for size in (1, 12, 288)]
+    [3.96, 1.25, 1.01]
+    """
+    table = skip_diameters(chain).table[0]
+
+    def kept(eps: float) -> bool:
+        return size * eps + 2.0 * limit_steps(eps, 0.0, table)[0] <= target
+
+    if not kept(target * 1e-9 / size):
+        return math.inf
+    return target / size / last_kept(kept, target * 1e-9 / size, target / size, relative=1e-9)
 
 
 def steps_beside(unit: Unit, right: Any, left: Any) -> Steps:
