@@ -205,7 +205,7 @@ def draw_timeline(found: Overview, ax: Axes | None = None) -> Axes:
     if line.unit in ("month", "microsecond"):
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        locator = AutoDateLocator(maxticks=7)
+        locator = AutoDateLocator(minticks=3, maxticks=7)
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     rows = np.array(line.rows, dtype=float)

@@ -67,7 +67,7 @@ def hints(table: Table, seen: Mapping[str, Seen], commas: list[str]) -> list[tup
             )
         if name in commas:
             continue
-        if _MOSTLY * column.recorded <= read < column.recorded:
+        if _MOSTLY * column.recorded <= read < column.recorded - mark:
             text = (
                 f"{name} was read as text, because of {column.recorded - read:,} of "
                 f"{column.recorded:,} values that are no numbers: if they mean that nothing was "
