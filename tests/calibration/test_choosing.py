@@ -152,7 +152,7 @@ def covered(seeds, length) -> float:
 
 
 def test_the_region_of_pooled_seasons_holds_the_truth():
-    assert covered(range(20), 6_000) >= 0.85  # 17 of 20; see the slow test
+    assert covered(range(20), 6_000) >= 0.95
 
 
 @pytest.mark.slow

@@ -48,6 +48,7 @@ def region_of(
     structural: bool = False,
     radius: int = 0,
     possible: np.ndarray | None = None,
+    among: float = 1.0,
 ) -> Region:
     """The joint confidence region of a kernel from its transition counts.
 
@@ -64,6 +65,8 @@ def region_of(
         then set aside for it.
     possible : (rows, s) boolean mask, optional
         What is not impossible, where that is known otherwise.
+    among : float
+        The rows were chosen from so many times as many: all of those are covered at once.
 
     Notes
     -----
@@ -92,7 +95,7 @@ def region_of(
     low, high = np.where(possible, low, 0.0), np.where(possible, high, 0.0)
     rest_low = low.sum(axis=1, keepdims=True) - low
     rest_high = high.sum(axis=1, keepdims=True) - high
-    lower, upper = clopper_pearson(low, high, rest_low, rest_high, alpha / max(tests, 1))
+    lower, upper = clopper_pearson(low, high, rest_low, rest_high, alpha / (max(tests, 1) * among))
     lower, upper = np.where(possible, lower, 0.0), np.where(possible, upper, 0.0)
     single = free == 1
     lower[single], upper[single] = possible[single], possible[single]

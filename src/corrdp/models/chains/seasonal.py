@@ -210,7 +210,11 @@ class SeasonalChain(Chain):
         return self.fitted.seasons[0]
 
     def region(self, confidence: float) -> Region:
-        """Probabilities that the counts still allow, all seasons at once: (seasons * s^k, s)."""
+        """Probabilities that the counts still allow, all seasons at once: (seasons * s^k, s).
+
+        Where the data pooled the seasons, every group that pooling could have made is covered at
+        once: the level holds for whichever it made, if their seasons do share a kernel.
+        """
         fit = self.fitted
         if fit is None:
             raise InputError("confidence needs a chain that was fitted to data")
@@ -224,7 +228,8 @@ class SeasonalChain(Chain):
         # structural: never seen in any season is impossible in each; seen in some is not
         seen = np.tile(counts.any(axis=0), (len(counts), 1))
         possible = seen if fit.zeros == "structural" else None
-        return region_of(flat, confidence, radius=radius, possible=possible)
+        among = self.counted.groupings / len(counts)
+        return region_of(flat, confidence, radius=radius, possible=possible, among=among)
 
     @property
     def row_names(self) -> list[str]:

@@ -150,6 +150,14 @@ class SeasonCounts(Result):
         return int(self.kernel_of.max()) + 1
 
     @property
+    def groupings(self) -> int:
+        """How many groups of seasons pooling chose from: stretches of the clock, or all sets."""
+        size = len(self.labels)
+        if self.pooled is None:
+            return self.kernels
+        return size * (size - 1) + 1 if self.in_order else 2 ** min(size, 200) - 1
+
+    @property
     def names(self) -> tuple[str, ...]:
         """What each kernel is called: its seasons."""
         of, size = self.kernel_of, len(self.labels)
