@@ -31,8 +31,7 @@ def test_the_noise_drawn_on_the_activity_chain(target, sigma):
     assert target * (1 - 1e-6) <= least.value <= target
 
 
-@pytest.mark.parametrize("unit", [None, 2, 5])
-@pytest.mark.parametrize("target", [0.3, 1.0, 6.0])
+@pytest.mark.parametrize(("target", "unit"), [(0.3, None), (1.0, 2), (6.0, 5)])
 def test_the_law_drawn_keeps_what_was_promised(target, unit):
     found = gaussian(SMALL, target, 1e-5, unit=unit)
     again = cdp.leakage(SMALL, found.guarantee, delta=1e-5, unit=unit)
@@ -155,6 +154,6 @@ def test_a_series_has_no_gaussian_noise():
 def test_more_dependence_needs_more_noise():
     sigmas = [
         gaussian(cdp.MarkovChain([[stay, 1 - stay], [1 - stay, stay]], 20), 1.0).sigma
-        for stay in (0.5, 0.7, 0.9)
+        for stay in (0.6, 0.9)
     ]
     assert np.all(np.diff(sigmas) > 0)
