@@ -129,7 +129,8 @@ class AtomMap(Map):
         """The cell of each atom, -1 for none."""
         labels = np.full(len(index), -1, dtype=np.int32)
         for cell, group in enumerate(self._groups()):
-            labels[[index[atom] for atom in group]] = cell
+            places = np.fromiter(map(index.__getitem__, group), np.intp, len(group))
+            labels[places] = cell
         return labels
 
     def check(self, domain: Domain) -> None:
