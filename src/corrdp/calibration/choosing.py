@@ -23,7 +23,7 @@ from corrdp.errors import CorrdpError, DataError
 from corrdp.models.chains.by_season import Counting
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitting import fit_chain
-from corrdp.models.chains.held_out import NEAR, Choice, Tried, dense, held_out
+from corrdp.models.chains.held_out import NEAR, ChosenChain, Tried, dense, held_out
 from corrdp.queries import Count
 from corrdp.tables.source import Table, is_table, open_table
 
@@ -102,7 +102,7 @@ def _candidates(
     return held_out(tables, orders)
 
 
-def choose(tried: tuple[Tried, ...], noise: Any) -> Choice:
+def choose(tried: tuple[Tried, ...], noise: Any) -> ChosenChain:
     """The smallest of the candidates that predict well and whose neighbours cost the same.
 
     Parameters
@@ -131,7 +131,7 @@ def choose(tried: tuple[Tried, ...], noise: Any) -> Choice:
     chosen = one if settled else near[0]
     words = _words(chosen, tried, near, changes[chosen], settled=settled)
     listed = tuple(known[one.order, one.season] for one in tried)
-    return Choice(listed, chosen.order, chosen.season, settled, words)
+    return ChosenChain(listed, chosen.order, chosen.season, settled, words)
 
 
 def _richer(one: Tried, tried: tuple[Tried, ...]) -> list[Tried]:

@@ -19,7 +19,7 @@ from corrdp.errors import DataError, ModelError
 from corrdp.models.base import fit_fields
 from corrdp.models.chains.chain import MOST_WINDOWS
 from corrdp.models.chains.coupling import Coupling
-from corrdp.models.chains.held_out import Choice
+from corrdp.models.chains.held_out import ChosenChain
 from corrdp.models.chains.seasons import SeasonCounts
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result
@@ -91,7 +91,7 @@ class ChainFit(Result):
         are no states.
     seasons : tuple of SeasonCounts
         Runs by season: of a seasonal chain its own; of another those that stand beside it.
-    choice : Choice or None
+    choice : ChosenChain or None
         What order and seasons were chosen from, where the data chose them.
 
     Examples
@@ -131,7 +131,7 @@ class ChainFit(Result):
     layout: Layout = added(USUAL)
     bins: int | None = added()
     seasons: tuple[SeasonCounts, ...] = added(())
-    choice: Choice | None = added()
+    choice: ChosenChain | None = added()
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -380,7 +380,7 @@ _PARTS: dict[str, Any] = {
     "reading": Reading,
     "clock": Clock,
     "coupling": Coupling,
-    "choice": Choice,
+    "choice": ChosenChain,
     "beside": Coupling,
 }  # fields that are no plain JSON
 

@@ -62,7 +62,7 @@ class Tried(Result):
 
 
 @dataclass(frozen=True)
-class Choice(Result):
+class ChosenChain(Result):
     """A chain that was chosen from the data, and what it was chosen from.
 
     Attributes
