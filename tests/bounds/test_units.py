@@ -53,6 +53,9 @@ def test_holes_carry_what_the_unit_says():
     programs = Programs(chain_joint(P, chain.stationary, 3), 1.0, 0.0, 2)
     assert programs.worst((0, 2), 2.9) > 0  # more than the two records by themselves
     assert programs.worst((0, 2), leak.value) <= 1e-9
+    assert 2.940 <= leak.value <= 3.0 * (1 + 1e-9)
+    far = cdp.leakage(cdp.MarkovChain(P, 40), 1.0, unit=[5, 30])
+    assert far.value < 12 < cdp.leakage(cdp.MarkovChain(P, 40), 1.0, unit=26).value
 
 
 def test_window_sums_and_guarantees_of_units():

@@ -31,6 +31,7 @@ from corrdp.bounds.contraction import (
     useful_skips,
 )
 from corrdp.bounds.levels import Closed, close
+from corrdp.bounds.messages import graph_bound
 from corrdp.bounds.pairs import ULP, Steps, eta, joined, repeated
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
@@ -260,7 +261,18 @@ def paired_contraction(chain: MarkovChain, scope: Scope, skips: Skips | None = N
         longest = close(scope, None, lambda unit: chain_sides(endless, unit, skips))
         if longest.delta <= found.delta:
             found = replace(found, values=np.minimum(found.values, longest.values[0]))
-    return found.bound(Certificate("contraction", REFERENCE))
+    hull = found.bound(Certificate("contraction", REFERENCE))
+    if own is None or chain.length is None:
+        return hull
+    # or the records of the set alone, and one step for each neighbour outside
+    edges = np.broadcast_to(skips.table[skips.rows, 0], chain.length - 1)
+    ends = np.stack([np.arange(chain.length - 1), np.arange(1, chain.length)], axis=1).ravel()
+    starts = np.arange(0, len(ends) + 1, 2)
+    try:
+        apart = graph_bound(scope, ends, starts, np.repeat(edges, 2), chain.length)
+    except NotApplicableError:
+        return hull
+    return apart if (apart.value, apart.delta) < (hull.value, hull.delta) else hull
 
 
 @bound("contraction", on=SwitchingChain, paired=True, given=whole)
