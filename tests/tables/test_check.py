@@ -233,6 +233,7 @@ def test_what_was_given_is_in_the_next_line(tmp_path):
         cdp.check([0, 1, 1])
 
 
+@pytest.mark.slow
 def test_no_time_at_all_and_other_kinds_of_data(tmp_path):
     found = refused("subject,on", *(f"{k // 20},{k * k % 3}" for k in range(100)), folder=tmp_path)
     assert (found.order_by, found.group, found.clock) == ((), "subject", None)
@@ -254,7 +255,7 @@ def test_ids_and_constants_are_named(tmp_path):
     roles = {column.name: column.role for column in found.columns}
     assert roles == {"t": "time", "who": "id", "same": "constant", "on": "state"}
     wide = ",".join(f"c{k}" for k in range(230))
-    found = refused(wide, *(",".join([str(j)] * 230) for j in range(20)), folder=tmp_path)
+    found = refused(wide, *(",".join([str(j % 2)] * 230) for j in range(20)), folder=tmp_path)
     assert len(found.columns) == 200
     assert any("of 230 columns the first 200" in note for note in found.notes)
 

@@ -16,10 +16,12 @@ from corrdp.tables.expressions import IDENTIFIER, quoted
 from corrdp.tables.overview import StateProposal
 from corrdp.tables.sequences import MAX_MEASURED
 from corrdp.tables.source import GLANCE, Table, without_nan
-from corrdp.tables.time import read_time, time_of_day
+from corrdp.tables.time import read_time, shapes, time_of_day
 
 MOST_LOOKED = 200  # columns that are looked at
 _FEW = 12  # values of a column that can be states as they are
+_MOST_NUMBERS = 20  # columns of numbers that are shown to the reader of time
+_LEAST_DATE = 10_101  # the first of January 2001, as a number of six digits
 _MOST_TRIED = 4  # columns that are tried as what tells sequences apart
 _OFTEN_ZERO = 0.05  # share of zeros that makes "more than nothing" a state
 _TIMES = re.compile(
@@ -107,10 +109,9 @@ def time_kinds(table: Table, seen: dict[str, Seen]) -> tuple[dict[str, str], dic
     """Which columns the reader of time reads, by the first rows, and as what; and where it cannot
     tell, why."""
     head = table.stored(table.records.limit(GLANCE))
+    first = table.collect(head.select(*seen))
     kinds, unclear = {}, {}
-    for name, column in seen.items():
-        if not column.recorded or column.kind.is_boolean():
-            continue
+    for name, column in _plausible(seen, first).items():
         try:
             read = read_time(table, head, name, name)
         except DataError as error:
@@ -122,15 +123,36 @@ def time_kinds(table: Table, seen: dict[str, Seen]) -> tuple[dict[str, str], dic
         elif read.kind != "number":
             kinds[name] = read.kind
         elif (column.distinct == column.recorded or _TIMES.fullmatch(name)) and (
-            column.kind.is_integer() or _grows(table, head, name)
+            column.kind.is_integer() or _grows(first[name].to_pylist())
         ):
             kinds[name] = "number"
     return kinds, unclear
 
 
-def _grows(table: Table, head: Any, name: str) -> bool:
+def _plausible(seen: dict[str, Seen], first: Any) -> dict[str, Seen]:
+    """Columns that may be times: each costs a question. Of text, what has the shape of a date; of
+    numbers, the first ones that are named like times, never repeat, or are as large as dates."""
+    asked, numbers = {}, 0
+    for name, column in seen.items():
+        kind = column.kind
+        if not column.recorded or kind.is_boolean():
+            continue
+        if kind.is_string():
+            likely = bool(shapes(text for text in first[name].unique().to_pylist() if text))
+        elif column.numeric:
+            large = column.quarters is not None and column.quarters[0] >= _LEAST_DATE
+            likely = column.distinct == column.recorded or large or bool(_TIMES.fullmatch(name))
+            numbers += likely
+            likely &= numbers <= _MOST_NUMBERS
+        else:
+            likely = kind.is_date() or kind.is_timestamp() or kind.is_time()
+        if likely:
+            asked[name] = column
+    return asked
+
+
+def _grows(first: list[Any]) -> bool:
     """Whether the first values of a column stand in order."""
-    first = table.collect(head.select(name))[name].to_pylist()
     return None not in first and first == sorted(first)
 
 
