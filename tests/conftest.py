@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,17 @@ def spark_session() -> Any:
     running = builder.getOrCreate()
     yield running
     running.stop()
+
+
+@pytest.fixture
+def seeded_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the operating system draws comes from a seed; OpenDP's noise stays as it is.
+
+    For tests of what comes of some draw, and of laws at a level that chance would pass too often.
+    """
+    drawn = np.random.default_rng(1).bytes
+    monkeypatch.setattr(os, "urandom", drawn)
+    monkeypatch.setattr(random, "_urandom", drawn)  # secrets, and generators without a seed
 
 
 @pytest.fixture

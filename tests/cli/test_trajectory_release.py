@@ -78,6 +78,7 @@ def test_users_are_protected_by_keeping_the_first_trajectories(points):
     assert "the number of users is public" in " ".join(result.output.split())
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_local_release_of_labels(points):
     arguments = ["--mechanism", "local", "--epsilon", "30", "--levels", "1", "--length", "3"]
     result, rows = run(points, *arguments, "--label", "shop", "--places", "a,b,c,d")
@@ -89,6 +90,7 @@ def test_local_release_of_labels(points):
     assert first.count("a") > 30
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_planar_release(points):
     arguments = ["--mechanism", "planar", "--epsilon", "2", "--radius", "100", "--grid", "500"]
     result, rows = run(points, *arguments, *BOX)
@@ -99,6 +101,7 @@ def test_planar_release(points):
     assert len({row["time"] for row in rows}) == 4
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_sample(points):
     result, rows = run(points, "--mechanism", "sample", "--rate", ".5", *BOX)
     assert result.exit_code == 0, result.output

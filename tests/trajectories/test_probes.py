@@ -477,6 +477,7 @@ def run(people, mechanism, seed=1, **more):
     return probe(walks, done, cells, rng=np.random.default_rng(seed), **more)
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_everything_published_gives_everything_away(people):
     found = run(people, BernoulliSample(CITY.size, 1.0))
     assert found["filtering"].success == 1.0
@@ -489,6 +490,7 @@ def test_everything_published_gives_everything_away(people):
     assert found.noise.nominal < 500
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_noise_on_a_path_is_filtered_off(people):
     found = run(people, PlanarCells(CITY, 1 / 700))
     assert found.noise.nominal > 1200
@@ -500,12 +502,14 @@ def test_noise_on_a_path_is_filtered_off(people):
     assert found["unicity"].gains
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_a_sample_tells_the_points_that_it_withheld(people):
     found = run(people, BernoulliSample(CITY.size, 0.05))
     assert found["filtering"].success > 0.7
     assert found["home"].success == 1.0
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_noise_larger_than_the_city_leaves_little(people):
     found = run(people, PlanarCells(CITY, 1 / 400_000))
     assert found["filtering"].success < 0.1
@@ -513,6 +517,7 @@ def test_noise_larger_than_the_city_leaves_little(people):
     assert found["next"].success < found["next"].original - 0.1
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_the_release_of_others_teaches_nothing_about_whom(people):
     """A negative control: published points of other people, with the same times."""
     walks, cells = people
@@ -525,6 +530,7 @@ def test_the_release_of_others_teaches_nothing_about_whom(people):
     assert found["unicity"].original > 0.9
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_synthetic_trajectories(people):
     walks, _ = people
     cells = discretise(walks, CITY, merge_stays=True)
@@ -539,6 +545,7 @@ def test_synthetic_trajectories(people):
     assert probe(walks, grams, cells, rng=rng)["copies"].success > 0
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_labels_have_no_distances_to_filter():
     rng = np.random.default_rng(4)
     places = [f"p{k}" for k in range(8)]
@@ -553,6 +560,7 @@ def test_labels_have_no_distances_to_filter():
     assert found.noise is None
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_results_go_to_json_and_back(people):
     found = run(people, PlanarCells(CITY, 1 / 200))
     again = Probes.from_dict(json.loads(json.dumps(found.to_dict())))
@@ -565,6 +573,7 @@ def test_results_go_to_json_and_back(people):
         found["copies"]
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_a_release_reads_back_as_it_was(people, tmp_path):
     walks, cells = people
     for mechanism in (PlanarCells(CITY, 1 / 300), BernoulliSample(CITY.size, 0.001)):
@@ -599,6 +608,7 @@ def test_times_are_found_again_with_all_their_digits():
         ({"utc_offset": math.nan}, "utc_offset"),
     ],
 )
+@pytest.mark.usefixtures("seeded_system")
 def test_bad_arguments(people, more, words):
     walks, cells = people
     done = publish(BernoulliSample(CITY.size, 0.5), walks, cells)
@@ -606,6 +616,7 @@ def test_bad_arguments(people, more, words):
         probe(walks, done, cells, **{"rng": np.random.default_rng(1)} | more)
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_releases_that_do_not_fit(people):
     walks, cells = people
     rng = np.random.default_rng(1)
@@ -666,6 +677,7 @@ def test_the_command_speaks_json(files):
     assert again.stdout == result.stdout
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_synthetic_files(files, people, tmp_path):
     walks, _ = people
     cells = discretise(walks, CITY, merge_stays=True)

@@ -127,6 +127,7 @@ def test_survivors_have_the_law_of_drawing_every_zero():
     assert not too_far(counts, law_of_count, sum(counts.values()))
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_survivors_of_a_million_million_zeros():
     n, tail = 10**12, ZeroTail(4.0, 80)
     where, counts = zero_survivors(n, tail)
@@ -661,6 +662,7 @@ def test_sampling_keeps_a_share():
 GRID = Grid.square(39.9, 116.3, 39.95, 116.36, metres=500)
 
 
+@pytest.mark.usefixtures("seeded_system")
 def test_planar_cells_against_the_other_sampler():
     """The exact sampler and the floating-point one: one law over cells."""
     place, side, rate, runs = np.full((40_000, 2), 130.0), 100.0, 0.02, 40_000
