@@ -20,6 +20,7 @@ from corrdp.models.files import model_from_dict
 from corrdp.report.page import render_report
 from corrdp.report.words import public_release
 from tests.helpers.chains import COUNT, second_order
+from tests.helpers.chances import usual_noise
 from tests.helpers.walks import KERNEL, walk, walk_twice
 
 DATA = os.environ.get("CORRDP_DATA")
@@ -329,7 +330,8 @@ def test_methods_for_one_law_ask_for_confidence_none(chain):
 
 
 def test_a_private_fit_says_that_alternatives_were_not_looked_at():
-    fit = cdp.MarkovChain.fit(walk_twice(4_000, 1), private_epsilon=0.2, states=[0, 1])
+    with usual_noise():
+        fit = cdp.MarkovChain.fit(walk_twice(4_000, 1), private_epsilon=0.2, states=[0, 1])
     found = cdp.calibrate(fit, 4.0, query=COUNT)
     assert found.adequacy.alternatives == ()
     assert "the fit is private, so that richer models" in " ".join(found.assumptions)

@@ -17,6 +17,7 @@ from corrdp.errors import InfeasibleError, InputError
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 from tests.helpers.chains import THREE, binary, blind, every_adversary
+from tests.helpers.chances import usual_noise
 
 ALTERNATING = [[0.2, 0.8], [0.65, 0.35]]
 
@@ -187,7 +188,8 @@ def test_none_names_the_informed_adversary():
 
 def test_private_fit_is_charged():
     series = binary(0.2, n=4000).sample(np.random.default_rng(3))
-    chain = MarkovChain.fit(series, private_epsilon=0.2, states=(0, 1))
+    with usual_noise():
+        chain = MarkovChain.fit(series, private_epsilon=0.2, states=(0, 1))
     flips = least_flips(chain, 3.0)
     assert flips.leakage.kind == "upper bound"
     assert any("private fit" in text for text in flips.leakage.certificate.assumptions)

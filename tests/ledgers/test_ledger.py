@@ -32,6 +32,7 @@ from corrdp.ledgers.units import UNIT, Runs, level, units_down, units_up, writte
 from corrdp.release import number as releasing
 from corrdp.release import series as sanitizing
 from corrdp.release.charged import release_with_ledger, sanitize_with_ledger
+from tests.helpers.chances import usual_noise
 
 CHILD = Path(__file__).parents[1] / "helpers" / "ledger_child.py"
 KERNEL = [[0.883, 0.117], [0.305, 0.695]]
@@ -371,7 +372,8 @@ def test_a_series_is_charged_and_stored(
 @pytest.fixture(scope="module")
 def private() -> cdp.MarkovChain:
     series = cdp.MarkovChain(KERNEL, 4000).sample(np.random.default_rng(1)).astype(bool)
-    return cdp.MarkovChain.fit([series.tolist()], private_epsilon=0.25).with_length(6)
+    with usual_noise():
+        return cdp.MarkovChain.fit([series.tolist()], private_epsilon=0.25).with_length(6)
 
 
 def test_a_private_fit_counts_once_in_a_bdp_ledger(path: Path, private: cdp.MarkovChain) -> None:

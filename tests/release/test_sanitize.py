@@ -12,6 +12,7 @@ import pytest
 import corrdp as cdp
 from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
 from corrdp.release.series import Reporter
+from tests.helpers.chances import usual_noise
 from tests.helpers.commands import FIT, done, run, write_series
 
 CHAIN = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=("rest", "walk"))
@@ -138,7 +139,8 @@ def test_an_edited_calibration_is_refused():
 
 def test_a_private_fit_is_counted():
     data = np.tile([0, 0, 0, 1, 1], 400)
-    fit = cdp.MarkovChain.fit(data, private_epsilon=0.2, states=[0, 1])
+    with usual_noise():
+        fit = cdp.MarkovChain.fit(data, private_epsilon=0.2, states=[0, 1])
     cal = cdp.calibrate(fit, 4.0, query=cdp.Series())
     assert cal.leakage.value <= 4.0
     plain = cdp.MarkovChain(fit.transition, fit.length, fit.initial, fit.states)
