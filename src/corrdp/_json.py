@@ -70,6 +70,10 @@ def added(default: Any = None, *, always: bool = False) -> Any:
     return field(default=default, metadata={"added": always})
 
 
+def _is_default(found: Any, default: Any) -> bool:
+    return found is default or (isinstance(found, float) and found == default)
+
+
 def write_fields(value: Any, keys: Sequence[str] = ()) -> dict[str, Any]:
     """The fields of a dataclass as plain JSON; with ``keys``, these attributes in this order.
 
@@ -93,7 +97,7 @@ def write_fields(value: Any, keys: Sequence[str] = ()) -> dict[str, Any]:
     written = {}
     for name in keys or parts:
         found, how = getattr(value, name), parts[name].metadata if name in parts else {}
-        if how.get("added", True) or found is not parts[name].default:
+        if how.get("added", True) or not _is_default(found, parts[name].default):
             written[how.get("key", name)] = how.get("write", encode)(found)
     return written
 

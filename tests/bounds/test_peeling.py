@@ -64,7 +64,7 @@ def test_large_nuclear_families_are_exact(m):
     leak = cdp.leakage(nuclear(m, HardyWeinberg(0.5)), 0.5, query=BB)
     assert leak.value == pytest.approx((m - 1) * 0.5, rel=1e-9)
     assert (leak.kind, leak.certificate.name) == ("exact", "exact")
-    assert "one release by" in leak.certificate.assumptions[-1]
+    assert any("one release by" in text for text in leak.certificate.assumptions)
     assert len(leak.witness.known) == 1
 
 

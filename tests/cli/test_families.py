@@ -177,7 +177,7 @@ def test_queries_that_are_not_sums_are_refused():
     pair = cdp.GaussianRecords(PAIR, secret_range=(40, 160))
     with pytest.raises(QueryError, match="not l1-private"):
         cdp.calibrate(pair, 1.0, query=cdp.Count(where="x > 3"))
-    with pytest.raises(GuaranteeError, match="Gaussian noise"):
+    with pytest.raises(InputError, match="delta= is required"):
         cdp.leakage(pair, cdp.GDP(1.0))
     with pytest.raises(InputError, match="finitely many"):
         cdp.leakage(pair, mechanism=cdp.local.BinaryResponse(0.2))

@@ -355,7 +355,7 @@ def test_result_round_trip():
         (
             lambda: rad_bound(Approximate(1, 2), uniform(2)),
             InputError,
-            r"delta must lie in \[0, 1\]",
+            "delta must be a finite number >= 0 and <= 1",
         ),
         (lambda: rad_bound("strong", uniform(2)), InputError, "guarantee"),
         (lambda: rad_bound(1.0, [0.5, 0.5]), InputError, "Threat"),

@@ -276,7 +276,7 @@ def test_histograms_fall_back_to_the_bound():
         (
             lambda: rad_bound(GDP(1), Threat([0.5, 0.5]), model=FRIENDS, record=0),
             GuaranteeError,
-            "Gaussian",
+            "GDP has a delta",
         ),
         (
             lambda: rad(

@@ -377,7 +377,7 @@ def test_later_commands_read_time_as_the_fit_did(tmp_path):
     again = load_model(tmp_path / "model.json")
     assert again.fitted.reading == Reading(formats=("%m/%d/%Y %I:%M %p",))
     assert again.fitted.clock == chain.fitted.clock
-    assert len(diagnose(again, open_table(path)).tests) == 4
+    assert len(diagnose(again, open_table(path)).tests) == 5
     data = json.loads((tmp_path / "model.json").read_text())["fit"]
     for key, wrong in [("reading", {"where": 3}), ("reading", 7), ("clock", {"unit": "ell"})]:
         with pytest.raises(ModelError):

@@ -88,7 +88,7 @@ class Leakage(Result):
     model: str = ""
     digest: str = ""
     metric: Metric | None = None
-    delta: float = added(0.0, always=True)
+    delta: float = added(0.0)
     unit: str | None = added()
     level: str = added("")
     again: Callable[[float], float] | None = field(default=None, compare=False)

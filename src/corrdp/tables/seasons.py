@@ -300,7 +300,7 @@ def likely_seasons(walk: Walk) -> tuple[str, ...]:
         return ()
     if pace.unit == "month":
         return ("month",) if pace.usual < 12 else ()
-    hours = pace.by_time_of_day or (pace.radix is not None and pace.radix % 24 == 0)
+    hours = pace.by_time_of_day if pace.radix is None else pace.radix % 24 == 0
     if hours and pace.usual <= DAY:
         return (
             ("hour", "weekday") if not pace.by_time_of_day or pace.usual <= _HOUR else ("weekday",)

@@ -404,7 +404,7 @@ class MarkovChain(Chain):
         """
         from corrdp.models.chains.fitting import fit_chain
 
-        chosen = "auto" in (order, season)
+        chosen = any(isinstance(given, str) and given == "auto" for given in (order, season))
         estimate: Any = verb("calibration.choosing.choose_chain") if chosen else fit_chain
         return estimate(
             data,
