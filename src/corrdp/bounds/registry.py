@@ -55,7 +55,7 @@ HOMES = {
         "chains.uninformed",
         "chains.normal",
     ),
-    "window": ("chains.windows", "chains.pairs", "chains.ratios", "exact"),
+    "window": ("chains.windows", "chains.pairs", "chains.ratios", "chains.orders", "exact"),
     "switching": ("chains.windows", "chains.pairs"),
     "tree": ("trees", "messages", "exact"),
     "field": ("fields", "trees", "messages", "exact"),
