@@ -22,6 +22,7 @@ from corrdp.bounds.chains.words import (
     Window,
     at_end,
     beyond,
+    forms,
     sides_of,
     step_known,
     step_unknown,
@@ -30,7 +31,8 @@ from corrdp.models.chains.window import WindowChain
 
 _NEAR = 16  # distances tried one by one; further ones grow by a sixth each
 _FURTHEST = 100
-_LETTERS = 40  # letters next to the window that are tried one by one
+_FEW = 6  # distances tried at least
+_LETTERS = 40  # letters next to the window that are tried one by one; fewer with more states
 _ROUNDS = 12
 _GRAIN = 1e-9
 
@@ -74,21 +76,21 @@ def search_words(chain: WindowChain, steps: np.ndarray) -> Found:
     free = [free_states(side, steps) for side in sides]
     singles = [_single_words(side, start, steps) for side, start in zip(sides, free, strict=True)]
     cores = list(itertools.product((UNKNOWN, *range(s)), repeat=k - 1))
-    best, core, at = -1.0, cores[0], (0, 0, 0, 0)
+    best, core, at = -1.0, cores[0], (0, 0)
     tables = [beyond(side, states) for side, (states, _) in zip(sides, singles, strict=True)]
     one, two = np.indices([len(words) for _, words in singles]).reshape(2, -1)
     for letters in cores:
         found = window.leakage(tables[0], tables[1], (one, two), letters)
         if found.max() > best:
-            n, a, b = np.unravel_index(int(found.argmax()), found.shape)
-            best, core, at = float(found.max()), letters, (int(one[n]), int(two[n]), int(a), int(b))
+            n = int(found.reshape(len(one), -1).max(axis=1).argmax())
+            best, core, at = float(found.max()), letters, (int(one[n]), int(two[n]))
     words = [singles[0][1][at[0]], singles[1][1][at[1]]]
     best, words = _improve(window, sides, free, words, core, steps, best)
     found = _values(window, sides, free, words, core, steps)
     a, b = (int(x) for x in np.unravel_index(int(found.argmax()), found.shape))
-    known = [(-(k - 1) + at, letter) for at, letter in enumerate(core) if letter != UNKNOWN]
-    known += [(1 + at, letter) for at, letter in enumerate(words[0]) if letter != UNKNOWN]
-    known += [(-k - at, letter) for at, letter in enumerate(words[1]) if letter != UNKNOWN]
+    known = [(j + 1 - k, letter) for j, letter in enumerate(core) if letter != UNKNOWN]
+    known += [(1 + j, letter) for j, letter in enumerate(words[0]) if letter != UNKNOWN]
+    known += [(-k - j, letter) for j, letter in enumerate(words[1]) if letter != UNKNOWN]
     known.sort()
     length = max(len(words[0]) + 1, len(words[1]) + k) + _LETTERS
     attained = attain(chain, steps[None], dict(known), (a, b), length, length)
@@ -99,11 +101,12 @@ def _single_words(
     side: Side, start: States, steps: np.ndarray
 ) -> tuple[States, list[tuple[int, ...]]]:
     """Nothing known, and one record known at each of many distances; letters nearest first."""
-    parts, words = [start], [()]
+    parts = [start]
+    words: list[tuple[int, ...]] = [()]
     values = [c for c in range(side.states) if step_known(side, start, c).alive.any()]
     states = States.join([step_known(side, start, c) for c in values])
     wanted, distance = 1, 1
-    while distance <= _FURTHEST:
+    while distance <= max(_FURTHEST // forms(side.states).effort, _FEW):
         if distance == wanted:
             parts.append(states)
             words += [(*[UNKNOWN] * (distance - 1), c) for c in values]
@@ -152,13 +155,13 @@ def _improve(
         _follow_all(side, start, [word], steps)
         for side, start, word in zip(sides, free, words, strict=True)
     ]
-    idle = 0
+    idle, letters = 0, max(_LETTERS // forms(sides[0].states).effort, 4)
     for turn in range(_ROUNDS):
         k = turn % 2
-        long = words[k] + (UNKNOWN,) * (_LETTERS - len(words[k]))
+        long = words[k] + (UNKNOWN,) * (letters - len(words[k]))
         tried = [
             (*long[:at], letter, *long[at + 1 :])
-            for at in range(_LETTERS)
+            for at in range(letters)
             for letter in (UNKNOWN, *range(sides[k].states))
             if letter != long[at]
         ]
@@ -235,13 +238,12 @@ def attain(
     best = 0.0
     for start in ("flat", "towards"):
         f = np.ones((n, s)) if start == "flat" else shapes[:, values[0]].copy()
-        f[list(known) and [before + offset for offset in known]] = 1.0
         last = -math.inf
         for _ in range(_ROUNDS):
-            value = _one_round(chain.stationary, table, to, f, seen, shapes, values, before)
-            if value <= last * (1.0 + 1e-12):
+            told = _one_round(chain.stationary, table, to, f, seen, shapes, values, before)
+            if told <= last * (1.0 + 1e-12):
                 break
-            last = value
+            last = told
         best = max(best, last)
     return best
 
@@ -265,15 +267,13 @@ def _one_round(
     # what the records after t add, by the window at t
     rest = np.ones((n + 1, 2, size))
     for t in range(n - 1, -1, -1):
-        inner = (table * f[t] * truth[:, None, t])[:, :, :] * rest[t + 1][:, to]
+        inner = (table * f[t] * truth[:, None, t]) * rest[t + 1][:, to]
         rest[t] = inner.sum(axis=2)
         rest[t] /= rest[t].max()
     ahead = np.stack([law, law])
-    value = 0.0
     for t in range(n):
         flow = ahead[:, :, None] * table * truth[:, None, t]  # by window before and new record
-        moved = np.zeros((2, size))
-        np.add.at(moved, (slice(None), to), flow)
+        moved = _gather(flow)
         by_value = (moved * rest[t + 1]).reshape(2, -1, s).sum(axis=1)
         if by_value[0] @ f[t] > 0 and by_value[1] @ f[t] > 0:
             options = np.vstack([f[t], shapes[t]])
@@ -283,20 +283,23 @@ def _one_round(
             f[t] = options[int(np.argmax(ratios))]
         ahead = moved * f[t][np.arange(size) % s]
         ahead /= ahead.max()
-    # the two values must be compared as conditional laws: divide by the chance of each
-    value = _log_chance(law, table, to, f, truth) - _log_chance(law, table, to, np.ones_like(f), truth)
-    return float(value)
+    # conditional laws are compared: divide by the chance of each value
+    plain = _log_chance(law, table, np.ones_like(f), truth)
+    return _log_chance(law, table, f, truth) - plain
 
 
-def _log_chance(
-    law: np.ndarray, table: np.ndarray, to: np.ndarray, f: np.ndarray, truth: np.ndarray
-) -> float:
+def _gather(flow: np.ndarray) -> np.ndarray:
+    """Sum what flows into each window; ``flow`` by kind, window before and new record."""
+    kinds, size, s = flow.shape
+    # windows that share a tail lead to the same windows
+    return np.asarray(flow.reshape(kinds, s, size // s, s).sum(axis=1).reshape(kinds, size))
+
+
+def _log_chance(law: np.ndarray, table: np.ndarray, f: np.ndarray, truth: np.ndarray) -> float:
     """ln of what the first value weighs against the second, under weights f."""
     ahead, logs = np.stack([law, law]), np.zeros(2)
-    size = len(table)
     for t in range(len(f)):
-        moved = np.zeros((2, size))
-        np.add.at(moved, (slice(None), to), ahead[:, :, None] * table * (f[t] * truth[:, None, t]))
+        moved = _gather(ahead[:, :, None] * table * (f[t] * truth[:, None, t]))
         total = moved.sum(axis=1)
         if not total.all():
             return -math.inf

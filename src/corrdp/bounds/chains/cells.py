@@ -25,11 +25,9 @@ import numpy as np
 from corrdp._compiled import njit
 from corrdp.bounds.chains.words import (
     Side,
-    States,
     at_end,
+    average_weights,
     forms,
-    step_known,
-    step_unknown,
 )
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.chain import column_ratio
@@ -39,6 +37,7 @@ _LONGEST = 4096  # unknown records after which a chain should have forgotten
 _GRAIN = 1e-5  # costs are raised in multiples of this share of epsilon
 _ZONE_GRAIN = 1e-3  # zones in multiples of this share of the width
 _SWEEPS = 2000
+_ZONE_SWEEPS = 100  # zones that grow for longer have no end: evidence that never fades
 _STEEP = 500.0  # logarithms beyond this are near the end of the floating-point range
 # What rounding may take from one step, of a zone and relative to a cost and to epsilon: far less
 # than a grain, far more than a few operations lose.
@@ -104,57 +103,58 @@ def lay_cells(side: Side, width: float, most: int) -> Cells:
     """
     size, s = side.table.shape
     tails, reach = size // s, reach_of(side)
-    ids: dict[tuple[object, ...], int] = {}
+    tail = np.arange(size) % tails
+    ids: dict[bytes, int] = {}
     letters: list[int] = []
-    members: list[States] = []
+    members: list[tuple[np.ndarray, np.ndarray]] = []  # ln h by tail, and where h > 0
 
-    def node(letter: int, state: States) -> int:
-        """The node of what is known beyond, restricted to windows that end in the letter."""
-        alive, weights = state.alive[0, letter::s], state.weights[0, letter::s]
-        if not alive.any():
-            return -1
-        weights = np.where(alive, weights - weights[alive.argmax()], 0.0)
-        key = (letter, alive.tobytes(), np.floor(weights / width + 0.5).tobytes())
-        if key not in ids:
-            if (len(letters) + 1) * reach * size * size > most:
-                raise TooManyCells(f"more than {len(letters)} cells; use contraction")
-            ids[key] = len(letters)
-            letters.append(letter)
-            members.append(_restricted(side, letter, alive, weights))
-        return ids[key]
+    def nodes(letter: int, weights: np.ndarray, alive: np.ndarray) -> list[int]:
+        """Nodes of a batch, restricted to windows that end in the letter; -1 if impossible."""
+        alive, weights = alive[:, letter::s], weights[:, letter::s]
+        level = np.take_along_axis(weights, alive.argmax(axis=1)[:, None], axis=1)
+        weights = np.where(alive, weights - level, 0.0)
+        codes = np.floor(weights / width + 0.5)
+        keys = np.column_stack([np.full(len(alive), letter), alive, codes])
+        found = []
+        for n, key in enumerate(map(bytes, keys)):
+            if key not in ids and alive[n].any():
+                if (len(letters) + 1) * reach * size * size > most:
+                    raise TooManyCells(f"more than {len(letters)} cells; use contraction")
+                ids[key] = len(letters)
+                letters.append(letter)
+                members.append((weights[n], alive[n]))
+            found.append(ids.get(key, -1))
+        return found
 
     far = at_end(side)
-    origins = [node(letter, far) for letter in range(s)]
+    origins = [nodes(letter, far.weights, far.alive)[0] for letter in range(s)]
     following: list[np.ndarray] = []
-    alive: list[np.ndarray] = []
-    free = np.zeros((s, s))
-    while len(following) < len(letters):
-        state = step_known(side, members[len(following)], letters[len(following)])
-        to, seen = np.empty((reach, s), np.int64), np.empty((reach, size), np.bool_)
+    seen: list[np.ndarray] = []
+    done = 0
+    while done < len(letters):
+        ends = np.array(letters[done:])
+        weights, alive = (np.stack(part)[:, tail] for part in zip(*members[done:], strict=True))
+        alive = alive & (side.table[:, ends].T > 0)
+        weights = np.where(alive, side.logs[:, ends].T + weights, 0.0)
+        done = len(letters)
+        to, states = np.empty((len(ends), reach, s), np.int64), []
         for a in range(reach):
-            to[a] = [node(letter, state) for letter in range(s)]
-            seen[a] = state.alive[0]
-            state = step_unknown(side, state, free)
+            for letter in range(s):
+                to[:, a, letter] = nodes(letter, weights, alive)
+            states.append(alive)
+            weights, alive = average_weights(side, weights, alive)
         following.append(to)
-        alive.append(seen)
+        seen.append(np.stack(states, axis=1))
     cells = Cells(
         side,
         np.array(letters),
-        np.stack(alive),
+        np.concatenate(seen),
         np.zeros((len(letters), reach, size, size)),
-        np.stack(following),
+        np.concatenate(following),
         np.array(origins),
     )
     _settle_zones(cells, width * _ZONE_GRAIN, tails)
     return cells
-
-
-def _restricted(side: Side, letter: int, alive: np.ndarray, weights: np.ndarray) -> States:
-    size, s = side.table.shape
-    full = at_end(side)
-    seen, logs = np.zeros(size, np.bool_), np.zeros(size)
-    seen[letter::s], logs[letter::s] = alive, weights
-    return States(full.costs, logs[None], seen[None])
 
 
 @njit(cache=True)
@@ -202,7 +202,7 @@ def _settle_zones(cells: Cells, grain: float, tails: int) -> None:
     for origin in cells.origins[cells.origins >= 0]:
         floors[origin] = _FAR * (1.0 - np.eye(tails))
         dirty[origin] = True
-    for _ in range(_SWEEPS):
+    for _ in range(_ZONE_SWEEPS):
         whole = not dirty.any()
         nodes = np.arange(count) if whole else np.flatnonzero(dirty)
         dirty[:] = False
@@ -221,11 +221,14 @@ def _settle_zones(cells: Cells, grain: float, tails: int) -> None:
             zones = out + _LOST * (1.0 - np.eye(out.shape[1]))
         if whole and rose == 0:
             return
-    raise NotApplicableError("the zones of this chain do not settle; use contraction")
+    raise NotApplicableError(
+        "some records, once known, say the same of records however far apart (by zeros of the "
+        "kernel), and no finite set of cells covers that; use contraction"
+    )
 
 
 def _begin_zones(cells: Cells, nodes: np.ndarray, floors: np.ndarray) -> np.ndarray:
-    """U right before the known record of each node: ln P(u, c)/P(v, c) and the zone of its tails."""
+    """U right before the known record c of each node: ln P(u, c)/P(v, c) and that of tails."""
     side = cells.side
     size, s = side.table.shape
     tail = np.arange(size) % (size // s)
@@ -274,9 +277,7 @@ def settle_costs(cells: Cells, steps: np.ndarray) -> tuple[np.ndarray, np.ndarra
     root = np.zeros(1, np.int64)
     for _ in range(_SWEEPS):
         whole = not dirty.any()
-        rose = _raise(
-            root, far[None], side.used[None], cells.origins[None], floors, grain, dirty
-        )
+        rose = _raise(root, far[None], side.used[None], cells.origins[None], floors, grain, dirty)
         nodes = np.arange(count) if whole else np.flatnonzero(dirty)
         dirty[:] = False
         seen = cells.alive[nodes, 0]

@@ -75,6 +75,28 @@ def _grow(
     return made
 
 
+@njit(cache=True)
+def _top(
+    table: np.ndarray,
+    kind: int,
+    index: np.ndarray,
+    ends: np.ndarray,
+    children: np.ndarray,
+    tops: np.ndarray,
+) -> None:
+    """Raise ``tops[:, kind]`` to the elementwise maxima of all states below each node."""
+    size = table.shape[1]
+    for n in range(len(tops) - 1, -1, -1):
+        leaf = children[n, 0] < 0
+        begin, end = (ends[n, 0], ends[n, 1]) if leaf else (0, 2)
+        for k in range(begin, end):
+            for u in range(size):
+                for v in range(size):
+                    below = table[index[k], u, v] if leaf else tops[children[n, k], kind, u, v]
+                    if not below <= tops[n, kind, u, v]:
+                        tops[n, kind, u, v] = below
+
+
 @dataclass(frozen=True, eq=False)
 class Tree:
     """States of a side under elementwise maxima; the roots are one for each pattern of h > 0."""
@@ -99,13 +121,9 @@ def plant(states: Beyond) -> Tree:
         spread = np.empty(most)
         ends[0, 1] = len(index)
         count = _grow(costs, zones, scale, _FLAT * scale, index, ends, children, spread)
-        tops = np.empty((count, 2, *costs.shape[1:]))
-        for n in range(count - 1, -1, -1):
-            if children[n, 0] < 0:
-                members = index[ends[n, 0] : ends[n, 1]]
-                tops[n] = costs[members].max(axis=0), zones[members].max(axis=0)
-            else:
-                tops[n] = tops[children[n]].max(axis=0)
+        tops = np.full((count, 2, *costs.shape[1:]), -np.inf)
+        _top(costs, 0, index, ends, children, tops)
+        _top(zones, 1, index, ends, children, tops)
         linked = np.where(children[:count] < 0, -1, children[:count] + made)
         parts.append((tops, linked, spread[:count], np.repeat(pattern[None], count, axis=0)))
         roots.append(made)
@@ -124,9 +142,7 @@ def worst_pair(window: Window, right: Tree, left: Tree, order: int, states: int)
     return worst
 
 
-def _worst(
-    window: Window, right: Tree, left: Tree, core: tuple[int, ...], floor: float
-) -> float:
+def _worst(window: Window, right: Tree, left: Tree, core: tuple[int, ...], floor: float) -> float:
     """Largest leakage over pairs for one pattern of the window, or ``floor`` if that is more."""
 
     def price(pairs: list[tuple[int, int]]) -> np.ndarray:

@@ -7,8 +7,6 @@ search attains is the lower end, and stands beside the bound.
 
 from __future__ import annotations
 
-import itertools
-import math
 from functools import lru_cache
 
 import numpy as np
@@ -24,6 +22,7 @@ from corrdp.bounds.chains.words import (
     Window,
     at_end,
     beyond,
+    forms,
     price_words,
     sides_of,
     step_unknown,
@@ -38,9 +37,12 @@ SHORT = "theorem order-k#transfer, each adversary by itself"
 CERTIFIED = "theorem order-k#certificate, every adversary and every length"
 FREE = "theorem order-k#transfer with no record known"
 _MOST_WINDOWS = 32  # above this many windows their pairs take too long
-_WIDEST = 0.4
-_CLOSE = 5e-4  # relative gap between certificate and attained at which cells are fine enough
-_BUDGET = 1_500_000  # numbers kept for the states of one side
+_WIDEST = 0.1  # that of the first cells
+# relative gap between certificate and attained at which cells are fine enough: of order 2, and more
+_CLOSE = 5e-4
+_CLOSE_ENOUGH = 1e-2
+_PAYS = 0.8  # finer cells must bring the gap below this share of it
+_BUDGET = 200_000  # numbers kept for the states of one side
 _REFERENCES = (0.1, 1.0)  # epsilons at which the width of the cells is chosen
 _ROUNDED = 1e-9  # relative: what the steps of a search may lose, far above what they do
 
@@ -165,18 +167,20 @@ def cells_of(chain: WindowChain) -> tuple[Cells, Cells]:
         cells = _lay(chain, width)
     if cells is None:
         raise NotApplicableError("the chain has too many cells to follow; use contraction")
-    s = len(chain.states)
-    apart = 1.0 - np.eye(s)
+    apart = 1.0 - np.eye(len(chain.states))
     lower = [search_words(chain, eps * apart) for eps in _REFERENCES]
-    gap = _gap(chain, cells, lower)
-    while gap > _CLOSE:
-        width /= 2.0
-        finer = _lay(chain, width)
+    gap, close = _gap(chain, cells, lower), _CLOSE if chain.order == 2 else _CLOSE_ENOUGH
+    while gap > close:
+        # the gap goes with the width
+        wanted = width * min(max(close / gap, 1.0 / 16.0), 0.5)
+        finer = _lay(chain, wanted)
+        while finer is None and wanted < width / 2.0:
+            wanted = min(4.0 * wanted, width / 2.0)
+            finer = _lay(chain, wanted)
         if finer is None:
             break
-        closer = _gap(chain, finer, lower)
-        cells, before, gap = finer, gap, closer
-        if gap > 0.9 * before:
+        cells, width, before, gap = finer, wanted, gap, _gap(chain, finer, lower)
+        if gap > _PAYS * before:
             break
     return cells
 
@@ -193,7 +197,9 @@ def _gap(chain: WindowChain, cells: tuple[Cells, Cells], lower: list[Found]) -> 
 def _lay(chain: WindowChain, width: float) -> tuple[Cells, Cells] | None:
     """Cells of both sides; None where they are more than the budget."""
     try:
-        right, left = (lay_cells(side, width, _BUDGET) for side in sides_of(chain))
+        right, left = (
+            lay_cells(side, width, _BUDGET // forms(side.states).effort) for side in sides_of(chain)
+        )
     except TooManyCells:
         return None
     return right, left
@@ -237,7 +243,8 @@ def uninformed(chain: WindowChain, steps: np.ndarray) -> Bound:
     batches = []
     for side in sides:
         limit = free_states(side, steps)
-        states, parts = at_end(side), []
+        states = at_end(side)
+        parts: list[States] = []
         while len(parts) < _RUN and (n is None or len(parts) < n):
             parts.append(states)
             states = step_unknown(side, states, steps)
@@ -249,7 +256,7 @@ def uninformed(chain: WindowChain, steps: np.ndarray) -> Bound:
         last = (np.array([counts[0]]), np.array([counts[1]]))
         for before in range(k):
             window = Window.of(chain, steps[None], before)
-            total = np.minimum(total, window.leakage(*batches, last, core))
+            total = np.minimum(total, window.leakage(batches[0], batches[1], last, core))
         a, b = np.unravel_index(int(total[0].argmax()), total[0].shape)
         value = max(float(total.max()), 0.0) * (1.0 + _ROUNDED)
         witness = Witness(None, (chain.states[a], chain.states[b]))
@@ -261,7 +268,7 @@ def uninformed(chain: WindowChain, steps: np.ndarray) -> Bound:
         right = np.clip(n - 1 - index - (k - 1 - before), 0, counts[0])
         left = np.clip(index - before, 0, counts[1])
         window = Window.of(chain, steps[None], before)
-        total = np.minimum(total, window.leakage(*batches, (right, left), core))
+        total = np.minimum(total, window.leakage(batches[0], batches[1], (right, left), core))
     per_record = total.reshape(n, -1).max(axis=1).clip(0.0) * (1.0 + _ROUNDED)
     per_record = np.minimum(per_record, n * float(steps.max()))
     record = int(per_record.argmax())

@@ -12,9 +12,7 @@ Short chains: every word is followed, which prices every adversary by itself.
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -124,16 +122,20 @@ def at_end(side: Side) -> States:
 def step_unknown(side: Side, states: States, steps: np.ndarray) -> States:
     """One unknown record more between the window and what lies beyond. O(S^2) a word."""
     costs = np.empty_like(states.costs)
-    forms(side.states).costs(
-        states.costs, states.zones, states.alive, side.table, steps, costs
-    )
-    open_ = states.alive[:, side.following] & (side.table > 0)
-    terms = np.where(open_, side.logs + states.weights[:, side.following], -np.inf)
-    alive = open_.any(axis=2)
-    high = np.where(alive, terms.max(axis=2), 0.0)
+    forms(side.states).costs(states.costs, states.zones, states.alive, side.table, steps, costs)
+    return States(costs, *average_weights(side, states.weights, states.alive))
+
+
+def average_weights(
+    side: Side, weights: np.ndarray, alive: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """ln h before an unknown record, and where h > 0."""
+    possible = alive[:, side.following] & (side.table > 0)
+    terms = np.where(possible, side.logs + weights[:, side.following], -np.inf)
+    seen = np.asarray(possible.any(axis=2))
+    high = np.where(seen, terms.max(axis=2), 0.0)
     with np.errstate(divide="ignore"):
-        weights = high + np.log(np.exp(terms - high[:, :, None]).sum(axis=2))
-    return _levelled(costs, weights, alive)
+        return _levelled(high + np.log(np.exp(terms - high[:, :, None]).sum(axis=2)), seen), seen
 
 
 def step_known(side: Side, states: States, value: int) -> States:
@@ -141,23 +143,13 @@ def step_known(side: Side, states: States, value: int) -> States:
     to = side.following[:, value]
     alive = states.alive[:, to] & (side.table[:, value] > 0)
     costs = states.costs[:, to][:, :, to] * (alive[:, :, None] & alive[:, None, :])
-    return _levelled(costs, side.logs[:, value] + states.weights[:, to], alive)
+    return States(costs, _levelled(side.logs[:, value] + states.weights[:, to], alive), alive)
 
 
-def _levelled(costs: np.ndarray, weights: np.ndarray, alive: np.ndarray) -> States:
+def _levelled(weights: np.ndarray, alive: np.ndarray) -> np.ndarray:
+    """Logarithms relative to the largest; 0 where h = 0."""
     top = np.where(alive, weights, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    return States(costs, np.where(alive, weights - top, 0.0), alive)
-
-
-def follow(side: Side, states: States, word: tuple[int, ...], steps: np.ndarray) -> States:
-    """The letters of a word put between one after the other, the furthest first."""
-    for letter in word:
-        if letter == UNKNOWN:
-            states = step_unknown(side, states, steps)
-        else:
-            states = step_known(side, states, letter)
-    return states
+    return np.where(alive, weights - np.where(np.isfinite(top), top, 0.0), 0.0)
 
 
 @dataclass(frozen=True)
@@ -167,15 +159,16 @@ class Forms:
     costs: Callable[..., None]
     zones: Callable[..., None]
     targets: Callable[..., None]
+    effort: int  # of one pair of windows, relative to two states
 
 
 def forms(states: int) -> Forms:
     """Closed forms for two states, programs for more."""
     if states == 2:
-        return Forms(costs_of_two, zones_of_two, targets_of_two)
+        return Forms(costs_of_two, zones_of_two, targets_of_two, 1)
     from corrdp.bounds.chains.programs import costs_of_many, targets_of_many, zones_of_many
 
-    return Forms(costs_of_many, zones_of_many, targets_of_many)
+    return Forms(costs_of_many, zones_of_many, targets_of_many, 60)
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +324,7 @@ def price_words(chain: WindowChain, steps: np.ndarray) -> Short | None:
         steps = np.concatenate([steps, np.zeros((k - given, *steps.shape[1:]))])
     n = len(steps)
     right, left = sides_of(chain)
-    counts = _counts(k, right.states, n)
+    counts = _counts(k, right.states, n, _PAIRS // forms(right.states).effort)
     if counts is None:
         return None
     to_right, to_left = _all_words(right, k, steps[:0:-1]), _all_words(left, k, steps[:-1])
@@ -362,7 +355,7 @@ class Short:
     left: tuple[int, ...]
 
 
-def _counts(order: int, states: int, n: int) -> list[int] | None:
+def _counts(order: int, states: int, n: int, most: int) -> list[int] | None:
     """Number of words by number of records beyond; None if pairs of them are too many."""
     # by length of the run of known records at the near end; a run of k is a beginning
     runs = [1] + [0] * order
@@ -371,10 +364,10 @@ def _counts(order: int, states: int, n: int) -> list[int] | None:
         begun = states**order if length >= order else 0
         runs = [sum(runs), *(states * r for r in runs[: order - 1]), begun]
         counts.append(sum(runs))
-        if counts[-1] > _PAIRS:
+        if counts[-1] > most:
             return None
     total = sum(counts[i] * counts[n - 1 - i] for i in range(n))
-    return counts if total <= _PAIRS else None
+    return counts if total <= most else None
 
 
 def _at_record(

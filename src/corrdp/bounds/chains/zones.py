@@ -221,10 +221,7 @@ def _quotient(
             at_a, at_b = min(at_a, ac), min(at_b, bc)
         if q_d > 0.0:
             at_a, at_b = min(at_a, ad + g), min(at_b, bd + g)
-        if p_a <= 0.0:
-            high = at_b
-        else:
-            high = at_a if p_b <= 0.0 else max(at_a, at_b)
+        high = max(at_a if p_a > 0.0 else -math.inf, at_b if p_b > 0.0 else -math.inf)
         above = 0.0
         if p_a > 0.0:
             above += p_a * math.exp(at_a - high)
@@ -237,9 +234,7 @@ def _quotient(
 
 
 @njit(cache=True)
-def zones_of_two(
-    zones: np.ndarray, alive: np.ndarray, table: np.ndarray, out: np.ndarray
-) -> None:
+def zones_of_two(zones: np.ndarray, alive: np.ndarray, table: np.ndarray, out: np.ndarray) -> None:
     """U before an unknown record, ``ln sum_y P(u, y) h(tail of u, y)`` compared; two states."""
     size = len(table)
     half = size // 2
