@@ -74,10 +74,9 @@ def check_against_all_mechanisms(chain, eps):
 @pytest.mark.parametrize("zeros", [False, True])
 def test_no_mechanism_leaks_more_on_short_chains(zeros):
     rng = np.random.default_rng(5 + zeros)
-    for _ in range(2):
-        chain = random_chain(rng, length=4, zeros=zeros)
-        assert check_against_all_mechanisms(chain, np.full(4, 0.5)) < 1.2
-        check_against_all_mechanisms(chain, rng.choice([0.0, 0.3, 1.0, 2.0], size=4))
+    chain = random_chain(rng, length=4, zeros=zeros)
+    assert check_against_all_mechanisms(chain, np.full(4, 0.5)) < 1.2
+    check_against_all_mechanisms(chain, rng.choice([0.0, 0.3, 1.0, 2.0], size=4))
 
 
 @pytest.mark.slow

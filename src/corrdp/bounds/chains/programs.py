@@ -13,7 +13,8 @@ import math
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.mixtures import lambda_pairs, star
+from corrdp.bounds.mixtures import star
+from corrdp.bounds.pivots import lambda_pairs
 
 
 @njit(cache=True)
