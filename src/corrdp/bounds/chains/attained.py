@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from corrdp._compiled import njit
 from corrdp.bounds.chains.cells import settle_far
 from corrdp.bounds.chains.words import (
     UNKNOWN,
@@ -225,84 +226,110 @@ def attain(
     -----
     O(records S s) a round.
     """
-    table, s = chain.transition, chain.transition.shape[1]
-    size, n = len(table), before + 1 + after
-    to = (np.arange(size) % (size // s))[:, None] * s + np.arange(s)
+    s, n = chain.transition.shape[1], before + 1 + after
     per_record = np.broadcast_to(steps, (n, s, s))
     # f_t as steep as may be: from one value down, or up to one value
     shapes = np.exp(np.concatenate([-per_record, np.swapaxes(per_record, 1, 2)], axis=1))
     shapes /= shapes.max(axis=2, keepdims=True)
-    seen = np.ones((n, s))
+    seen = np.ones((2, n, s))
     for offset, value in known.items():
-        seen[before + offset] = np.arange(s) == value
+        seen[:, before + offset] = np.arange(s) == value
+    for k, value in enumerate(values):
+        seen[k, before] = np.arange(s) == value
     best = 0.0
-    for start in ("flat", "towards"):
-        f = np.ones((n, s)) if start == "flat" else shapes[:, values[0]].copy()
-        last = -math.inf
-        for _ in range(_ROUNDS):
-            told = _one_round(chain.stationary, table, to, f, seen, shapes, values, before)
-            if told <= last * (1.0 + 1e-12):
-                break
-            last = told
-        best = max(best, last)
+    for f in (np.ones((n, s)), np.ascontiguousarray(shapes[:, values[0]])):
+        found = _ascend(chain.stationary, chain.transition, seen, shapes, f, _ROUNDS)
+        best = max(best, found if math.isfinite(found) else 0.0)
     return best
 
 
-def _one_round(
+@njit(cache=True)
+def _ascend(
     law: np.ndarray,
     table: np.ndarray,
-    to: np.ndarray,
-    f: np.ndarray,
     seen: np.ndarray,
     shapes: np.ndarray,
-    values: tuple[int, int],
-    target: int,
+    f: np.ndarray,
+    rounds: int,
 ) -> float:
-    """Replace each f_t by the best one given the others, in place; the log ratio after it."""
+    """Replace each f_t in place by the best of ``shapes[t]`` given the others, round by round.
+
+    ``seen[k, t]`` says which values of record t are possible when the record attacked has its k-th
+    value. Returned is ln of what the first weighs against the second under f, less the same
+    without f: the ratio of conditional laws.
+    """
     n, s = f.shape
-    size = len(table)
-    truth = np.stack([seen, seen])  # what is known, with either value of the record attacked
-    for k, value in enumerate(values):
-        truth[k, target] = np.arange(s) == value
-    # what the records after t add, by the window at t
-    rest = np.ones((n + 1, 2, size))
-    for t in range(n - 1, -1, -1):
-        inner = (table * f[t] * truth[:, None, t]) * rest[t + 1][:, to]
-        rest[t] = inner.sum(axis=2)
-        rest[t] /= rest[t].max()
-    ahead = np.stack([law, law])
-    for t in range(n):
-        flow = ahead[:, :, None] * table * truth[:, None, t]  # by window before and new record
-        moved = _gather(flow)
-        by_value = (moved * rest[t + 1]).reshape(2, -1, s).sum(axis=1)
-        if by_value[0] @ f[t] > 0 and by_value[1] @ f[t] > 0:
-            options = np.vstack([f[t], shapes[t]])
-            above, below = options @ by_value[0], options @ by_value[1]
-            with np.errstate(divide="ignore"):
-                ratios = np.log(above) - np.log(below)
-            f[t] = options[int(np.argmax(ratios))]
-        ahead = moved * f[t][np.arange(size) % s]
-        ahead /= ahead.max()
-    # conditional laws are compared: divide by the chance of each value
-    plain = _log_chance(law, table, np.ones_like(f), truth)
-    return _log_chance(law, table, f, truth) - plain
-
-
-def _gather(flow: np.ndarray) -> np.ndarray:
-    """Sum what flows into each window; ``flow`` by kind, window before and new record."""
-    kinds, size, s = flow.shape
-    # windows that share a tail lead to the same windows
-    return np.asarray(flow.reshape(kinds, s, size // s, s).sum(axis=1).reshape(kinds, size))
-
-
-def _log_chance(law: np.ndarray, table: np.ndarray, f: np.ndarray, truth: np.ndarray) -> float:
-    """ln of what the first value weighs against the second, under weights f."""
-    ahead, logs = np.stack([law, law]), np.zeros(2)
-    for t in range(len(f)):
-        moved = _gather(ahead[:, :, None] * table * (f[t] * truth[:, None, t]))
-        total = moved.sum(axis=1)
-        if not total.all():
-            return -math.inf
-        logs += np.log(total)
-        ahead = moved / total[:, None]
-    return float(logs[0] - logs[1])
+    size = len(law)
+    tails = size // s
+    rest = np.empty((n + 1, 2, size))  # what the records from t on add, by the window before t
+    aheads, moved = np.empty((2, size)), np.empty((2, size))
+    by_value = np.empty((2, s))
+    value = -math.inf
+    plain = 0.0
+    for turn in range(rounds + 1):
+        logs = np.zeros(2)
+        for k in range(2):
+            for u in range(size):
+                rest[n, k, u] = 1.0
+            for t in range(n - 1, -1, -1):
+                top = 0.0
+                for u in range(size):
+                    total = 0.0
+                    for y in range(s):
+                        weight = seen[k, t, y] * (f[t, y] if turn > 0 else 1.0)
+                        total += table[u, y] * weight * rest[t + 1, k, (u % tails) * s + y]
+                    rest[t, k, u] = total
+                    top = max(top, total)
+                if top <= 0.0:
+                    return -math.inf
+                logs[k] += math.log(top)
+                for u in range(size):
+                    rest[t, k, u] /= top
+            start = 0.0
+            for u in range(size):
+                start += law[u] * rest[0, k, u]
+            if start <= 0.0:
+                return -math.inf
+            logs[k] += math.log(start)
+        if turn == 0:
+            plain = logs[0] - logs[1]
+            continue
+        found = logs[0] - logs[1] - plain
+        if found <= value * (1.0 + 1e-12):
+            return max(found, value)
+        value = found
+        for k in range(2):
+            for u in range(size):
+                aheads[k, u] = law[u]
+        for t in range(n):
+            for k in range(2):
+                for y in range(s):
+                    by_value[k, y] = 0.0
+                for u in range(size):
+                    moved[k, u] = 0.0
+                for u in range(size):
+                    for y in range(s):
+                        w = (u % tails) * s + y
+                        moved[k, w] += aheads[k, u] * table[u, y] * seen[k, t, y]
+                for u in range(size):
+                    by_value[k, u % s] += moved[k, u] * rest[t + 1, k, u]
+            best, chosen = -1.0, -1
+            for j in range(-1, shapes.shape[1]):  # -1: as it is
+                above, below = 0.0, 0.0
+                for y in range(s):
+                    weight = f[t, y] if j < 0 else shapes[t, j, y]
+                    above += by_value[0, y] * weight
+                    below += by_value[1, y] * weight
+                if below > 0.0 and above / below > best * (1.0 + 1e-13):
+                    best, chosen = above / below, j
+            if chosen >= 0:
+                for y in range(s):
+                    f[t, y] = shapes[t, chosen, y]
+            for k in range(2):
+                top = 0.0
+                for u in range(size):
+                    aheads[k, u] = moved[k, u] * f[t, u % s]
+                    top = max(top, aheads[k, u])
+                for u in range(size):
+                    aheads[k, u] /= top if top > 0.0 else 1.0
+    return value
