@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
 from corrdp._checks import (
-    check_choice,
     check_items,
     check_kind,
     check_number,
@@ -22,43 +21,9 @@ from corrdp._checks import (
     count_distinct,
 )
 from corrdp.errors import DataError, QueryError
+from corrdp.queries.base import Missing, Query, assume_skip, check_missing, is_missing
 
-Missing = Literal["raise", "skip"]
-MISSING_TEXT = ("", "NA", "NaN", "null")
 _GRID_BITS = 20  # a sum's grid is 2^-20 of its width: far below any noise worth adding
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value stands for "not recorded": None, NaN, or one of "", "NA", "NaN", "null".
-
-    NaN is what differs from itself, whatever its type (Decimal, NaT), or cannot even be compared
-    (pandas' NA).
-
-    Examples
-    --------
-    >>> [is_missing(v) for v in (None, float("nan"), "NA", 0, False)]
-    [True, True, True, False, False]
-    """
-    if value is None or isinstance(value, str):
-        return value is None or value in MISSING_TEXT
-    if isinstance(value, bool | int):
-        return False
-    try:
-        return bool(value != value)
-    except (TypeError, ArithmeticError):
-        return True
-    except ValueError:  # an array: no value at all
-        return False
-
-
-def _check_missing(missing: str) -> None:
-    check_choice("missing", missing, ("raise", "skip"), error=QueryError)
-
-
-def _assume_skip(missing: str) -> tuple[str, ...]:
-    if missing == "raise":
-        return ()
-    return ("which rows are missing is public; missing rows are left out of the answer",)
 
 
 def _check_bounds(lower: float, upper: float) -> tuple[float, float]:
@@ -71,74 +36,6 @@ def _check_bounds(lower: float, upper: float) -> tuple[float, float]:
     if high - low < 1e-290:  # parts of it would be 0
         raise QueryError(f"[{low:g}, {high:g}] is too narrow for numbers of 64 bits; widen it")
     return low, high
-
-
-class Query:
-    """What all queries share. Subclasses set ``kind`` and the properties below."""
-
-    kind: ClassVar[str]
-    missing: Missing
-    column: str | None = None
-
-    @property
-    def steps(self) -> int:
-        """l1 sensitivity of the answer to one changed record, in steps of the grid."""
-        raise NotImplementedError
-
-    @property
-    def grid(self) -> float:
-        """Step of the grid on which the answer lives, in units of the answer."""
-        return 1.0
-
-    @property
-    def cells(self) -> int:
-        """How many numbers the answer has."""
-        return 1
-
-    @property
-    def sensitivity(self) -> float:
-        """l1 sensitivity to one changed record, in units of the answer."""
-        return self.steps * self.grid
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the query takes for public or does to the data, in words."""
-        return _assume_skip(self.missing)
-
-    def __str__(self) -> str:
-        """What is asked, in a few words."""
-        raise NotImplementedError
-
-    def on_grid(self, values: Sequence[Any]) -> list[int]:
-        """The exact answer on one sequence of records, in grid steps, one entry per cell."""
-        raise NotImplementedError
-
-    def scores(self, states: Sequence[Any]) -> np.ndarray | None:
-        """What each state adds to the answer, in grid steps, when that is a sum over records."""
-        return None
-
-    def pattern(self, n: int) -> np.ndarray | None:
-        """Which of ``n`` records the query reads, as 0/1; None when it reads them all."""
-        return None
-
-    def lacks(self, value: Any) -> bool:
-        """Whether a value stands for "not recorded" in this query."""
-        return is_missing(value)
-
-    def present(self, values: Sequence[Any]) -> list[Any]:
-        """The recorded values; raises on missing ones unless ``missing="skip"``."""
-        kept = [v for v in values if not self.lacks(v)]
-        if len(kept) < len(values) and self.missing == "raise":
-            where = next(i for i, v in enumerate(values) if self.lacks(v))
-            raise DataError(
-                f"{len(values) - len(kept)} of {len(values)} values are missing (the first at "
-                f'index {where}); use missing="skip" if which ones are missing is public'
-            )
-        return kept
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {"query": self.kind, **vars(self)}
 
 
 @dataclass(frozen=True)
@@ -172,7 +69,7 @@ class Count(Query):
     missing: Missing = "raise"
 
     def __post_init__(self) -> None:
-        _check_missing(self.missing)
+        check_missing(self.missing)
         if (self.state is None) == (self.where is None):
             raise QueryError("give Count either a state or where=..., not both or neither")
         if self.records is not None and not isinstance(self.records, slice):
@@ -249,7 +146,7 @@ class Sum(Query):
     missing: Missing = "raise"
 
     def __post_init__(self) -> None:
-        _check_missing(self.missing)
+        check_missing(self.missing)
         low, high = _check_bounds(self.lower, self.upper)
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
@@ -287,7 +184,7 @@ class Sum(Query):
         return (
             f"values are clipped to the public range [{self.lower:g}, {self.upper:g}] and rounded "
             f"to multiples of {self.base_grid:.3g}; the answer is that of the clipped values",
-            *_assume_skip(self.missing),
+            *assume_skip(self.missing),
         )
 
     def __str__(self) -> str:
@@ -391,7 +288,7 @@ class Histogram(Query):
     missing: Missing = "raise"
 
     def __post_init__(self) -> None:
-        _check_missing(self.missing)
+        check_missing(self.missing)
         categories = check_items("categories", self.categories, letters=True, error=QueryError)
         distinct = count_distinct("categories", categories, error=QueryError)
         if len(categories) < 2 or distinct < len(categories):
@@ -447,7 +344,7 @@ class Series(Query):
     missing: Missing = "raise"
 
     def __post_init__(self) -> None:
-        _check_missing(self.missing)
+        check_missing(self.missing)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
