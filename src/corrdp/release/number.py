@@ -37,9 +37,10 @@ from corrdp.models.base import Model
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, what_is_read
 from corrdp.queries import query_from_dict
-from corrdp.release.answer import check_timetable, exact_answer, opened
+from corrdp.release.answer import exact_answer, opened
 from corrdp.release.charged import charged, check_scope, open_ledger
 from corrdp.release.signatures import Signable, Signature, signed_line
+from corrdp.release.timetable import check_timetable
 from corrdp.results import Certificate, Result
 
 _SAME = 1e-12  # laws of records that differ by less are one law
