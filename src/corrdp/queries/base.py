@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from corrdp._checks import check_choice
+from corrdp._checks import check_choice, check_items
+from corrdp._json import encode
 from corrdp.errors import DataError, QueryError
+from corrdp.queries.keys import CLOCK_VALUES, Key, read_keys
 
 Missing = Literal["raise", "skip"]
 MISSING_TEXT = ("", "NA", "NaN", "null")
@@ -47,17 +52,60 @@ def assume_skip(missing: str) -> tuple[str, ...]:
     return ("which rows are missing is public; missing rows are left out of the answer",)
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Query:
-    """What all queries share. Subclasses set ``kind`` and the properties below."""
+    """What all queries share. Subclasses set ``kind`` and the properties below.
+
+    Parameters
+    ----------
+    by : str, sequence or mapping
+        Keys of a table: one answer for each of their values. A part of the clock (``"hour"``,
+        ``"weekday"``, ``"month"``, ``"date"``), a column, or an SQL expression; a mapping gives
+        the list of values of each, ``{"place": ["a", "b"]}``.
+    public_columns : sequence of str
+        Columns that everybody may know, beside those of time and the one that tells sequences
+        apart. A key that reads others is private.
+    """
 
     kind: ClassVar[str]
-    missing: Missing
-    column: str | None = None
+    by: Any = ()
+    public_columns: Any = ()
+
+    @property
+    def missing(self) -> Missing:
+        """What a missing value means: an error, or a row that is left out."""
+        raise NotImplementedError
+
+    @property
+    def column(self) -> str | None:
+        """On tables: the column or SQL expression that is read."""
+        return None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by", read_keys(self.by))
+        named = self.public_columns
+        named = (named,) if isinstance(named, str) else check_items("public_columns", named)
+        object.__setattr__(self, "public_columns", tuple(named))
+
+    # -- what one changed record does ----------------------------------------------------------
+
+    @property
+    def moves(self) -> tuple[tuple[int, ...], ...]:
+        """The most that one changed record can do: by how many steps it moves which cells.
+
+        One tuple for each extreme way, with one entry for each cell that it moves.
+        """
+        raise NotImplementedError
 
     @property
     def steps(self) -> int:
         """l1 sensitivity of the answer to one changed record, in steps of the grid."""
-        raise NotImplementedError
+        return max(map(sum, self.moves))
+
+    @property
+    def squared_steps(self) -> int:
+        """Square of the l2 sensitivity to one changed record, in steps of the grid."""
+        return max(sum(step * step for step in move) for move in self.moves)
 
     @property
     def grid(self) -> float:
@@ -65,26 +113,102 @@ class Query:
         return 1.0
 
     @property
-    def cells(self) -> int:
-        """How many numbers the answer has."""
-        return 1
-
-    @property
     def sensitivity(self) -> float:
         """l1 sensitivity to one changed record, in units of the answer."""
         return self.steps * self.grid
 
     @property
+    def parts(self) -> tuple[tuple[Query, Fraction], ...]:
+        """The queries that noise is drawn for, each with its share of the budget."""
+        return ((self, Fraction(1)),)
+
+    # -- cells ---------------------------------------------------------------------------------
+
+    @property
+    def entries(self) -> int:
+        """How many numbers the answer has for each value of the keys."""
+        return 1
+
+    @property
+    def cells(self) -> int:
+        """How many numbers the answer has; a key whose values the data tell counts for one."""
+        return self.entries * math.prod(len(k.values) for k in self.by if k.values is not None)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the answer has keys."""
+        return bool(self.by)
+
+    @property
+    def has_private_keys(self) -> bool:
+        """Whether a changed record may leave one cell and enter another."""
+        return any(not key.public for key in self.by)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the keys."""
+        return tuple(name for key in self.by for name in key.names)
+
+    def rollup(self) -> tuple[Query, ...]:
+        """This table and its roll-ups: without its last key, without the last two, and the total.
+
+        Released together, totals are the sums of their parts.
+
+        Examples
+        --------
+        >>> from corrdp.queries import Count
+        >>> [query.keys for query in Count(1, by=["date", "hour"]).rollup()]
+        [('date', 'hour'), ('date',), ()]
+        """
+        if not self.by:
+            raise QueryError("a roll-up needs keys: by=[...], the coarsest first")
+        *others, last = self.by
+        kept = (*others, *([] if last.shorter is None else [last.shorter]))
+        rest = replace(self, by=kept)
+        return (self, *(rest.rollup() if kept else (rest,)))
+
+    # -- answers -------------------------------------------------------------------------------
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What the query takes for public or does to the data, in words."""
-        return assume_skip(self.missing)
+        return (*self._assumed_keys, *assume_skip(self.missing))
+
+    @property
+    def _assumed_keys(self) -> tuple[str, ...]:
+        said = []
+        if public := [str(key) for key in self.by if key.public]:
+            said.append(
+                f"the keys of the table ({', '.join(public)}) are public: everybody may know which "
+                "record has which of their values, and each record counts in one cell"
+            )
+        if private := [str(key) for key in self.by if not key.public]:
+            said.append(
+                f"{', '.join(private)} is not said to be public: a changed record may leave one "
+                "cell and enter another, and the noise is for both; the list of its values is "
+                "public"
+            )
+        return tuple(said)
 
     def __str__(self) -> str:
         """What is asked, in a few words."""
+        return self.asked + (f" by {', '.join(self.keys)}" if self.by else "")
+
+    @property
+    def asked(self) -> str:
+        """What is asked, in a few words, without its keys."""
         raise NotImplementedError
 
     def on_grid(self, values: Sequence[Any]) -> list[int]:
         """The exact answer on one sequence of records, in grid steps, one entry per cell."""
+        if self.by:
+            raise QueryError(
+                f"the keys {', '.join(self.keys)} are read in a table: give a file or a data frame"
+            )
+        return self.tally(values)
+
+    def tally(self, values: Sequence[Any]) -> list[int]:
+        """The exact answer on the records of one cell, in grid steps."""
         raise NotImplementedError
 
     def scores(self, states: Sequence[Any]) -> np.ndarray | None:
@@ -110,6 +234,29 @@ class Query:
             )
         return kept
 
+    def _told(self) -> dict[str, Any]:
+        """The fields, those that came with tables only where they say something."""
+        late = {f.name: getattr(self, f.name) for f in fields(self) if f.kw_only}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if not f.kw_only}
+        return own | {name: value for name, value in late.items() if value}
+
+    def __repr__(self) -> str:
+        told = self._told()
+        if self.by:
+            told["by"] = {
+                key.names if len(key.names) > 1 else key.names[0]: _plain_values(key)
+                for key in self.by
+            }
+        inside = ", ".join(f"{name}={value!r}" for name, value in told.items())
+        return f"{type(self).__name__}({inside})"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {"query": self.kind, **vars(self)}
+        return {"query": self.kind, **encode(self._told())}
+
+
+def _plain_values(key: Key) -> list[Any] | None:
+    """The list of values as a user would give it; None where that is not needed."""
+    if key.values is None or (key.clock and key.values == CLOCK_VALUES.get(key.names[0])):
+        return None
+    return [value[0] if len(key.names) == 1 else value for value in key.values]

@@ -73,7 +73,7 @@ def _answer_sequences(model: Model, query: Query, sequences: list[list[Any]]) ->
         sequences = listed_values(sequences, model.states or (), missing_text(model))
     for number, values in enumerate(sequences):
         _check_states(model, values, f"sequence {number}, " if len(sequences) > 1 else "")
-    _check_room(query, sum(map(len, sequences)))
+    check_room(query, sum(map(len, sequences)))
     answers = [query.on_grid(values) for values in sequences]
     _check_n(query, sum(1 for values in sequences for v in values if not query.lacks(v)))
     return [sum(cell) for cell in zip(*answers, strict=True)]
@@ -98,7 +98,7 @@ def _check_states(model: Model, values: list[Any], place: str) -> None:
         )
 
 
-def _check_room(query: Query, records: int) -> None:
+def check_room(query: Query, records: int) -> None:
     """Refuse sums that could leave 64-bit integers; judged by public numbers only."""
     most = max(map(abs, query.grid_bounds)) if isinstance(query, Sum) else 1
     if records * most >= _ROOM:
@@ -157,7 +157,7 @@ def _answer_real(model: Model, query: Query, table: Table, state: str | None) ->
     if isinstance(model.fitted, GaussianFit) and isinstance(model.fitted.siblings, Siblings):
         values = model.fitted.family_values(table, query.column)
         missing = np.isnan(values)
-        _check_missing(query, table, len(values), int(missing.sum()))
+        _check_counted(query, table, len(values), int(missing.sum()))
         return query.on_grid(values[~missing].tolist())
     found = [
         grid_sum(table, text, query.lower, query.upper, query.base_grid)
@@ -165,7 +165,7 @@ def _answer_real(model: Model, query: Query, table: Table, state: str | None) ->
     ]
     if model.fitted is not None:
         model.check_table(table)
-        _check_missing(query, table, sum(f.rows for f in found), sum(f.missing for f in found))
+        _check_counted(query, table, sum(f.rows for f in found), sum(f.missing for f in found))
     else:  # row by row the records of the model, in its order
         _check_rows(model, query, table, found[0].rows, found[0].missing)
     return [sum(f.value for f in found)]
@@ -184,14 +184,19 @@ def _add_up(query: Query, cells: dict[Any, int]) -> list[int]:
 
 def _check_rows(model: Model, query: Query, table: Table, rows: int, missing: int) -> None:
     model.check_table(table)
-    _check_missing(query, table, rows, missing)
+    _check_counted(query, table, rows, missing)
 
 
-def _check_missing(query: Query, table: Table, rows: int, missing: int) -> None:
+def check_missing(query: Query, table: Table, rows: int, missing: int) -> None:
+    """Refuse rows without a value, unless the query leaves them out."""
     if missing and query.missing == "raise":
         raise DataError(
             f"{missing} of {rows} rows of {table.path} have no value; use "
             'missing="skip" if which rows are missing is public'
         )
-    _check_room(query, rows)
+
+
+def _check_counted(query: Query, table: Table, rows: int, missing: int) -> None:
+    check_missing(query, table, rows, missing)
+    check_room(query, rows)
     _check_n(query, rows - missing)

@@ -234,7 +234,7 @@ def _seasons_late(chain: SeasonalChain, data: Table | list[list[Any]]) -> int:
     if clock is None:
         return max(seasons.starts())
     pace, _ = _as_fitted(data, fit, seasons.walk.pace)
-    walk = replace(seasons.walk, pace=pace)
+    walk = seasons.walk.along(pace=pace)
     if pace.radix != clock.places or not walk.on_grid(clock.first, clock.usual):
         raise DataError(
             f"the rows of {data.path} do not lie on the time steps of the fit ({clock.step} from "
