@@ -134,6 +134,29 @@ def noise_in_words(scale: float, sigma: float | None) -> str:
     return f"discrete Gaussian of sigma {sigma:.6g}"
 
 
+def law_in_words(mechanism: DiscreteLaplace | DiscreteGaussian | NoisyQuantile | Together) -> str:
+    """The law of the noise of a mechanism; of several, one after another.
+
+    Examples
+    --------
+    >>> from corrdp.queries import Count
+    >>> law_in_words(pure_mechanism(Several((Count(1), Quantile(.5, 0, 9, 10))), 1.0))
+    'discrete Laplace of scale 2; exponential of scale 4 records, by which a point may be off'
+    """
+    if isinstance(mechanism, Together):
+        return "; ".join(dict.fromkeys(map(law_in_words, mechanism.parts)))
+    if isinstance(mechanism, NoisyQuantile):
+        return choice_in_words(mechanism.scale)
+    normal = isinstance(mechanism, DiscreteGaussian)
+    scale = mechanism.sigma if isinstance(mechanism, DiscreteGaussian) else mechanism.scale
+    return noise_in_words(scale, scale if normal else None)
+
+
+def choice_in_words(scale: float) -> str:
+    """The law by which a quantile is chosen."""
+    return f"exponential of scale {scale:.6g} records, by which a point may be off"
+
+
 def unit_in_words(unit: Any) -> str:
     """What is protected, for people.
 

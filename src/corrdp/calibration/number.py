@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -15,6 +15,7 @@ from corrdp._checks import check_choice, check_flag, check_kind
 from corrdp._json import added, coded
 from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.registry import BY_NAME_ONLY
+from corrdp.bounds.units import read_unit
 from corrdp.calibration.adequacy import (
     Adequacy,
     model_lines,
@@ -35,7 +36,7 @@ from corrdp.calibration.noise import (
     GaussianNoise,
     LaplaceNoise,
     Noise,
-    noise_in_words,
+    law_in_words,
     read_noise,
     spread_mu,
 )
@@ -44,12 +45,12 @@ from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.mechanisms.laplace import DiscreteLaplace
-from corrdp.mechanisms.several import NoisyQuantile, Together, normal_mechanism
+from corrdp.mechanisms.several import NoisyQuantile, Part, Together, atoms, normal_mechanism
 from corrdp.models.base import Model
 from corrdp.models.files import model_from_dict
 from corrdp.models.reads import resolved
 from corrdp.plots import axes_or_pyplot
-from corrdp.queries import Quantile, Query, Series, Several, query_from_dict
+from corrdp.queries import Mean, Quantile, Query, Series, Several, query_from_dict
 from corrdp.results import OTHERS_ADD, Result, verb
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Calibration(Result):
     @property
     def noise(self) -> str:
         """The law of the noise, in words."""
-        return noise_in_words(self.scale, self.sigma)
+        return law_in_words(self.mechanism)
 
     def error(self, beta: float, norm: Literal["inf", "l1"] = "inf") -> Any:
         """Smallest alpha on the noise grid with ``Pr[error >= alpha] <= beta``, for the law drawn.
@@ -153,6 +154,23 @@ class Calibration(Result):
         return mechanism.error(beta)
 
     @property
+    def error_in_words(self) -> str:
+        """The error to expect, of each query."""
+        asked = self.query.queries if isinstance(self.query, Several) else (self.query,)
+        parts = iter(atoms(self.mechanism))
+        return "; ".join(_error_in_words(query, next(parts), parts) for query in asked)
+
+    @property
+    def price(self) -> float:
+        """How many times as much noise as independent records need for the same promise."""
+        unit = read_unit(self.model, self.unit)
+        size = 1 if unit is None else unit.size
+        if self.sigma is None or self.delta is None:
+            return self.target / size / self.epsilon
+        plain = GaussianNoise(self.delta)
+        return self.sigma / plain.scale(self.query, plain.most(self.target) / size)
+
+    @property
     def error_95(self) -> Any:
         """Errors of 95 % of releases stay below this."""
         return self.error(0.05)
@@ -164,13 +182,14 @@ class Calibration(Result):
         ledger: Ledger | str | os.PathLike[str] | None = None,
         nonnegative: bool = False,
         state: str | None = None,
+        engine: str = "duckdb",
     ) -> Release:
         """Answer the query on ``data`` with OpenDP's noise, charged to a ledger if one is given.
 
         See :func:`corrdp.release.number.draw`.
         """
         done: Release = verb("release.number.draw")(
-            self, data, ledger=ledger, nonnegative=nonnegative, state=state
+            self, data, ledger=ledger, nonnegative=nonnegative, state=state, engine=engine
         )
         return done
 
@@ -182,7 +201,7 @@ class Calibration(Result):
             *([f"  unit         {self.leakage.unit}"] if self.leakage.unit else []),
             f"  epsilon      {self.epsilon:.9g} (plain DP level, {rounded})",
             f"  noise        {self.noise}",
-            f"  error        below {self.error_95:.6g} in 95 % of releases",
+            f"  error        {self.error_in_words}",
             f"  leakage      {self.leakage.value:.9g} ({self.leakage.kind}, "
             f"{self.leakage.certificate.name})",
             f"  scope        {self.leakage.scope}",
@@ -396,6 +415,24 @@ def calibrate(
     if len(found) == 1:
         return found[0]
     return replace(min(found, key=_expected_error), chosen=BY_EXPECTED_ERROR)
+
+
+def _error_in_words(query: Query, first: Part, others: Iterator[Part]) -> str:
+    if len(query.parts) > 1:
+        rows = next(others)
+        return (
+            f"sums off by less than {first.error(0.05):.6g}, numbers of records by less than "
+            f"{rows.error(0.05):.6g}, in 95 % of releases"
+        )
+    known = all(key.values is not None for key in query.by)
+    if not known:  # how many cells there are is not known before the data are read
+        first = replace(first, query=replace(query, by=()))  # type: ignore[arg-type]
+    limit = f"{first.error(0.05):.6g}"
+    what = "" if query.cells == 1 and known else "every cell " if known else "each cell "
+    if isinstance(query, Quantile):
+        return f"{what}off by less than {limit} records in 95 % of releases"
+    sums = " (of the sums behind the means)" if isinstance(query, Mean) and query.by else ""
+    return f"{what}below {limit} in 95 % of releases{sums}"
 
 
 def _one(query: Any, weights: Any) -> Query:

@@ -67,6 +67,7 @@ def with_keys(model: Model, query: Query) -> Query:
         return replace(query, queries=tuple(with_keys(model, part) for part in query.queries))
     if not query.by:
         return query
+    check_secret(query, secrets_of(model, query))
     order_by = tuple(getattr(model.fitted, "order_by", ()))
     group = getattr(model.fitted, "group", None)
     public = {name.lower() for name in query.public_columns}
@@ -94,9 +95,7 @@ def with_keys(model: Model, query: Query) -> Query:
                 "columns, if they are public (public_columns, --public-columns)"
             )
         keys.append(replace(key, clock=False, public=not private))
-    found = replace(query, by=tuple(keys))
-    check_secret(found, secrets_of(model, query))
-    return found
+    return replace(query, by=tuple(keys))
 
 
 def _speaks(model: Model) -> bool:
@@ -136,6 +135,7 @@ def check_secret(query: Query, secrets: Iterable[str], columns: Iterable[str] = 
 
     secret = {name: text for text in secrets for name in read(text)}
     keys = [name for key in query.by if not key.clock for name in key.names]
+    keys = [name for name in keys if name not in CLOCK_VALUES or name in known]
     for text in (*keys, *query.public_columns):
         for name in sorted(read(text) & set(secret)):
             what = f"key `{text}`" if text in keys else f"public column {text}"
@@ -173,6 +173,8 @@ def check_reads(model: Model, query: Query) -> None:
         for part in query.queries:
             check_reads(model, part)
         return
+    if query.has_private_keys and _speaks(model):
+        raise QueryError("a key of the table is private, and the model says nothing of it")
     if isinstance(query, Sum) and query.where is not None and _speaks(model):
         raise QueryError(
             f"the model speaks about whole records, and not about those with `{query.where}`: "
@@ -269,7 +271,11 @@ def layout_for(model: Model, layout: Layout) -> Layout:
 
 
 def open_for(
-    model: Model, data: Any, missing: Iterable[str] | None = None, layout: Layout = USUAL
+    model: Model,
+    data: Any,
+    missing: Iterable[str] | None = None,
+    layout: Layout = USUAL,
+    engine: str = "duckdb",
 ) -> Table:
     """The table that data are, read as the model's own data were where nothing else is said.
 
@@ -279,7 +285,7 @@ def open_for(
     if text:
         layout = layout_for(model, layout)
     texts = missing_text(model) if missing is None else missing
-    table = open_table(data, texts, layout=layout)
+    table = open_table(data, texts, engine, layout)
     where = getattr(getattr(model.fitted, "reading", None), "where", None)
     return table if where is None else table.keep(where)
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from corrdp.release.number import Release
 
 _BARS = 31  # more values than this stand as a line
-_TICKS = 12
+_LINES = 6  # lines side by side; with more a heat map tells more
+_WIDE, _HIGH = 70, 24  # letters below a picture, lines beside one
 _PANELS = 24  # pictures side by side; further ones are left out, and it is said
 _PER_ROW = 3
 _RASTER = 5_000  # cells of a heat map that are no longer drawn one by one
@@ -49,11 +50,17 @@ class Panel:
     numbers: np.ndarray
 
     def split(self) -> list[Panel]:
-        """One panel for each value of a key, where there are too many keys for one picture."""
-        dated = len(self.names) == 2 and "date" in self.names
-        if len(self.names) < 3 and not dated:
+        """One panel for each value of a key, where there are too many keys for one picture.
+
+        A few values beside days are lines side by side; more of them are a heat map.
+        """
+        apart = 0
+        if len(self.names) == 2 and "date" in self.names:
+            apart = 1 - self.names.index("date")
+            if len({cell[apart] for cell in self.cells}) > _LINES:
+                return [self]
+        elif len(self.names) < 3:
             return [self]
-        apart = 1 - self.names.index("date") if dated else 0
         names = self.names[:apart] + self.names[apart + 1 :]
         groups: dict[Any, list[int]] = {}
         for k, cell in enumerate(self.cells):
@@ -94,16 +101,16 @@ def draw_release(release: Release, figure: Figure | None = None) -> list[Axes]:
         names, cells = (("category",), [(c,) for c in named]) if named else ((), [()])
         numbers = np.column_stack([np.atleast_1d(release.value), np.reshape(pairs, (-1, 2))])
         return draw_panels([Panel("", names, cells, numbers)], figure)
-    several, panels = len(release.tables) > 1, []
+    several, blocks = len(release.tables) > 1, []
     for table, ends in zip(release.tables, pairs if several else [pairs], strict=True):
         values = np.array(table.values, dtype=float)
         # the interval of a quantile is one of shares, on another axis
         is_rank = table.asked.kind == "quantile"
         around = np.column_stack([values] * 2) if is_rank else np.reshape(np.array(ends), (-1, 2))
+        numbers = np.column_stack([values, around])
         title = str(table.asked) if several else ""
-        panel = Panel(title, table.names, table.cells, np.column_stack([values, around]))
-        panels += panel.split()
-    return draw_panels(panels, figure)
+        blocks.append((title, Panel("", table.names, table.cells, numbers).split()))
+    return draw_answers(blocks, figure)
 
 
 def draw_panels(panels: Sequence[Panel], figure: Figure | None = None) -> list[Axes]:
@@ -116,21 +123,50 @@ def draw_panels(panels: Sequence[Panel], figure: Figure | None = None) -> list[A
     >>> ax.get_xlabel()
     'hour'
     """
-    shown = panels[:_PANELS]
-    alike = len({panel.names for panel in shown}) == 1 and len(shown[0].names) == 1
-    columns = min(_PER_ROW, len(shown)) if alike and len(shown) > 2 else 1
-    rows = math.ceil(len(shown) / columns)
-    heights = [1.9] * rows if columns > 1 else [_height(panel) for panel in shown]
+    return draw_answers([("", panels)], figure)
+
+
+def draw_answers(
+    blocks: Sequence[tuple[str, Sequence[Panel]]], figure: Figure | None = None
+) -> list[Axes]:
+    """The same for several answers, each with a title."""
+    heights = [_block_height(panels) + 0.3 * bool(title) for title, panels in blocks]
     if figure is None:
         figure = axes_or_new(None, 1.0).get_figure(root=True)
         assert figure is not None
         figure.clear()
     figure.set_size_inches(WIDTH, sum(heights))
     figure.set_layout_engine("constrained")
-    grid = figure.add_gridspec(rows, columns, height_ratios=heights)
+    parts = figure.subfigures(len(blocks), 1, squeeze=False, height_ratios=heights)
+    drawn: list[Axes] = []
+    for (title, panels), part in zip(blocks, parts.ravel(), strict=True):
+        part.patch.set_alpha(0)
+        if title:
+            part.suptitle(title, fontsize=8, color=INK, x=0.01, ha="left")
+        drawn += _draw_block(part, panels)
+    return drawn
+
+
+def _columns(panels: Sequence[Panel]) -> int:
+    small = len(panels) > 2 and len(panels[0].names) == 1
+    return _PER_ROW if small else 1
+
+
+def _block_height(panels: Sequence[Panel]) -> float:
+    shown = panels[:_PANELS]
+    if _columns(panels) > 1:
+        return 1.8 * math.ceil(len(shown) / _PER_ROW)
+    return sum(map(_height, shown))
+
+
+def _draw_block(part: Any, panels: Sequence[Panel]) -> list[Axes]:
+    shown, columns = panels[:_PANELS], _columns(panels)
+    rows = math.ceil(len(shown) / columns)
+    heights = [1.0] * rows if columns > 1 else [_height(panel) for panel in shown]
+    grid = part.add_gridspec(rows, columns, height_ratios=heights)
     drawn: list[Axes] = []
     for k, panel in enumerate(shown):
-        ax = axes_or_new(figure.add_subplot(grid[k // columns, k % columns]), 1.0)
+        ax = axes_or_new(part.add_subplot(grid[k // columns, k % columns]), 1.0)
         ax.patch.set_alpha(0)
         _draw(ax, panel, small=columns > 1)
         drawn.append(ax)
@@ -228,15 +264,19 @@ def _draw_map(ax: Axes, panel: Panel) -> None:
     low, high = min(0.0, float(np.nanmin(table))), float(np.nanmax(table))
     mesh = ax.pcolormesh(table, cmap=shades, vmin=low, vmax=high, rasterized=table.size > _RASTER)
     ax.invert_yaxis()
-    for axis, labels in ((ax.xaxis, values[across]), (ax.yaxis, values[down])):
-        step = math.ceil(len(labels) / (2 * _TICKS))
+    longest = max(len(str(value)) for value in values[across])
+    for axis, labels, most in (
+        (ax.xaxis, values[across], max(2, _WIDE // (longest + 3))),
+        (ax.yaxis, values[down], _HIGH),
+    ):
+        step = math.ceil(len(labels) / most)
         axis.set_ticks(np.arange(0, len(labels), step) + 0.5, [str(v) for v in labels[::step]])
     ax.tick_params(length=0, labelsize=8)
     for spine in ax.spines.values():
         spine.set_visible(False)
     ax.set_xlabel(panel.names[across], fontsize=9)
     ax.set_ylabel(panel.names[down], fontsize=9)
-    figure = ax.get_figure()
+    figure = ax.get_figure()  # of a part of a figure, that part
     assert figure is not None
     bar = figure.colorbar(mesh, ax=ax, shrink=0.9, aspect=30, pad=0.02)
     bar.outline.set_visible(False)
@@ -249,7 +289,7 @@ def _draw_map(ax: Axes, panel: Panel) -> None:
 def _name_ticks(ax: Axes, labels: Sequence[Any], small: bool) -> None:
     texts = [str(label) for label in labels]
     longest = max(map(len, texts))
-    most = max(2, (26 if small else 80) // (longest + 3))
+    most = max(2, (_WIDE // _PER_ROW if small else _WIDE) // (longest + 3))
     step = math.ceil(len(texts) / most) if longest < 4 else 1
     at = np.arange(0, len(texts), step)
     ax.set_xticks(at, [texts[k] for k in at])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -50,6 +50,24 @@ def assume_skip(missing: str) -> tuple[str, ...]:
     if missing == "raise":
         return ()
     return ("which rows are missing is public; missing rows are left out of the answer",)
+
+
+def assume_keys(keys: Iterable[Key]) -> tuple[str, ...]:
+    """What a table takes for public, in words."""
+    public = {name: True for key in keys if key.public for name in key.names}
+    private = {name: True for key in keys if not key.public for name in key.names}
+    said = []
+    if public:
+        said.append(
+            f"the keys of the table ({', '.join(public)}) are public: everybody may know which "
+            "record has which of their values, and each record counts in one cell"
+        )
+    if private:
+        said.append(
+            f"{', '.join(private)} is not said to be public: a changed record may leave one cell "
+            "and enter another, and the noise is for both; the list of its values is public"
+        )
+    return tuple(said)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -172,23 +190,12 @@ class Query:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the query takes for public or does to the data, in words."""
-        return (*self._assumed_keys, *assume_skip(self.missing))
+        return (*assume_keys(self.by), *self.assumed)
 
     @property
-    def _assumed_keys(self) -> tuple[str, ...]:
-        said = []
-        if public := [str(key) for key in self.by if key.public]:
-            said.append(
-                f"the keys of the table ({', '.join(public)}) are public: everybody may know which "
-                "record has which of their values, and each record counts in one cell"
-            )
-        if private := [str(key) for key in self.by if not key.public]:
-            said.append(
-                f"{', '.join(private)} is not said to be public: a changed record may leave one "
-                "cell and enter another, and the noise is for both; the list of its values is "
-                "public"
-            )
-        return tuple(said)
+    def assumed(self) -> tuple[str, ...]:
+        """The same without what is said of keys."""
+        return assume_skip(self.missing)
 
     def __str__(self) -> str:
         """What is asked, in a few words."""

@@ -197,11 +197,11 @@ class Sum(Query):
         return ((high - low,), (most, most))
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumed(self) -> tuple[str, ...]:
         return (
             f"values are clipped to the public range [{self.lower:g}, {self.upper:g}] and rounded "
             f"to multiples of {self.base_grid:.3g}; the answer is that of the clipped values",
-            *super().assumptions,
+            *super().assumed,
         )
 
     @property
@@ -306,14 +306,14 @@ class Mean(Sum):
         return self.base_grid / self.n
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumed(self) -> tuple[str, ...]:
         if self.has_private_sizes:
             said = "the number of records in a cell is private: half of the budget counts them"
         elif self.by:
             said = "the number of records in each cell is public"
         else:
             said = f"the number of records, {self.n}, is public"
-        return (*super().assumptions, said)
+        return (*super().assumed, said)
 
 
 @dataclass(frozen=True, repr=False)
@@ -408,7 +408,7 @@ class Series(Query):
             raise QueryError("a series is published record by record: leave by= out")
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumed(self) -> tuple[str, ...]:
         if self.missing == "raise":
             return ()
         return ("which records are missing is public; they stay missing in the published series",)

@@ -11,7 +11,7 @@ import numpy as np
 
 from corrdp._checks import check_items, check_kind, check_number, check_whole
 from corrdp.errors import DataError, QueryError
-from corrdp.queries.base import Missing, Query, check_missing, is_missing
+from corrdp.queries.base import Missing, Query, assume_keys, check_missing, is_missing
 from corrdp.queries.kinds import Count, Histogram, Mean, Series, Sum, check_bounds
 
 _FINEST = 10**6  # a quantile is a fraction with at most this denominator
@@ -97,11 +97,11 @@ class Quantile(Query):
         return ((1, 1),) if self.has_private_keys else ((1,),)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumed(self) -> tuple[str, ...]:
         return (
             f"values are clipped to the public range [{self.lower:g}, {self.upper:g}] and moved to "
             f"the nearest of {self.points:,} public points",
-            *super().assumptions,
+            *super().assumed,
             *(() if self.has_private_keys else ("the number of records is public",)),
         )
 
@@ -222,7 +222,8 @@ class Several(Query):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(text for query in self.queries for text in query.assumptions))
+        keys = assume_keys([key for query in self.queries for key in query.by])
+        return (*keys, *dict.fromkeys(text for query in self.queries for text in query.assumed))
 
     @property
     def asked(self) -> str:

@@ -45,12 +45,12 @@ def exact_answer(model: Model, query: Query, data: Any, state: str | None = None
     return _answer_sequences(model, query, data)
 
 
-def opened(model: Model, data: Any) -> Table | list[list[Any]]:
+def opened(model: Model, data: Any, engine: str = "duckdb") -> Table | list[list[Any]]:
     """A table, opened as the fit was; one sequence or many, as lists of plain values."""
     from corrdp.tables.sequences import split_sequences
 
     if is_table(data):
-        return open_for(model, data)
+        return open_for(model, data, engine=engine)
     sequences = [
         p.tolist() if isinstance(p, np.ndarray) else list(p) for p in split_sequences(data)
     ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from corrdp._checks import check_number
 from corrdp._json import added
+from corrdp.calibration.noise import choice_in_words, noise_in_words
 from corrdp.mechanisms.base import any_cell, each_cell
 from corrdp.mechanisms.discrete_gaussian import DiscreteNormal
 from corrdp.mechanisms.sample import smallest_step, tail, with_noise
@@ -74,6 +75,14 @@ class CellTable(Result):
     def law(self) -> NoiseLaw:
         """The noise of one cell, in steps of the grid."""
         return NoiseLaw(self.scale / self.grid, self.sigma is not None)
+
+    @property
+    def noise(self) -> str:
+        """The law of the noise, in words."""
+        if isinstance(self.asked, Quantile):
+            return choice_in_words(self.scale)
+        told = noise_in_words(self.scale, self.sigma)
+        return told if self.counts is None else f"{told}; {self.counts.noise}"
 
     @property
     def drawn(self) -> np.ndarray:

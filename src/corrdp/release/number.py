@@ -196,6 +196,8 @@ class Release(Signable):
     @property
     def noise(self) -> str:
         """The law of the noise, in words."""
+        if self.tables:
+            return "; ".join(dict.fromkeys(table.noise for table in self.tables))
         return noise_in_words(self.scale, self.sigma)
 
     def __repr__(self) -> str:
@@ -249,6 +251,7 @@ def draw(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     nonnegative: bool = False,
     state: str | None = None,
+    engine: str = "duckdb",
 ) -> Release:
     """Answer the calibrated query on ``data`` with OpenDP's discrete Laplace or Gaussian noise.
 
@@ -267,6 +270,8 @@ def draw(
     state : str, optional
         For tables and a chain that was not fitted to one: the column or expression that holds its
         states.
+    engine : {"duckdb", "spark"}
+        Who reads a file and counts: this machine, or a Spark session. The noise is drawn here.
 
     Returns
     -------
@@ -304,12 +309,13 @@ def draw(
     >>> answer.charge, answer.charge_hash == ledger.history()[0].hash, ledger.spent <= .5
     (1, True, True)
     """
+    asked: dict[str, Any] = {"nonnegative": nonnegative, "state": state, "engine": engine}
     if ledger is None:
-        return prepare(calibration, data, nonnegative=nonnegative, state=state).draw()
+        return prepare(calibration, data, **asked).draw()
     book = open_ledger(ledger)
     check_scope(book, calibration)
     calibration = charged(calibration)
-    ready = prepare(calibration, data, nonnegative=nonnegative, state=state)
+    ready = prepare(calibration, data, **asked)
     what = f"{calibration.query}{f', {ready.reads}' if ready.reads else ''}"
     return book.release(ready.draw, calibration.guarantee, what=what, model=calibration.model)
 
@@ -367,7 +373,12 @@ class Prepared:
 
 
 def prepare(
-    calibration: Calibration, data: Any, *, nonnegative: bool = False, state: str | None = None
+    calibration: Calibration,
+    data: Any,
+    *,
+    nonnegative: bool = False,
+    state: str | None = None,
+    engine: str = "duckdb",
 ) -> Prepared:
     """Check everything and read the data, for a release that is charged before it is drawn."""
     check_flag("nonnegative", nonnegative)
@@ -378,7 +389,7 @@ def prepare(
     mechanisms = atoms(calibration.mechanism)
     for mechanism in mechanisms:  # what cannot be drawn is told before anything is read
         _measurement(mechanism, mechanism.query.cells)
-    data = opened(model, data)
+    data = opened(model, data, engine)
     check_timetable(model, query, data, wide=calibration.leakage.scope in FOR_ALL)
     exact: Sequence[Any]
     if query.is_table or isinstance(query, Quantile | Several):
