@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,7 @@ class Tables:
     tables: Sequence[CellTable]
     nonnegative: bool = False
 
+    @cached_property
     def nested(self) -> list[tuple[list[int], Rollup]]:
         """Which tables are roll-ups of each other, the finest first."""
         found, used = [], set()
@@ -184,7 +186,7 @@ class Tables:
     def published(self) -> tuple[CellTable, ...]:
         """The tables with the values that are published, from the answers that were drawn."""
         steps = [table.drawn for table in self.tables]
-        for chain, rollup in self.nested():
+        for chain, rollup in self.nested:
             found = rollup.estimates([steps[k] for k in chain])
             if self.nonnegative:
                 found = rollup.whole(found)
@@ -247,7 +249,7 @@ class Tables:
         if isinstance(query, Mean) and table.counts is not None:
             return self._ratios(table, query, level, cells)
         centre, radius = table.drawn, np.full(len(table.cells), float(table.radius(level, cells)))
-        for chain, rollup in self.nested():
+        for chain, rollup in self.nested:
             if k in chain:
                 place = chain.index(k)
                 centre = rollup.estimates([self.tables[j].drawn for j in chain])[place]

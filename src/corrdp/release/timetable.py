@@ -29,7 +29,7 @@ from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.groups import Independent
 from corrdp.queries import Query
 from corrdp.tables.clock import Reading, step_in_words
-from corrdp.tables.order import TOLERANCE, Pace, rows_in_order
+from corrdp.tables.order import TOLERANCE, Pace, Walk, rows_in_order
 from corrdp.tables.seasons import check_season, seasons_of
 from corrdp.tables.source import Table
 
@@ -42,38 +42,17 @@ def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:
 
     The rows are read, ordered and grouped as those of the fit were, and time is counted in its
     usual steps. Rows that lie closer are refused: they depend on each other more than the fit says.
-    One window pass.
+    One window pass: over the rows as they come, and over sorted ones only where they come in
+    another order.
     """
-    import ibis
-
     reading = fit.reading or Reading()
     walk = rows_in_order(table, str(fit.state), fit.order_by, fit.group, reading)
     pace, elsewhere = _as_fitted(table, fit, walk.pace)
-    walked = walk.lagged(pace.place, 1)
-    here, before = walk.place(walked), walk.place(walked, 1)
-    walked = walked.mutate(
-        steps=ibis.ifelse(pace.too_long(here, before), pace.usual_steps(here, before), 1),
-        repeated=reduce(and_, (now == then for now, then in zip(here, before, strict=True))),
-        absent=reduce(or_, (now.isnull() for now in here)),
-    )
-    spans = walked.aggregate(
-        rows=walked.count(),
-        span=walked["steps"].sum(),
-        # Spark has no number where a condition never has a value
-        repeated=walked.count(where=walked["repeated"]).fill_null(0),
-        absent=walked.count(where=walked["absent"]).fill_null(0),
-        by=list(walk.groups),
-    )
-    (found,) = table.collect(
-        spans.aggregate(
-            shortest=spans["rows"].min(),
-            longest=spans["rows"].max(),
-            span=spans["span"].max(),
-            gaps=(spans["span"] > spans["rows"]).any(),
-            repeated=spans["repeated"].sum(),
-            absent=spans["absent"].sum(),
-        )
-    ).to_pylist()
+    found = None
+    if table.has_row_order:
+        found = _spans(walk.along(walk.read.select(*walk.groups, *walk.pace.place)), pace)
+    if found is None or found["unsorted"]:
+        found = _spans(walk, pace)
     for name, what in (("absent", "have no time"), ("repeated", "repeat a time")):
         if found[name]:
             raise DataError(
@@ -82,6 +61,47 @@ def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:
             )
     gaps = found["gaps"] or elsewhere > 0
     return found["shortest"], found["longest"], found["span"] + elsewhere, gaps
+
+
+def _spans(walk: Walk, pace: Pace) -> dict[str, Any]:
+    """How long the sequences are, by rows in order; ``unsorted`` counts rows that are in none."""
+    import ibis
+
+    walked = walk.lagged(pace.place, 1)
+    here, before = walk.place(walked), walk.place(walked, 1)
+    falls: Any = ibis.literal(False)
+    for now, then in reversed(list(zip(here, before, strict=True))):
+        falls = (now < then) | ((now == then) & falls)
+    for name in walk.groups:
+        if f"{name}_1" in walked.columns:
+            falls = falls | (walked[name] < walked[f"{name}_1"])
+        falls = falls | walked[name].isnull()
+    walked = walked.mutate(
+        steps=ibis.ifelse(pace.too_long(here, before), pace.usual_steps(here, before), 1),
+        repeated=reduce(and_, (now == then for now, then in zip(here, before, strict=True))),
+        absent=reduce(or_, (now.isnull() for now in here)),
+        unsorted=falls,
+    )
+    spans = walked.aggregate(
+        rows=walked.count(),
+        span=walked["steps"].sum(),
+        # Spark has no number where a condition never has a value
+        **{
+            name: walked.count(where=walked[name]).fill_null(0)
+            for name in ("repeated", "absent", "unsorted")
+        },
+        by=list(walk.groups),
+    )
+    (found,) = walk.table.collect(
+        spans.aggregate(
+            shortest=spans["rows"].min(),
+            longest=spans["rows"].max(),
+            span=spans["span"].max(),
+            gaps=(spans["span"] > spans["rows"]).any(),
+            **{name: spans[name].sum() for name in ("repeated", "absent", "unsorted")},
+        )
+    ).to_pylist()
+    return dict(found)
 
 
 def _as_fitted(table: Table, fit: ChainFit, pace: Pace) -> tuple[Pace, int]:

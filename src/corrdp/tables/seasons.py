@@ -227,9 +227,10 @@ class Seasons:
         """What local clocks show more than UTC."""
         import ibis
 
-        zone, ends = self.walk.pace.reading.timezone, self.walk.ends
+        zone = self.walk.pace.reading.timezone
         if zone is None:
             return ibis.literal(0)
+        ends = self.walk.ends
         # from two days before, so that the offset in force at the start is known
         changes = clock_changes(zone, ends.first - 400 * DAY, ends.last + 400 * DAY)
         if not changes:
