@@ -27,6 +27,7 @@ from corrdp.tables.source import (
     Layout,
     Table,
     is_parquet,
+    lake_format,
     missing_numbers,
     without_nan,
 )
@@ -71,11 +72,9 @@ class DuckTable(Table):
 
         What does not fit into memory goes to its temporary folder.
         """
-        return (
-            self._kept(records)
-            if isinstance(self.path, Path) and not is_parquet(self.path)
-            else records
-        )
+        path = self.path
+        text = isinstance(path, Path) and not is_parquet(path) and not path.is_dir()
+        return self._kept(records) if text else records
 
     def in_order(self, rows: Any, keys: list[str]) -> Any:
         """The same rows, sorted by some columns: as they are, or in a table of the connection."""
@@ -244,22 +243,24 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
     ('day', 'steps')
     """
     path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{path} is a directory; give one CSV or Parquet file")
     if not path.exists():
         raise DataError(f"{path} does not exist")
-    if path.stat().st_size == 0:
+    parquet = is_parquet(path) or path.is_dir()
+    files = parquet_files(path) if path.is_dir() else [path]
+    if path.is_file() and path.stat().st_size == 0:
         raise DataError(f"{path} is empty")
-    if not is_parquet(path):
+    if not parquet:
         with speaking(path):
             check_head(path)
-    place = str(path.absolute())
-    backend = _locked_backend([place, glob.escape(place)])  # DuckDB asks for either spelling
-    place = glob.escape(place)  # DuckDB reads [1] in a name as a pattern
+    places = [str(file.absolute()) for file in files]
+    # DuckDB asks for either spelling
+    backend = _locked_backend([*places, *map(glob.escape, places)])
+    place = glob.escape(places[0])  # DuckDB reads [1] in a name as a pattern
     forms: dict[str, str] = {}
     with speaking(path):
-        if is_parquet(path):
-            raw = run(backend.con, lambda: backend.read_parquet(place))
+        if parquet:
+            listed = list(map(glob.escape, places))
+            raw = run(backend.con, lambda: backend.read_parquet(listed))
             read = without_missing(raw, texts)
         else:
             with _naming_separator(path, layout):
@@ -270,11 +271,39 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
             check_repeated(path, written_names(path, backend.con, place, layout))
 
     def written() -> Any:
-        if is_parquet(path):
+        if parquet:
             return raw
         return backend.read_csv(place, all_varchar=True, **reading_options(("",), layout))
 
     return _opened(path, read, backend, texts, layout, forms, written)
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files of a directory, in order of their names; those of Delta and Iceberg tables
+    are no table without the log that says which of them count.
+
+    Examples
+    --------
+    >>> parquet_files(Path(tempfile.mkdtemp()))
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.DataError: ... holds no Parquet files: give a file, or a directory of them
+    """
+    if kind := lake_format(folder):
+        raise DataError(
+            f"{folder} is a table of {kind.title()}, whose files count only by its log: read it "
+            f"with Spark (engine='spark') in a session that has the jars of {kind.title()}"
+        )
+    files = sorted(
+        file
+        for file in folder.rglob("*")
+        if is_parquet(file)
+        and file.is_file()
+        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    )
+    if not files:
+        raise DataError(f"{folder} holds no Parquet files: give a file, or a directory of them")
+    return files
 
 
 def open_frame(frame: Any, texts: tuple[str, ...]) -> DuckTable:
