@@ -243,9 +243,9 @@ def _draw_line(ax: Axes, panel: Panel, *, small: bool) -> None:
 
 
 def _days(labels: Sequence[Any]) -> np.ndarray | None:
-    """Dates for an axis; None where there are periods among them."""
+    """Dates for an axis, of a period the first; None where some are none."""
     try:
-        return np.array(labels, dtype="datetime64[D]")
+        return np.array([str(label).partition("..")[0] for label in labels], "datetime64[D]")
     except ValueError:
         return None
 

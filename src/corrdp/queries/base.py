@@ -111,7 +111,8 @@ class Query:
     def moves(self) -> tuple[tuple[int, ...], ...]:
         """The most that one changed record can do: by how many steps it moves which cells.
 
-        One tuple for each extreme way, with one entry for each cell that it moves.
+        One tuple for each extreme way, with one entry for each cell that it moves
+        (releases#tables).
         """
         raise NotImplementedError
 
