@@ -23,7 +23,7 @@ def test_all_are_listed():
 
 
 def test_a_name_that_is_none_gets_a_hint():
-    failed = run("docs", "chains#tranfer")
+    failed = run("docs", "tranfer")
     assert failed.exit_code == 2
     assert "chains#transfer" in failed.stderr
     assert "corrdp docs lists all" in run("docs", "???").stderr
