@@ -13,7 +13,7 @@ from corrdp._checks import check_items, check_whole
 from corrdp.bounds.pairs import joined_arrays, put_together, repeated
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Profile, Pure
-from corrdp.metric.profiles import profile_of
+from corrdp.metric.profiles import PrivacyProfile, profile_of
 from corrdp.models.base import Model
 from corrdp.models.chains.chain import Chain
 
@@ -193,13 +193,20 @@ def of_unit(guarantee: Guarantee, unit: Unit, n: int | None) -> Guarantee:
         return ZCDP(np.square(_summed(np.sqrt(guarantee.rho), unit, n)))
     if isinstance(guarantee, Approximate):
         return Approximate(*_chained(guarantee, unit, n))
-    profile, size = profile_of(guarantee), unit.size
+    return _GroupProfile(profile_of(guarantee), unit.size).guarantee
 
-    def delta(epsilon: Any) -> Any:
-        each = np.asarray(epsilon, float) / size
-        return repeated(each, np.asarray(profile.delta(each)), size)[1]
 
-    return Profile(delta)
+@dataclass(frozen=True)
+class _GroupProfile(PrivacyProfile):
+    """So many records with one profile put together; far out a larger epsilon may say less."""
+
+    profile: PrivacyProfile
+    size: int
+
+    def _deltas(self, epsilon: np.ndarray) -> np.ndarray:
+        each = epsilon / self.size
+        found: np.ndarray = repeated(each, np.asarray(self.profile.delta(each)), self.size)[1]
+        return found
 
 
 def _summed(level: Any, unit: Unit, n: int | None) -> Any:
@@ -262,6 +269,8 @@ def of_blocks(guarantee: Guarantee, blocks: np.ndarray) -> Guarantee:
 
 def of_largest(guarantee: Guarantee, m: int) -> Guarantee:
     """What the guarantee says of changing any m records."""
+    if isinstance(guarantee, Profile):
+        guarantee = profile_of(guarantee).guarantee
     if not getattr(guarantee, "is_vector", False):
         return of_unit(guarantee, Unit(m), None)
     if isinstance(guarantee, Approximate):

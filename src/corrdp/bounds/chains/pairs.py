@@ -324,8 +324,9 @@ def _blocks(chain: Any, scope: Scope, order: int, diameters: np.ndarray) -> Clos
     wider = unit if unit.members is None and unit.size >= size else Unit(size)
     if unit.members is not None:
         wider = Unit(max(size, unit.members[-1] - unit.members[0] + 1))
-    own = scope.own if wider == unit else None
-    own = own or of_largest(scope.guarantee, wider.size)
+    own = of_largest(scope.guarantee, wider.size)
+    if scope.own is not None and wider == unit:
+        own = of_largest(scope.own, 1)
     found = close(replace(scope, unit=wider), n, sides_of, own=own, count=1)
     values = np.full(n, found.values[0]) if n is not None and unit == ONE else found.values
     return replace(found, unit=unit, values=values)
