@@ -205,8 +205,8 @@ class _GroupProfile(PrivacyProfile):
 
     def _deltas(self, epsilon: np.ndarray) -> np.ndarray:
         each = epsilon / self.size
-        found: np.ndarray = repeated(each, np.asarray(self.profile.delta(each)), self.size)[1]
-        return found
+        found = repeated(each, np.asarray(self.profile.delta(each)), self.size)[1]
+        return np.nan_to_num(found, nan=1.0)  # beyond the range of numbers
 
 
 def _summed(level: Any, unit: Unit, n: int | None) -> Any:

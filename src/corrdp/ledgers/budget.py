@@ -71,7 +71,13 @@ class DPBudget:
             return None
         from corrdp.bounds.units import read_unit
 
-        return read_unit(self.model, json.loads(self.header.unit))
+        try:
+            said = json.loads(self.header.unit)
+        except (ValueError, RecursionError):
+            raise InputError(
+                "the unit of the ledger is not what was written; restore a copy that checks"
+            ) from None
+        return read_unit(self.model, said)
 
     def after(self, spent: Runs, level: Level) -> Runs:
         """What is spent with one more release."""
@@ -87,8 +93,10 @@ class DPBudget:
         """Units that a further release of the same records may have."""
         if self.unit is None:
             return max(0, self.header.budget - total.largest_in(release.runs))
-        read = unit_sums(self.unit, release.runs.spread(1))
-        left = self.header.budget - unit_sums(self.unit, total) + 0.0 * read
+        import numpy as np
+
+        left = self.header.budget - unit_sums(self.unit, total)
+        left, read = np.broadcast_arrays(left, unit_sums(self.unit, release.runs.spread(1)))
         return max(0, int((left[read > 0] // read[read > 0]).min()))
 
     def room_at_least(self, total: Runs, release: Level = ALL) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ULP = 2.0**-52
 _KINDS = 64  # records that are read differently, each kind one composition; more are put together
+_DEPTH = 5.0  # levels below e^-5 of the largest are raised to that, where they are too many
 _CELLS = 2**24  # levels of pure releases side by side; of more only their sum is kept
 
 
@@ -83,7 +84,7 @@ def compose_levels(levels: Sequence[Level], unit: Unit, n: int | None) -> Joint:
     -----
     Time grows with the runs, and with the records of a unit around each end of a run; the result
     has one entry per record and per unit where these differ. Of more than 64 kinds of records those
-    with totals of about the same size are put together, upwards.
+    with about the same levels are put together, upwards.
 
     References
     ----------
@@ -243,19 +244,24 @@ class _Columns:
 
 
 def _distinct(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The columns that differ, and which of them each is; of many, those that dominate them."""
+    """The columns that differ, and which of them each is.
+
+    Of many, levels are raised to the next of a few steps below the largest of their row, coarser
+    and coarser until few columns differ.
+    """
     import numpy as np
 
     found, of = np.unique(columns, axis=1, return_inverse=True)
-    of = of.ravel()
-    if found.shape[1] <= _KINDS:
-        return found, of
-    order = np.argsort(found.sum(axis=0), kind="stable")
-    groups = np.array_split(order, _KINDS)
-    number = np.empty(len(order), dtype=np.int64)
-    for k, group in enumerate(groups):
-        number[group] = k
-    return np.stack([found[:, group].max(axis=1) for group in groups], axis=1), number[of]
+    tops = found.max(axis=1, keepdims=True)
+    steps = 2 * _KINDS
+    while found.shape[1] > _KINDS:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            below = np.floor(np.log(tops / columns) * steps / _DEPTH)
+            raised = tops * np.exp(-np.minimum(below, steps) * _DEPTH / steps) * (1.0 + 8 * _ULP)
+        raised = np.where(columns > 0, np.maximum(np.minimum(raised, tops), columns), 0.0)
+        found, of = np.unique(raised, axis=1, return_inverse=True)
+        steps //= 2
+    return found, of.ravel()
 
 
 def _profile(column: np.ndarray, pure: int, slack: float) -> Any:

@@ -262,6 +262,10 @@ class LargestProfile(PrivacyProfile):
     def _deltas(self, epsilon: np.ndarray) -> np.ndarray:
         return np.maximum.reduce([profile.delta(epsilon) for profile in self.each])
 
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon >= 0 with this delta, rounded up; inf where there is none."""
+        return max(profile.epsilon(delta) for profile in self.each)
+
 
 def profiles_of(guarantee: Profile) -> tuple[PrivacyProfile, ...]:
     """The profiles of a guarantee that states one, or several."""

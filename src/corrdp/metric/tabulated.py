@@ -7,10 +7,13 @@ of its points is never below it. A table of points, each rounded up, is therefor
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from corrdp._checks import check_number
+from corrdp._invert import settle
 from corrdp.metric.losses import LossLaw, on_grid
 from corrdp.metric.profiles import LossProfile, PrivacyProfile
 from corrdp.metric.tradeoff import gaussian_delta
@@ -57,6 +60,21 @@ class TabulatedProfile(PrivacyProfile):
         found = (low * (1.0 - over) + high * over) * (1.0 + 8 * _ULP)
         return np.where(epsilon >= self.pure, 0.0, np.maximum(found, high))
 
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon >= 0 with this delta, rounded up; inf where there is none."""
+        most = check_number("delta", delta, least=0, most=1)
+        above = int((self.heights > most).sum())  # they never rise
+        if above == 0:
+            return 0.0
+        if above == len(self.heights):
+            return self.pure
+        low, high = self.heights[above - 1 : above + 1].tolist()
+        past = math.log1p((low - most) / (low - high) * math.expm1(self.width))
+        return min(settle(self.width * (above - 1) + past, self._keeps(most), 1), self.pure)
+
+    def _keeps(self, most: float) -> Callable[[float], bool]:
+        return lambda level: bool(self.delta(level) <= most)
+
 
 def tabulated(profile: LossProfile) -> TabulatedProfile:
     r"""The table of a profile of losses beside Gaussian noise.
@@ -82,8 +100,9 @@ def tabulated(profile: LossProfile) -> TabulatedProfile:
     # as if every epsilon were smaller by what rounding can do to it
     deltas = gaussian_delta(mu, steps - 16 * _ULP * (abs(steps) + top))
     heights = np.convolve(masses, deltas, "valid") * (1.0 + _ULP * (len(masses) + 16))
-    found = (law.lost + heights) * (1.0 + 4 * _ULP)
-    return TabulatedProfile(width, np.minimum(found, 1.0), profile.pure)
+    found = np.minimum((law.lost + heights) * (1.0 + 4 * _ULP), 1.0)
+    falling = np.maximum.accumulate(found[::-1])[::-1]  # but for rounding they do
+    return TabulatedProfile(width, falling, profile.pure)
 
 
 def _trimmed(law: LossLaw) -> LossLaw:
