@@ -346,9 +346,17 @@ class Level:
 
     @property
     def in_words(self) -> str:
-        """The largest level, for people."""
-        chance = "" if self.delta is None else f", delta {self.delta.largest / DELTA_UNIT:.3g}"
-        return f"{self.symbol} {written(self.runs.largest)}{chance}"
+        """The largest level, exactly."""
+        return f"{self.symbol} {written(self.runs.largest)}{self._chance}"
+
+    @property
+    def in_short(self) -> str:
+        """The largest level in four digits, rounded up."""
+        return f"{self.symbol} {rounded(self.runs.largest, up=True)}{self._chance}"
+
+    @property
+    def _chance(self) -> str:
+        return "" if self.delta is None else f", delta {self.delta.largest / DELTA_UNIT:.3g}"
 
     @property
     def epsilon(self) -> Runs:
