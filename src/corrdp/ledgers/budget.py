@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from corrdp._invert import last_below
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.ledgers.history import RECORD, Header, canonical, text_digest
-from corrdp.ledgers.together import Joint, compose_levels, unit_sums
+from corrdp.ledgers.together import Joint, compose_levels, summed, unit_sums
 from corrdp.ledgers.units import (
     MOST,
     UNIT,
@@ -308,7 +308,7 @@ class _Composing(DPBudget):
                 found.append(self.converted(joint))
             if all(level.notion == "pure" and not level.whole for level in spent):
                 # nothing is left to chance: the sum says less where releases are few
-                found.append(super().cost(_sum(spent)))
+                found.append(super().cost(summed(spent)))
             self._known[key] = min(found)
         return self._known[key]
 
@@ -427,13 +427,6 @@ def budget_of(header: Header) -> DPBudget:
     if header.delta is None:
         return DPBudget(header) if header.kind == "dp" else BDPBudget(header)
     return ComposingDP(header) if header.kind == "dp" else ComposingBDP(header)
-
-
-def _sum(levels: Sequence[Level]) -> Runs:
-    total = Runs.scalar(0)
-    for level in levels:
-        total = total + level.epsilon
-    return total
 
 
 def _largest_fitting(over: Callable[[int], int], low: int, high: int) -> int:

@@ -15,7 +15,9 @@ from corrdp.ledgers.units import DELTA_UNIT, UNIT, Level, Runs
 if TYPE_CHECKING:
     import numpy as np
 
+    from corrdp.bounds.leakage import Leakage
     from corrdp.bounds.units import Unit
+    from corrdp.calibration.adequate import Promise
     from corrdp.guarantees import Guarantee
 
 _ULP = 2.0**-52
@@ -114,6 +116,46 @@ def compose_levels(levels: Sequence[Level], unit: Unit, n: int | None) -> Joint:
         return Joint(records.guarantee(cells.by_record))
     each = own.guarantee(lambda values: values if unit.members else cells.by_window(values))
     return Joint(records.guarantee(cells.by_record), each)
+
+
+def joint_leakage(
+    levels: Sequence[Level], promise: Promise, *, delta: float, unit: Any = None
+) -> Leakage:
+    """What releases leak together at a delta: composed, then converted once.
+
+    The smallest of what holds: by record, by the worst record for all, and for pure releases by
+    their sum.
+
+    Parameters
+    ----------
+    levels : sequence of Level
+    promise : Promise
+        The model, and the richer ones beside it; a private fit of it is added to the levels.
+    delta : float
+    unit : optional
+        What is protected, as in :func:`corrdp.leakage`.
+    """
+    from corrdp.bounds.units import ONE, read_unit
+    from corrdp.guarantees import Pure
+
+    model = promise.model
+    if model.private_epsilon is not None:
+        levels = [*levels, Level.of(model.private_epsilon)]
+    joint = compose_levels(levels, read_unit(model, unit) or ONE, model.length)
+    asked: dict[str, Any] = {"unit": unit, "fit_counts": True}
+    ways = [joint, joint.largest] if joint.is_vector else [joint]
+    found = [promise.leakage(w.records, own=w.own, delta=delta, **asked) for w in ways]
+    if all(level.notion == "pure" for level in levels):
+        found.append(promise.leakage(Pure(summed(levels).doubles()), **asked))
+    return min(found, key=float)
+
+
+def summed(levels: Sequence[Level]) -> Runs:
+    """The sum of pure epsilons, record by record."""
+    total = Runs.scalar(0)
+    for level in levels:
+        total = total + level.epsilon
+    return total
 
 
 @dataclass(frozen=True)
