@@ -168,7 +168,9 @@ def window_sums(values: np.ndarray, size: int) -> np.ndarray:
         if size & width:
             total = total + part[at : at + len(total)]
             at += width
-        part, width = part[: len(part) - width] + part[width:], 2 * width
+        if 2 * width <= size:  # else there may be no two of them left to add
+            part = part[: len(part) - width] + part[width:]
+        width *= 2
     return total
 
 
@@ -236,8 +238,9 @@ def _chained(guarantee: Approximate, unit: Unit, n: int | None) -> Sequence[Any]
             here = slice(at, at + count)
             total = joined_arrays(*total, part[0][here], part[1][here])
             at += width
-        before, after = slice(0, len(part[0]) - width), slice(width, None)
-        part = joined_arrays(part[0][before], part[1][before], part[0][after], part[1][after])
+        if 2 * width <= unit.size:
+            before, after = slice(0, len(part[0]) - width), slice(width, None)
+            part = joined_arrays(part[0][before], part[1][before], part[0][after], part[1][after])
         width *= 2
     return total[0], np.minimum(total[1], 1.0)
 

@@ -168,7 +168,7 @@ def on_grid(law: LossLaw, width: float) -> tuple[int, np.ndarray]:
     --------
     >>> first, masses = on_grid(response_law(1.0), .4)
     >>> first, masses.round(6).tolist()
-    (-3, [0.11108, 0.157862, 0.0, 0.0, 0.0, 0.301888, 0.429171])
+    (-3, [0.121068, 0.147873, 0.0, 0.0, 0.0, 0.329098, 0.401961])
     """
     found = _split(law, width)
     return found.first, found.masses
