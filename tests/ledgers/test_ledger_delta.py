@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +25,16 @@ from corrdp.ledgers.together import compose_levels
 from corrdp.ledgers.units import UNIT, Level, units_up
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.metric.profiles import compose, profile_of
-from corrdp.metric.tradeoff import gaussian_delta, mu_for
+from corrdp.metric.tradeoff import epsilon_for, gaussian_delta, mu_for
 from tests.helpers.chances import usual_noise
 from tests.oracles.chains import chain_joint
 from tests.oracles.mixed import GaussianCount, LaplaceCount, Leaky, Outputs
 
+CHILD = Path(__file__).parents[1] / "helpers" / "ledger_child.py"
 KERNEL = np.array([[0.883, 0.117], [0.305, 0.695]])
 CHAIN = cdp.MarkovChain(KERNEL, length=6)
 ENDLESS = cdp.MarkovChain(KERNEL)
+LOOSE = cdp.Independent(6)  # quick to convert
 DATA = [0, 1, 1, 0, 0, 1]
 MILLIONTH = 1e-6
 
@@ -418,12 +423,12 @@ def test_a_gaussian_release_calibrated_to_the_budget_fits(path: Path, unit: int 
 
 
 def test_releases_of_both_kinds_share_a_ledger(path: Path) -> None:
-    ledger = Ledger.create(path, budget=2, delta=MILLIONTH, kind="bdp", model=CHAIN, unit=2)
+    ledger = Ledger.create(path, budget=2, delta=MILLIONTH, kind="bdp", model=LOOSE, unit=2)
     some = cdp.Count(1, records=slice(0, 3))
     noise: dict[str, Any] = {"noise": "gaussian", "delta": MILLIONTH}
-    cdp.calibrate(CHAIN, epsilon=0.1, query=some, **noise).release(DATA, ledger=ledger)
-    cdp.calibrate(CHAIN, epsilon=0.05, query=cdp.Count(1)).release(DATA, ledger=ledger)
-    cdp.calibrate(CHAIN, epsilon=0.01, query=cdp.Series()).release(DATA, ledger=ledger)
+    cdp.calibrate(LOOSE, epsilon=0.1, query=some, **noise).release(DATA, ledger=ledger)
+    cdp.calibrate(LOOSE, epsilon=0.05, query=cdp.Count(1)).release(DATA, ledger=ledger)
+    ledger.charge(0.01, what="by record")
     kinds = [charge.notion for charge in ledger.history()]
     assert kinds == ["gaussian", "pure", "pure"]
     assert 0.2 < ledger.spent <= 2
@@ -534,9 +539,32 @@ def test_others_charge_in_between(path: Path) -> None:
     assert one.check() == two.check() == 12
 
 
-def test_a_million_records_in_runs_are_quick(path: Path) -> None:
-    import time
+def run(task: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, str(CHILD), task, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
+
+def test_processes_that_charge_gaussian_noise_never_overspend(path: Path) -> None:
+    ledger = Ledger.create(path, budget=epsilon_for(0.6, MILLIONTH) + 1e-6, delta=MILLIONTH)
+    workers = [run("charge", path, 16, "mu:0.1") for _ in range(3)]
+    granted = [int(worker.communicate()[0]) for worker in workers]
+    assert sum(granted) == ledger.check() == 36
+    assert ledger.guarantee.mu == pytest.approx(0.6)
+
+
+def test_killed_no_gaussian_answer_is_without_a_charge_nor_lost(path: Path) -> None:
+    ledger, answers = Ledger.create(path, budget=1000, delta=MILLIONTH), path.with_name("answers")
+    assert run("killed", path, answers, 12, 1, "mu:0.01").wait() == 0
+    lines = [line.split() for line in answers.read_text().splitlines()]
+    charges = {charge.number: charge.hash for charge in ledger.history()}
+    for number, seal, value in lines:
+        assert charges[int(number)] == seal
+        assert ledger.answer(int(number)) == {"value": int(value)}
+    assert 0 < len(lines) <= ledger.check() == len(charges) <= len(lines) + 12
+    assert ledger.guarantee.mu == pytest.approx(0.01 * len(charges) ** 0.5)
+
+
+def test_a_million_records_in_runs_are_quick(path: Path) -> None:
     n = 10**6
     ledger = Ledger.create(path, budget=5, delta=MILLIONTH, records=n, unit=288)
     day = np.zeros(n)
