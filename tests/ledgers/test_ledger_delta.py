@@ -185,10 +185,10 @@ def units(n: int, size: int) -> list[range]:
     return [range(first, first + size) for first in range(n - size + 1)]
 
 
-SLOW = [pytest.param(seed, 1 + seed % 2, marks=pytest.mark.slow) for seed in range(2, 20)]
+SLOW = [pytest.param(seed, 1 + seed % 2, marks=pytest.mark.slow) for seed in range(20)]
 
 
-@pytest.mark.parametrize(("seed", "size"), [(0, 1), (1, 2), *SLOW])
+@pytest.mark.parametrize(("seed", "size"), [(21, 2), *SLOW])
 def test_no_adversary_learns_more_than_what_is_spent(path: Path, seed: int, size: int) -> None:
     rng = np.random.default_rng(seed)
     n, delta = 4, 0.01
@@ -210,6 +210,7 @@ def test_no_adversary_learns_more_than_what_is_spent(path: Path, seed: int, size
     assert max(truth.leakage(joint, unit, bdp.spent / 3) for unit in units(n, size)) > delta
 
 
+@pytest.mark.slow
 def test_two_gaussian_counts_of_different_records(path: Path) -> None:
     releases = [GaussianCount((0, 1), 3.0), GaussianCount((1, 2), 2.0)]
     chain = cdp.MarkovChain(KERNEL, 3)
@@ -405,11 +406,21 @@ def test_the_cap_is_what_gaussian_releases_may_spend(path: Path) -> None:
         ledger.charge(GDP(0.01), what="more")
 
 
-@pytest.mark.parametrize("unit", [None, pytest.param(3, marks=pytest.mark.slow)])
-def test_a_gaussian_release_calibrated_to_the_budget_fits(path: Path, unit: int | None) -> None:
-    ledger = Ledger.create(path, budget=1, delta=MILLIONTH, kind="bdp", model=CHAIN, unit=unit)
+@pytest.mark.parametrize(
+    ("model", "unit"),
+    [
+        (LOOSE, None),
+        (LOOSE, 3),
+        pytest.param(CHAIN, None, marks=pytest.mark.slow),
+        pytest.param(CHAIN, 3, marks=pytest.mark.slow),
+    ],
+)
+def test_a_gaussian_release_calibrated_to_the_budget_fits(
+    path: Path, model: Any, unit: int | None
+) -> None:
+    ledger = Ledger.create(path, budget=1, delta=MILLIONTH, kind="bdp", model=model, unit=unit)
     count = cdp.Count(1)
-    cal = cdp.calibrate(CHAIN, 1, query=count, noise="gaussian", delta=MILLIONTH, unit=unit)
+    cal = cdp.calibrate(model, 1, query=count, noise="gaussian", delta=MILLIONTH, unit=unit)
     answer = cal.release(DATA, ledger=ledger)
     assert answer.charge == 1
     assert 1 - 1e-6 < ledger.spent <= 1
@@ -475,7 +486,6 @@ def test_every_kind_of_charge_comes_back(mixed: Ledger) -> None:
     assert [charge.level.in_words for charge in again.history()] == [
         "mu 0.1", "epsilon 0.1, delta 1e-07", "epsilon 0.1", "rho 0.001",
     ]  # fmt: skip
-    assert again.export() == mixed.export()
 
 
 @pytest.mark.parametrize(
