@@ -247,7 +247,9 @@ def _level(total: Runs) -> Runs:
 class _Composing(DPBudget):
     """A budget with a delta: levels of all kinds are composed, by record or unit, then converted.
 
-    What is spent is the levels of all releases, in order.
+    What is spent is the levels of all releases, in order (composition#units-of-several-releases).
+    As long as no record's total is above the cap, fixed when the ledger was made, they may have
+    been chosen from earlier answers (composition#levels-chosen-on-the-way).
     """
 
     composes = True

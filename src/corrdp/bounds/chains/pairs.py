@@ -208,8 +208,9 @@ def noise_by_unit(chain: Model) -> list[tuple[str, float]]:
 
     Examples
     --------
-    >>> [(unit, round(times, 2)) for unit, times in noise_by_unit(MarkovChain([[.8, .2], [.2, .8]]))]
-    [('record', 3.96)]
+    >>> ((unit, times),) = noise_by_unit(MarkovChain([[.8, .2], [.2, .8]]))
+    >>> unit, round(times, 2)
+    ('record', 3.96)
     """
     if not isinstance(chain, MarkovChain) or not chain.homogeneous:
         return []
