@@ -101,7 +101,7 @@ def compose_levels(levels: Sequence[Level], unit: Unit, n: int | None) -> Joint:
     >>> round(float(both.records.mu), 6), round(float(both.own.mu), 6)
     (0.1, 0.34641)
     """
-    from corrdp.bounds.units import ONE, of_unit
+    from corrdp.bounds.units import ONE, of_largest, of_unit
 
     cells = _Cells.of(levels, unit.size if unit.members is None else None)
     records, own = _Columns(), None if unit == ONE else _Columns()
@@ -112,10 +112,13 @@ def compose_levels(levels: Sequence[Level], unit: Unit, n: int | None) -> Joint:
         elif own is not None:
             dense = level.guarantee(*map(cells.around_ends, cells.levels(level)))
             own.add(of_unit(dense, unit, cells.size))
+    each = records.guarantee(cells.by_record)
     if own is None:
-        return Joint(records.guarantee(cells.by_record))
-    each = own.guarantee(lambda values: values if unit.members else cells.by_window(values))
-    return Joint(records.guarantee(cells.by_record), each)
+        return Joint(each)
+    whole = own.guarantee(lambda values: values if unit.members else cells.by_window(values))
+    # where all records are read alike the unit that costs most is the worst, wherever it lies
+    alike = not getattr(each, "is_vector", False)
+    return Joint(each, of_largest(whole, 1) if alike else whole)
 
 
 def joint_leakage(
