@@ -152,7 +152,7 @@ def test_pure_releases_below_a_delta_cost_no_more_than_their_sum(path: Path) -> 
     ledger = Ledger.create(path, budget=3, delta=MILLIONTH, kind="bdp", model=ENDLESS)
     ledger.charge(0.1, what="one")
     once = cdp.leakage(ENDLESS, 0.1).value
-    assert once * (1 - 1e-4) < ledger.spent <= once
+    assert once * (1 - 1e-4) < ledger.spent <= once + 1e-12  # rounded up to the unit
     for _ in range(40):
         ledger.charge(0.01, what="many")
     assert ledger.spent < 0.8 * cdp.leakage(ENDLESS, 0.5).value
