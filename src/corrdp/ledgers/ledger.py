@@ -375,11 +375,8 @@ class Ledger:
 
     @property
     def remaining_at_least(self) -> float:
-        """An epsilon that one more release of every record may have for certain.
-
-        The same as :attr:`remaining` where every record has spent the same; elsewhere, on a BDP
-        ledger, as if every record had spent as much as the one that spent most.
-        """
+        """An epsilon that one more release of every record may have for certain: as if, on a BDP
+        ledger, every record had spent as much as the one that spent most."""
         return self._budget.room_at_least(self._book.spent()) / UNIT
 
     @property
@@ -439,8 +436,7 @@ class Ledger:
         Raises
         ------
         InputError
-            Naming the first charge that was changed, deleted, added or moved, or the total that
-            is not the sum.
+            Naming the first charge that was changed, deleted, added or moved, or a wrong total.
         """
         header, charges = self._book.checked()
         if head is not None:
@@ -450,7 +446,7 @@ class Ledger:
         return len(charges)
 
     def export(self) -> dict[str, Any]:
-        """Everything but the model as plain JSON; budget and epsilons in units of 1e-12.
+        """Everything but the model as plain JSON; levels in units of 1e-12, deltas of 1e-18.
 
         ``remaining`` is :attr:`remaining_at_least`, ``answered`` the SHA-256 of a stored answer.
         """
