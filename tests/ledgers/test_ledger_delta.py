@@ -22,7 +22,7 @@ from corrdp.ledgers import file as ledger_file
 from corrdp.ledgers import together
 from corrdp.ledgers.ledger import Ledger
 from corrdp.ledgers.together import compose_levels
-from corrdp.ledgers.units import UNIT, Level, units_up
+from corrdp.ledgers.units import UNIT, ChargedLevel, units_up
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.metric.profiles import compose, profile_of
 from corrdp.metric.tradeoff import epsilon_for, gaussian_delta, mu_for
@@ -49,8 +49,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "steps.ledger"
 
 
-def level(*levels: Any, n: int | None = None) -> list[Level]:
-    return [Level.of(each, n) for each in levels]
+def level(*levels: Any, n: int | None = None) -> list[ChargedLevel]:
+    return [ChargedLevel.of(each, n) for each in levels]
 
 
 # -- composition -----------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from corrdp.accounting.totals import Total, certificate_of, curve_at
 from corrdp.errors import CompositionError, GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, Approximate, Pure
 from corrdp.ledgers.together import joint_leakage
-from corrdp.ledgers.units import Level
+from corrdp.ledgers.units import ChargedLevel
 from corrdp.metric.domains import StreamDomain, TupleDomain
 from corrdp.metric.finite import Change
 from corrdp.metric.granularities import Bounded, Event, Granularity
@@ -152,7 +152,7 @@ def _record_levels(domain: TupleDomain, steps: Sequence[Step]) -> np.ndarray:
     return np.array(list(worst.values()))[kind]
 
 
-def _levels(plan: Plan) -> tuple[int, list[Level]]:
+def _levels(plan: Plan) -> tuple[int, list[ChargedLevel]]:
     """How many records there are, and what each release costs them at most, taken by itself."""
     _refuse_choices(plan.steps)
     if isinstance(plan.domain, TupleDomain):
@@ -164,7 +164,7 @@ def _levels(plan: Plan) -> tuple[int, list[Level]]:
             np.array([row for _, row in losses_of(plan.domain, Event(), plan.steps).rows()]).T
         )
     read = [(step, loss) for step, loss in zip(plan.steps, each, strict=True) if loss.any()]
-    return len(each[0]), [Level.of(_promised(step, loss), len(loss)) for step, loss in read]
+    return len(each[0]), [ChargedLevel.of(_promised(step, loss), len(loss)) for step, loss in read]
 
 
 def _promised(step: Step, losses: np.ndarray) -> Pure | GDP | Approximate:

@@ -20,7 +20,7 @@ from corrdp.bounds.units import ONE, Unit, read_unit
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, Pure
 from corrdp.ledgers.together import compose_levels, joint_leakage
-from corrdp.ledgers.units import Level
+from corrdp.ledgers.units import ChargedLevel
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.metric.profiles import profile_of
 from corrdp.models.groups import Independent
@@ -298,7 +298,7 @@ def total_releases(
         leak = kept.leakage(_level(releases, ONE, None), unit=unit)
     else:
         leak = joint_leakage(
-            [Level.of(r.guarantee) for r in releases], kept, delta=chance, unit=unit
+            [ChargedLevel.of(r.guarantee) for r in releases], kept, delta=chance, unit=unit
         )
     return replace(found, leakage=leak, assumptions=(*kept.words, *found.assumptions, *nameless))
 
@@ -313,9 +313,9 @@ def _level(releases: Sequence[Published], unit: Unit, delta: float | None) -> fl
     return profile_of(compose_levels(told, unit, None).of_unit).epsilon(delta) if told else 0.0
 
 
-def _told(releases: Sequence[Published]) -> list[Level]:
+def _told(releases: Sequence[Published]) -> list[ChargedLevel]:
     """What the releases cost, without those that tell nothing."""
-    return [Level.of(r.guarantee) for r in releases if r.mu or r.epsilon]
+    return [ChargedLevel.of(r.guarantee) for r in releases if r.mu or r.epsilon]
 
 
 def _rule(

@@ -423,7 +423,8 @@ def promise_on(
             sure, methods = how_priced(other, level)
             found = [(each, name, sure) for each, name in zip(other.models, methods, strict=True)]
             for each, name, at in found if delta is not None or unit is not None else ():
-                tried = Pure(_SMALLEST) if delta is None else GDP(_SMALLEST)
+                # little, but more than the delta lets pass anyway
+                tried = Pure(_SMALLEST) if not delta else GDP(25.0 * delta)
                 leakage(each, tried, method=name, confidence=at, delta=delta, unit=unit)
         except NotApplicableError as error:
             without.append(unpriced(other, str(error)))

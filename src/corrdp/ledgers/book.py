@@ -55,7 +55,7 @@ from corrdp.ledgers.history import (
     now,
     read_answer,
 )
-from corrdp.ledgers.units import MOST, UNIT, Level, Runs, budget_units, chance_units, written
+from corrdp.ledgers.units import MOST, UNIT, ChargedLevel, Runs, budget_units, chance_units, written
 
 if TYPE_CHECKING:
     from corrdp.calibration.adequate import Confidence
@@ -69,7 +69,7 @@ _LOOK = "corrdp ledger check (ledger.check()) says where"
 def fit_of(model: Model, units: int) -> Wanted:
     """The charge of a private fit."""
     what = f"the private fit of model {model.digest[:12]}"
-    return Wanted("fit", what, Level("pure", Runs.scalar(units)), model.digest)
+    return Wanted("fit", what, ChargedLevel("pure", Runs.scalar(units)), model.digest)
 
 
 def wanted_of(
@@ -79,7 +79,7 @@ def wanted_of(
     if not _is_text(what):
         raise InputError(f"what must say in words what is released, got {what!r}")
     whose = _whose(header, unit)
-    level = Level.of(promise, header.records, whole=whose is not None)
+    level = ChargedLevel.of(promise, header.records, whole=whose is not None)
     if header.delta is None and level.notion != "pure":
         raise GuaranteeError(
             f"this ledger adds up pure epsilons, and {what!r} has {level.in_words}: its budget "

@@ -15,7 +15,7 @@ from corrdp.ledgers.together import Joint, compose_levels, summed, unit_sums
 from corrdp.ledgers.units import (
     MOST,
     UNIT,
-    Level,
+    ChargedLevel,
     Runs,
     rounded,
     units_down,
@@ -36,8 +36,8 @@ _OLD_RULE = (
     "model is considered: the rule of ledgers made before version 3 of the file, which this one "
     "keeps. calibrate promises more by default; a new ledger would count like it",
 )
-ALL = Level("pure", Runs.scalar(1))  # a release of every record
-ALL_GAUSSIAN = Level("gaussian", Runs.scalar(1))
+ALL = ChargedLevel("pure", Runs.scalar(1))  # a release of every record
+ALL_GAUSSIAN = ChargedLevel("gaussian", Runs.scalar(1))
 
 
 class DPBudget:
@@ -79,7 +79,7 @@ class DPBudget:
             ) from None
         return read_unit(self.model, said)
 
-    def after(self, spent: Runs, level: Level) -> Runs:
+    def after(self, spent: Runs, level: ChargedLevel) -> Runs:
         """What is spent with one more release."""
         return spent + level.epsilon
 
@@ -89,7 +89,7 @@ class DPBudget:
             return total.largest
         return int(unit_sums(self.unit, total).max())
 
-    def room(self, total: Runs, release: Level) -> int:
+    def room(self, total: Runs, release: ChargedLevel) -> int:
         """Units that a further release of the same records may have."""
         if self.unit is None:
             return max(0, self.header.budget - total.largest_in(release.runs))
@@ -99,15 +99,17 @@ class DPBudget:
         left, read = np.broadcast_arrays(left, unit_sums(self.unit, release.runs.spread(1)))
         return max(0, int((left[read > 0] // read[read > 0]).min()))
 
-    def room_at_least(self, total: Runs, release: Level = ALL) -> int:
+    def room_at_least(self, total: Runs, release: ChargedLevel = ALL) -> int:
         """Units that a further release of every record may have."""
         return self.room(total, release)
 
     def guarantee(self, total: Runs) -> Guarantee:
         """What all releases promise together about the unit."""
         from corrdp.bounds.units import ONE, of_unit
-        from corrdp.guarantees import Pure
+        from corrdp.guarantees import Approximate, Pure
 
+        if total.largest == 0:
+            return Approximate(0.0, 0.0)  # nothing is told
         return of_unit(Pure(total.doubles()), self.unit or ONE, self.header.records)
 
     def fits(self, total: Runs) -> bool:
@@ -204,7 +206,7 @@ class BDPBudget(DPBudget):
             )
         return self._known[total]
 
-    def room(self, total: Runs, release: Level) -> int:
+    def room(self, total: Runs, release: ChargedLevel) -> int:
         """Units that a further release of the same records may have, rounded down.
 
         One epsilon for every record is quick to invert and brackets a vector from both sides, so
@@ -222,7 +224,7 @@ class BDPBudget(DPBudget):
                 high = max(low + 1, self.room_at_least(Runs.scalar(total.least)))
         return _largest_fitting(over, low, high)
 
-    def room_at_least(self, total: Runs, release: Level = ALL) -> int:
+    def room_at_least(self, total: Runs, release: ChargedLevel = ALL) -> int:
         """Units that a further release of every record may have for certain: as if every record
         had spent as much as the one that spent most."""
         return self.room(_level(total), release)
@@ -278,11 +280,11 @@ class _Composing(DPBudget):
             f"that was fixed when the ledger was made, by its budget for {whom}"
         )
 
-    def after(self, spent: Any, level: Level) -> Any:
+    def after(self, spent: Any, level: ChargedLevel) -> Any:
         """What is spent with one more release."""
         return (*spent, level)
 
-    def joint(self, spent: Sequence[Level]) -> Joint:
+    def joint(self, spent: Sequence[ChargedLevel]) -> Joint:
         """What all releases promise together."""
         from corrdp.bounds.units import ONE
 
@@ -320,7 +322,7 @@ class _Composing(DPBudget):
             return True
         return any(self.cost(spent, by_record=by) <= self.header.budget for by in (False, True))
 
-    def _as_mu(self, spent: Sequence[Level]) -> float:
+    def _as_mu(self, spent: Sequence[ChargedLevel]) -> float:
         """The largest total of a record, in units of mu, every level counted as Gaussian."""
         gaussian = [level.as_gaussian for level in spent]
         if not gaussian or None in gaussian:
@@ -329,16 +331,16 @@ class _Composing(DPBudget):
         size = 1 if self.unit is None else self.unit.size
         return max(joint.records.mu, joint.of_unit.mu / size) * UNIT
 
-    def room(self, spent: Any, release: Level) -> int:
+    def room(self, spent: Any, release: ChargedLevel) -> int:
         """Units that a further release of the same records may have, rounded down."""
         return self._room(spent, release, by_record=True, precision=_PRECISION)
 
-    def room_at_least(self, spent: Any, release: Level = ALL) -> int:
+    def room_at_least(self, spent: Any, release: ChargedLevel = ALL) -> int:
         """Units that a further release of every record may have for certain: as if every record
         had spent as much as the worst one. To a part of 1e-4 of the whole budget."""
         return self._room(spent, release, by_record=False, precision=_ROUGH)
 
-    def _room(self, spent: Any, release: Level, *, by_record: bool, precision: float) -> int:
+    def _room(self, spent: Any, release: ChargedLevel, *, by_record: bool, precision: float) -> int:
         cap, mu = self.header.cap or 0, self._as_mu(spent)
         left = math.floor(math.sqrt((cap - mu) * (cap + mu)) * (1 - 1e-12)) if mu < cap else 0
         kinds = {level.notion for level in (*spent, release)}
@@ -352,7 +354,7 @@ class _Composing(DPBudget):
         return self._largest(cost, release, left or self._most(release) // 100, precision)
 
     def _largest(
-        self, cost: Callable[[int], int], release: Level, start: int, precision: float
+        self, cost: Callable[[int], int], release: ChargedLevel, start: int, precision: float
     ) -> int:
         """The largest level that keeps the budget, to a part of the most; few costs are asked."""
         most = self._most(release)
@@ -365,7 +367,7 @@ class _Composing(DPBudget):
             return 0
         return int(last_below(off, least, 1.0, max(start / most, least), within=precision) * most)
 
-    def _most(self, release: Level) -> int:
+    def _most(self, release: ChargedLevel) -> int:
         """More than this no release may have: that of an empty ledger of independent records."""
         if release.symbol == "epsilon":
             return self.header.budget

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from corrdp.errors import InputError, RefusedError
-from corrdp.ledgers.units import DELTA_UNIT, Level, Notion, Runs, level, written
+from corrdp.ledgers.units import DELTA_UNIT, ChargedLevel, Notion, Runs, level, written
 
 # of the file. 2: charges name their unit; 3: answers, what is read, the rule by which a BDP ledger
 # converts; 4: mu, rho and delta of charges, delta and unit of a budget
@@ -140,12 +140,12 @@ class Charge:
     chance: str | None = None
 
     @cached_property
-    def level(self) -> Level:
+    def level(self) -> ChargedLevel:
         """What it costs each record."""
         where = f"charge {self.number}"
         chance = None if self.chance is None else read_runs(self.chance, where)
         amount = read_runs(self.amount, where)
-        return Level(self.notion, amount, chance, whole=self.unit is not None)
+        return ChargedLevel(self.notion, amount, chance, whole=self.unit is not None)
 
     @property
     def runs(self) -> Runs:
@@ -228,7 +228,7 @@ class Wanted:
 
     kind: Literal["release", "fit"]
     what: str
-    level: Level
+    level: ChargedLevel
     digest: str | None
     unit: str | None = None
     answer: str | None = None
@@ -317,7 +317,7 @@ class LastSeen:
     def __init__(self) -> None:
         self._mark = (0, "")  # replaced as a whole: threads may share a ledger
         # a head, and the levels of all charges up to it, which were followed
-        self.kept: tuple[Head, tuple[Level, ...]] | None = None
+        self.kept: tuple[Head, tuple[ChargedLevel, ...]] | None = None
 
     def check(self, hash_of: Callable[[int], str | None]) -> None:
         """Refuse a ledger that lacks it; ``hash_of`` gives the hash of a charge by its number."""
@@ -432,7 +432,8 @@ def check_unit(header: Header, first: Sequence[Charge], wanted: Sequence[Wanted]
     --------
     >>> header = Header("a", "dp", 10, None, None, None, "")
     >>> charge = Charge(1, 3, "", "release", "count", "3", None, None, None, None, "")
-    >>> tree = Wanted("release", "tree", Level("pure", Runs.scalar(3)), None, "one user replaced")
+    >>> level = ChargedLevel("pure", Runs.scalar(3))
+    >>> tree = Wanted("release", "tree", level, None, "one user replaced")
     >>> check_unit(header, [charge], [tree])
     Traceback (most recent call last):
         ...

@@ -28,7 +28,7 @@ from corrdp.ledgers.book import (
 from corrdp.ledgers.budget import ALL, ALL_GAUSSIAN, BDPBudget, DPBudget, fit_units
 from corrdp.ledgers.file import create_file, opened, read_charges, read_header, reading
 from corrdp.ledgers.history import RECORD, Charge, Header, answer_text, check_kept
-from corrdp.ledgers.units import UNIT, Level, Runs, rounded, written
+from corrdp.ledgers.units import UNIT, ChargedLevel, Runs, rounded, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,7 +130,7 @@ class Ledger:
         ledger = cls(Path(check_path("path", path)).absolute(), rule.header)
         vars(ledger._book)["budget"] = rule  # it took some leakages
         fit = 0 if model is None else fit_units(model)
-        if fit and not rule.fits(rule.after(ledger._book.nothing, Level("pure", Runs(fit)))):
+        if fit and not rule.fits(rule.after(ledger._book.nothing, ChargedLevel("pure", Runs(fit)))):
             raise RefusedError(
                 f"the private fit of the model, epsilon {written(fit)}, leaks more than the budget "
                 f"of {rule.limit} by itself; no ledger was made"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corrdp.ledgers.units import DELTA_UNIT, UNIT, Level, Runs
+from corrdp.ledgers.units import DELTA_UNIT, UNIT, ChargedLevel, Runs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +60,7 @@ class Joint:
         return Joint(of_largest(self.records, 1), own)
 
 
-def compose_levels(levels: Sequence[Level], unit: Unit, n: int | None) -> Joint:
+def compose_levels(levels: Sequence[ChargedLevel], unit: Unit, n: int | None) -> Joint:
     r"""Compose releases record by record, and unit by unit.
 
     .. math:: \mu_t = \sqrt{\textstyle\sum_r \mu_{r,t}^2}, \qquad
@@ -72,7 +72,7 @@ def compose_levels(levels: Sequence[Level], unit: Unit, n: int | None) -> Joint:
 
     Parameters
     ----------
-    levels : sequence of Level
+    levels : sequence of ChargedLevel
         At least one.
     unit : Unit
     n : int or None
@@ -96,7 +96,7 @@ def compose_levels(levels: Sequence[Level], unit: Unit, n: int | None) -> Joint:
     --------
     >>> from corrdp.bounds.units import Unit
     >>> from corrdp.guarantees import GDP
-    >>> hours = [Level.of(GDP([.1 * (t == k) for t in range(12)]), 12) for k in range(12)]
+    >>> hours = [ChargedLevel.of(GDP([.1 * (t == k) for t in range(12)]), 12) for k in range(12)]
     >>> both = compose_levels(hours, Unit(12), 12)
     >>> round(float(both.records.mu), 6), round(float(both.own.mu), 6)
     (0.1, 0.34641)
@@ -122,7 +122,7 @@ def compose_levels(levels: Sequence[Level], unit: Unit, n: int | None) -> Joint:
 
 
 def joint_leakage(
-    levels: Sequence[Level], promise: Promise, *, delta: float, unit: Any = None
+    levels: Sequence[ChargedLevel], promise: Promise, *, delta: float, unit: Any = None
 ) -> Leakage:
     """What releases leak together at a delta: composed, then converted once.
 
@@ -131,7 +131,7 @@ def joint_leakage(
 
     Parameters
     ----------
-    levels : sequence of Level
+    levels : sequence of ChargedLevel
     promise : Promise
         The model, and the richer ones beside it; a private fit of it is added to the levels.
     delta : float
@@ -143,7 +143,7 @@ def joint_leakage(
 
     model = promise.model
     if model.private_epsilon is not None:
-        levels = [*levels, Level.of(model.private_epsilon)]
+        levels = [*levels, ChargedLevel.of(model.private_epsilon)]
     joint = compose_levels(levels, read_unit(model, unit) or ONE, model.length)
     asked: dict[str, Any] = {"unit": unit, "fit_counts": True}
     ways = [joint, joint.largest] if joint.is_vector else [joint]
@@ -153,7 +153,7 @@ def joint_leakage(
     return min(found, key=float)
 
 
-def summed(levels: Sequence[Level]) -> Runs:
+def summed(levels: Sequence[ChargedLevel]) -> Runs:
     """The sum of pure epsilons, record by record."""
     total = Runs.scalar(0)
     for level in levels:
@@ -173,7 +173,7 @@ class _Cells:
     window: int | None = None  # None for units that are no windows: nothing is left out
 
     @classmethod
-    def of(cls, levels: Sequence[Level], window: int | None) -> _Cells:
+    def of(cls, levels: Sequence[ChargedLevel], window: int | None) -> _Cells:
         parts = [runs for level in levels for runs in (level.runs, level.delta) if runs is not None]
         ends = [runs.lengths.cumsum() for runs in parts if not runs.is_scalar]
         if not ends:
@@ -199,8 +199,8 @@ class _Cells:
     def size(self) -> int | None:
         return None if self.ends is None else int(self.kept.sum())
 
-    def levels(self, level: Level) -> tuple[Any, Any]:
-        """Level and delta of each cell, or one for all."""
+    def levels(self, level: ChargedLevel) -> tuple[Any, Any]:
+        """ChargedLevel and delta of each cell, or one for all."""
         deltas = None if level.delta is None else self._values(level.delta, DELTA_UNIT)
         return self._values(level.runs, UNIT), deltas
 

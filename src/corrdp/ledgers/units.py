@@ -279,7 +279,7 @@ _SYMBOLS = {"pure": "epsilon", "approximate": "epsilon", "gaussian": "mu", "zcdp
 
 
 @dataclass(frozen=True)
-class Level:
+class ChargedLevel:
     """What one release costs each record.
 
     Parameters
@@ -299,7 +299,7 @@ class Level:
     whole: bool = False
 
     @classmethod
-    def of(cls, promise: Any, records: int | None = None, *, whole: bool = False) -> Level:
+    def of(cls, promise: Any, records: int | None = None, *, whole: bool = False) -> ChargedLevel:
         """The level of a guarantee, rounded up to the unit.
 
         Parameters
@@ -313,7 +313,7 @@ class Level:
         Examples
         --------
         >>> from corrdp.guarantees import GDP, Approximate
-        >>> Level.of(GDP(.02)).in_words, Level.of(Approximate(.1, 1e-9)).in_words
+        >>> ChargedLevel.of(GDP(.02)).in_words, ChargedLevel.of(Approximate(.1, 1e-9)).in_words
         ('mu 0.02', 'epsilon 0.1, delta 1e-09')
         """
         if is_number(promise):
@@ -369,7 +369,7 @@ class Level:
         return self.runs.is_scalar and (self.delta is None or self.delta.is_scalar)
 
     @property
-    def as_gaussian(self) -> Level | None:
+    def as_gaussian(self) -> ChargedLevel | None:
         """A Gaussian level that promises no more; None for those that are below no such level.
 
         References
@@ -388,7 +388,7 @@ class Level:
         runs = Runs(int(units)) if self.runs.is_scalar else Runs(units, self.runs.lengths)
         return replace(self, notion="gaussian", runs=runs)
 
-    def spread(self, units: int) -> Level:
+    def spread(self, units: int) -> ChargedLevel:
         """The same release with another level."""
         return replace(self, runs=self.runs.spread(units) if self.runs.largest else Runs(units))
 
