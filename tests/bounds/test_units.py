@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.bounds.units import of_unit, read_unit, window_sums
+from corrdp.bounds.units import Unit, of_unit, read_unit, window_sums
 from corrdp.errors import InputError
 from corrdp.tables.clock import DAY, Clock
 from tests.oracles.approximate import Programs
@@ -45,6 +45,17 @@ def test_windows_against_the_program(seed):
     assert programs.worst(range(first, first + size), leak.value) <= leak.delta + 1e-9
     one = cdp.leakage(chain, cdp.Approximate(eps, delta), unit=[first, first + size - 1])
     assert programs.worst((first, first + size - 1), one.value) <= one.delta + 1e-9
+
+
+@pytest.mark.parametrize("n", range(1, 20))
+def test_windows_of_every_length_are_summed(n):
+    values = np.arange(n) + 0.5
+    for size in range(1, n + 1):
+        sums = [values[k : k + size].sum() for k in range(n - size + 1)]
+        assert window_sums(values, size) == pytest.approx(sums)
+        pairs = of_unit(cdp.Approximate(values / 100, values / 1000), Unit(size), n)
+        assert np.ravel(pairs.epsilon) == pytest.approx(np.array(sums) / 100)
+        assert (np.ravel(pairs.delta) >= np.array(sums) / 1000 * (1 - 1e-12)).all()
 
 
 def test_holes_carry_what_the_unit_says():

@@ -19,8 +19,14 @@ from corrdp.bounds.pairs import Steps, with_own
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.bounds.units import ONE, Unit, of_unit
 from corrdp.errors import InputError, NotApplicableError
-from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Pure
-from corrdp.metric.profiles import profile_of, record_profiles, zcdp_delta
+from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Profile, Pure
+from corrdp.metric.profiles import (
+    profile_of,
+    profiles_of,
+    record_profiles,
+    scales_of,
+    zcdp_delta,
+)
 from corrdp.metric.tradeoff import gaussian_delta
 from corrdp.results import Certificate, Kind, Witness
 
@@ -71,11 +77,15 @@ class Own:
 
     def __init__(self, guarantee: Guarantee, count: int) -> None:
         self.guarantee, self.count = guarantee, count
+        self.of: np.ndarray | None = None  # which of several profiles each unit has
         scale: Any = None
         if isinstance(guarantee, GDP):
             scale = guarantee.mu
         elif isinstance(guarantee, ZCDP):
             scale = np.sqrt(2.0 * np.asarray(guarantee.rho))
+        elif isinstance(guarantee, Profile) and guarantee.is_vector:
+            self.of, self.each = guarantee.of, profiles_of(guarantee)
+            scale = scales_of(self.each)[guarantee.of]
         else:
             self.profile = profile_of(guarantee)
         self.scale = None if scale is None else _spread("the own guarantee", scale, count)
@@ -93,7 +103,12 @@ class Own:
             return np.asarray(self.profile.delta(values))[back.reshape(epsilon.shape)]
         scale = self.scale if which is None else self.scale[which]
         found: Any
-        if isinstance(self.guarantee, GDP):
+        if self.of is not None:
+            of = self.of if which is None else self.of[which]
+            found = np.empty(epsilon.shape)
+            for k in np.unique(of):
+                found[of == k] = self.each[k].delta(epsilon[of == k])
+        elif isinstance(self.guarantee, GDP):
             found = gaussian_delta(scale, epsilon)
         else:
             found = zcdp_delta(scale * scale / 2.0, np.maximum(epsilon, 0.0))

@@ -13,7 +13,7 @@ from corrdp._checks import check_items, check_whole
 from corrdp.bounds.pairs import joined_arrays, put_together, repeated
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Profile, Pure
-from corrdp.metric.profiles import profile_of
+from corrdp.metric.profiles import PrivacyProfile, profile_of
 from corrdp.models.base import Model
 from corrdp.models.chains.chain import Chain
 
@@ -168,7 +168,9 @@ def window_sums(values: np.ndarray, size: int) -> np.ndarray:
         if size & width:
             total = total + part[at : at + len(total)]
             at += width
-        part, width = part[: len(part) - width] + part[width:], 2 * width
+        if 2 * width <= size:  # else there may be no two of them left to add
+            part = part[: len(part) - width] + part[width:]
+        width *= 2
     return total
 
 
@@ -193,13 +195,20 @@ def of_unit(guarantee: Guarantee, unit: Unit, n: int | None) -> Guarantee:
         return ZCDP(np.square(_summed(np.sqrt(guarantee.rho), unit, n)))
     if isinstance(guarantee, Approximate):
         return Approximate(*_chained(guarantee, unit, n))
-    profile, size = profile_of(guarantee), unit.size
+    return _GroupProfile(profile_of(guarantee), unit.size).guarantee
 
-    def delta(epsilon: Any) -> Any:
-        each = np.asarray(epsilon, float) / size
-        return repeated(each, np.asarray(profile.delta(each)), size)[1]
 
-    return Profile(delta)
+@dataclass(frozen=True)
+class _GroupProfile(PrivacyProfile):
+    """So many records with one profile put together; far out a larger epsilon may say less."""
+
+    profile: PrivacyProfile
+    size: int
+
+    def _deltas(self, epsilon: np.ndarray) -> np.ndarray:
+        each = epsilon / self.size
+        found = repeated(each, np.asarray(self.profile.delta(each)), self.size)[1]
+        return np.nan_to_num(found, nan=1.0)  # beyond the range of numbers
 
 
 def _summed(level: Any, unit: Unit, n: int | None) -> Any:
@@ -229,8 +238,9 @@ def _chained(guarantee: Approximate, unit: Unit, n: int | None) -> Sequence[Any]
             here = slice(at, at + count)
             total = joined_arrays(*total, part[0][here], part[1][here])
             at += width
-        before, after = slice(0, len(part[0]) - width), slice(width, None)
-        part = joined_arrays(part[0][before], part[1][before], part[0][after], part[1][after])
+        if 2 * width <= unit.size:
+            before, after = slice(0, len(part[0]) - width), slice(width, None)
+            part = joined_arrays(part[0][before], part[1][before], part[0][after], part[1][after])
         width *= 2
     return total[0], np.minimum(total[1], 1.0)
 
@@ -262,6 +272,8 @@ def of_blocks(guarantee: Guarantee, blocks: np.ndarray) -> Guarantee:
 
 def of_largest(guarantee: Guarantee, m: int) -> Guarantee:
     """What the guarantee says of changing any m records."""
+    if isinstance(guarantee, Profile):
+        guarantee = profile_of(guarantee).guarantee
     if not getattr(guarantee, "is_vector", False):
         return of_unit(guarantee, Unit(m), None)
     if isinstance(guarantee, Approximate):

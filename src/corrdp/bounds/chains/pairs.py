@@ -35,8 +35,9 @@ from corrdp.bounds.messages import graph_bound
 from corrdp.bounds.pairs import ULP, Steps, eta, joined, repeated
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
-from corrdp.bounds.units import ONE, Unit, of_largest, of_unit
-from corrdp.errors import NotApplicableError
+from corrdp.bounds.units import ONE, Unit, of_largest, of_unit, read_unit
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.models.base import Model
 from corrdp.models.chains.chain import LONGEST_SKIP, Skips, SwitchingChain, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain
@@ -201,6 +202,30 @@ def unit_noise(chain: MarkovChain, size: int, target: float = 1.0) -> float:
     return target / size / last_kept(kept, target * 1e-9 / size, target / size, relative=1e-9)
 
 
+def noise_by_unit(chain: Model) -> list[tuple[str, float]]:
+    """The noise of :func:`unit_noise` for a record, an hour, a day and a week, where these are
+    whole numbers of steps of one kernel that forgets.
+
+    Examples
+    --------
+    >>> ((unit, times),) = noise_by_unit(MarkovChain([[.8, .2], [.2, .8]]))
+    >>> unit, round(times, 2)
+    ('record', 3.96)
+    """
+    if not isinstance(chain, MarkovChain) or not chain.homogeneous:
+        return []
+    found: list[tuple[str, float]] = []
+    for words in ("record", "1 hour", "1 day", "1 week"):
+        try:
+            unit = read_unit(chain, words)
+        except InputError:
+            continue  # no whole number of usual steps, or longer than the series
+        times = unit_noise(chain, 1 if unit is None else unit.size)
+        if math.isfinite(times) and (unit is not None or not found):
+            found.append((words, times))
+    return found
+
+
 def steps_beside(unit: Unit, right: Any, left: Any) -> Steps:
     """Both sides of every window of the unit's size."""
     n, size = len(right[0]), unit.size
@@ -324,8 +349,9 @@ def _blocks(chain: Any, scope: Scope, order: int, diameters: np.ndarray) -> Clos
     wider = unit if unit.members is None and unit.size >= size else Unit(size)
     if unit.members is not None:
         wider = Unit(max(size, unit.members[-1] - unit.members[0] + 1))
-    own = scope.own if wider == unit else None
-    own = own or of_largest(scope.guarantee, wider.size)
+    own = of_largest(scope.guarantee, wider.size)
+    if scope.own is not None and wider == unit:
+        own = of_largest(scope.own, 1)
     found = close(replace(scope, unit=wider), n, sides_of, own=own, count=1)
     values = np.full(n, found.values[0]) if n is not None and unit == ONE else found.values
     return replace(found, unit=unit, values=values)
