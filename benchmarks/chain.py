@@ -10,7 +10,7 @@ import numpy as np
 from _timing import best_of
 
 import corrdp as cdp
-from corrdp.bounds.chains.pairs import paired_contraction
+from corrdp.bounds.chains.sides import paired_contraction
 from corrdp.bounds.chains.sweep import Side, prepare
 from corrdp.bounds.contraction import contraction
 from corrdp.bounds.scope import scope_of

@@ -132,7 +132,7 @@ def test_wrong_units(model, unit, words):
 
 
 def test_noise_by_unit_on_the_activity_series():
-    from corrdp.bounds.chains.pairs import unit_noise
+    from corrdp.bounds.chains.sides import unit_noise
 
     found = [unit_noise(ACTIVITY, size) for size in (1, 2, 3, 6, 12, 36, 288)]
     assert found == pytest.approx([4.10, 2.56, 2.04, 1.52, 1.26, 1.09, 1.01], abs=5e-3)

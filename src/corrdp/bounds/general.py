@@ -12,9 +12,9 @@ import numpy as np
 from corrdp._checks import check_number
 from corrdp.bounds.exact import adversaries
 from corrdp.bounds.levels import close
-from corrdp.bounds.pairs import Steps
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
+from corrdp.bounds.steps import Steps
 from corrdp.bounds.units import ONE, Unit, of_blocks, of_largest, of_unit
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure

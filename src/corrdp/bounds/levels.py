@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.bounds.pairs import Steps, with_own
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
+from corrdp.bounds.steps import Steps, with_own
 from corrdp.bounds.units import ONE, Unit, of_unit
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Pure

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_items, check_whole
-from corrdp.bounds.pairs import joined_arrays, put_together, repeated
+from corrdp.bounds.steps import joined_arrays, put_together, repeated
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Profile, Pure
 from corrdp.metric.profiles import profile_of

@@ -292,7 +292,7 @@ def show_orders(chain: MarkovChain) -> None:
 
 def _unit_facts(chain: Any) -> list[tuple[str, str]]:
     """Noise by unit, for leakage 1, relative to the same unit of independent records."""
-    from corrdp.bounds.chains.pairs import unit_noise
+    from corrdp.bounds.chains.sides import unit_noise
     from corrdp.bounds.units import read_unit
     from corrdp.errors import CorrdpError
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from corrdp.bounds.gaussian import methods
 from corrdp.bounds.levels import close
-from corrdp.bounds.pairs import Steps
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope, up
+from corrdp.bounds.steps import Steps
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import GDP, L1, ZCDP, Guarantee
 from corrdp.models.gaussian.records import GaussianRecords

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.bounds.chains.rare import from_known
-from corrdp.bounds.pairs import put_together
+from corrdp.bounds.chains.bridges import from_known
+from corrdp.bounds.steps import put_together
 from tests.oracles.approximate import Programs
 from tests.oracles.chains import chain_joint
 

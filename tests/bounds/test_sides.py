@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import linprog, minimize_scalar
 
 import corrdp as cdp
-from corrdp.bounds.chains.pairs import limit_steps, side_steps
-from corrdp.bounds.pairs import eta, hockey_stick, put_together, repeated, with_own
+from corrdp.bounds.chains.sides import limit_steps, side_steps
 from corrdp.bounds.pivots import lambda_pairs
+from corrdp.bounds.steps import eta, hockey_stick, put_together, repeated, with_own
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.tradeoff import epsilon_for
 from corrdp.models.chains.chain import skip_diameters

@@ -12,14 +12,14 @@ import math
 import numpy as np
 
 from corrdp._compiled import inlined, njit
-from corrdp.bounds.chains.pairs import limit_steps
+from corrdp.bounds.chains.sides import limit_steps
 from corrdp.bounds.chains.sweep import first_weights
 from corrdp.bounds.chains.two_states import gain, is_lost, oscillation
 from corrdp.bounds.levels import close
 from corrdp.bounds.mixtures import star
-from corrdp.bounds.pairs import Steps, eta, joined
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
+from corrdp.bounds.steps import Steps, eta, joined
 from corrdp.bounds.units import ONE, of_unit
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure

@@ -32,9 +32,9 @@ from corrdp.bounds.contraction import (
 )
 from corrdp.bounds.levels import Closed, close
 from corrdp.bounds.messages import graph_bound
-from corrdp.bounds.pairs import ULP, Steps, eta, joined, repeated
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
+from corrdp.bounds.steps import ULP, Steps, eta, joined, repeated
 from corrdp.bounds.units import ONE, Unit, of_largest, of_unit
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.chain import LONGEST_SKIP, Skips, SwitchingChain, skip_diameters
