@@ -65,6 +65,14 @@ class Unit:
 ONE = Unit()
 
 
+def hull_of(unit: Unit) -> Unit:
+    """The unit with every record between its first and its last."""
+    if unit.members is None:
+        return unit
+    first, last = unit.members[0], unit.members[-1]
+    return Unit(last - first + 1, tuple(range(first, last + 1)), unit.words)
+
+
 def read_unit(model: Model, unit: Any) -> Unit | None:
     """The unit as it is given to :func:`corrdp.leakage`; None for a single record.
 

@@ -35,14 +35,16 @@ from corrdp.bounds.messages import graph_bound
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
 from corrdp.bounds.steps import ULP, Steps, eta, joined, repeated
-from corrdp.bounds.units import ONE, Unit, of_largest, of_unit
+from corrdp.bounds.units import ONE, Unit, hull_of, of_largest, of_unit
 from corrdp.errors import NotApplicableError
+from corrdp.guarantees import Approximate, Pure
 from corrdp.models.chains.chain import LONGEST_SKIP, Skips, SwitchingChain, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate
 
 REFERENCE = "theorem delta#sides"
+_FORGOTTEN = -math.log(1e-9)  # what a side may miss of a longer one
 
 
 @njit(cache=True, error_model="numpy")
@@ -249,18 +251,16 @@ def paired_contraction(chain: MarkovChain, scope: Scope, skips: Skips | None = N
     """
     skips = skip_diameters(chain) if skips is None else skips
     unit, own = scope.unit or ONE, None
-    if unit.members is not None:  # all records from the first to the last of the set
-        first, last = unit.members[0], unit.members[-1]
-        wider = Unit(last - first + 1, tuple(range(first, last + 1)), unit.words)
-        own = of_unit(scope.guarantee, wider, chain.length) if wider.size > unit.size else None
-    found = close(scope, chain.length, lambda unit: chain_sides(chain, unit, skips), own=own)
-    alike = not getattr(scope.guarantee, "is_vector", False) and unit.members is None
-    if chain.length is not None and chain.homogeneous and alike and scope.own is None:
-        # of many records only the worst are searched to the end; one of any length is one record
+    if hull_of(unit) != unit:
+        own = of_unit(scope.guarantee, hull_of(unit), chain.length)
+    if _is_endless(chain, scope, skips):
         endless = chain.with_length(None)
-        longest = close(scope, None, lambda unit: chain_sides(endless, unit, skips))
-        if longest.delta <= found.delta:
-            found = replace(found, values=np.minimum(found.values, longest.values[0]))
+        found = close(scope, None, lambda unit: chain_sides(endless, unit, skips))
+        assert chain.length is not None
+        values = np.full(chain.length - unit.size + 1, found.values[0])
+        found = replace(found, values=values, length=chain.length)
+    else:
+        found = close(scope, chain.length, lambda unit: chain_sides(chain, unit, skips), own=own)
     hull = found.bound(Certificate("contraction", REFERENCE))
     if own is None or chain.length is None:
         return hull
@@ -273,6 +273,23 @@ def paired_contraction(chain: MarkovChain, scope: Scope, skips: Skips | None = N
     except NotApplicableError:
         return hull
     return apart if (apart.value, apart.delta) < (hull.value, hull.delta) else hull
+
+
+def _is_endless(chain: MarkovChain, scope: Scope, skips: Skips) -> bool:
+    """Whether a chain of any length says as much: its ends are forgotten in the middle.
+
+    Where one pair serves all records the recursion along the chain is as fast.
+    """
+    unit, guarantee = scope.unit or ONE, scope.guarantee
+    if chain.length is None or not chain.homogeneous or unit.members is not None:
+        return False
+    if isinstance(guarantee, Pure | Approximate) or getattr(guarantee, "is_vector", False):
+        return False
+    if getattr(scope.own, "is_vector", False):
+        return False
+    with np.errstate(divide="ignore"):
+        rates = -np.log(np.tanh(skips.table[0] / 4.0)) / np.arange(1, skips.table.shape[1] + 1)
+    return bool((chain.length - unit.size) * rates.max() > 2.0 * _FORGOTTEN)
 
 
 @bound("contraction", on=SwitchingChain, paired=True, given=whole)
