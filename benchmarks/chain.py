@@ -95,7 +95,7 @@ def transfer_against_plain_python(quick: bool) -> None:
         kernel = rng.dirichlet(np.ones(s), size=s)
         steps = (1.0 - np.eye(s))[None]
         kernels = prepare(kernel[None], 1)
-        side = Side(kernels, steps, np.ones(s), np.array([1.0]))
+        side = Side(kernels, steps, np.ones(s), 1.0)
         ours = best_of(lambda side=side: compiled_side(side, reach), 3)
         start = time.perf_counter()
         slow = plain_python_side(kernel, 1.0, reach)

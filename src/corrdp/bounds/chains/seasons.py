@@ -384,7 +384,7 @@ def _side(
     turned = Kernels(
         *(np.tile(part, (long // period + 1, *(1,) * (part.ndim - 1))) for part in kernels)
     )
-    road = Road(*turned, steps, steps.max(axis=(1, 2)))
+    road = Road(*turned, steps, steps.max(axis=(1, 2)), np.zeros(1))
     found, certified = np.full((2, period, s, s), np.nan)
     got = _sweep_round(road, s, period, reach, far, long, s <= _PAIRWISE, found, certified)
     if leftwards:
@@ -415,8 +415,8 @@ def _sweep_round(
             known = c < s
             for x in range(s):
                 start[x] = 1.0 if x == c or not known else 0.0
-            boundary = Boundary(record, start, np.nan if known else far)
-            filled = sweep(road, boundary, reach, pairwise, costs)
+            boundary = Boundary(record, start, np.nan if known else far, 0.0)
+            filled = sweep(road, boundary, reach, pairwise, costs, np.empty((0, s, s)))
             least = min(least, filled)
             for j in range(1 if known else reach, filled + 1):
                 at = (record - j) % period

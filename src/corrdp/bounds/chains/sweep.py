@@ -20,8 +20,13 @@ to make of a sort, of ``@``, of an assignment of whole arrays, or of one more si
 seconds on first use.
 
 An *uncertain* boundary stands for every boundary further away at once: its weights are any
-vector, so that at distance j they are known up to a log-oscillation ``delta_j`` that shrinks as
+vector, so that at distance j they are known up to a log-oscillation ``unsure_j`` that shrinks as
 the chain mixes. This is the certificate that lets the search for the worst distance stop.
+
+Guarantees with a delta (delta#bridges) carry a second number beside every cost: what is rare. With
+(A, D) for each pair of values, the change from law q to p is the step (L, d) with L as above and
+
+    d = sum over y of max(0, p(y) - e^L q(y)) max over y' of D(y, y').
 """
 
 from __future__ import annotations
@@ -36,6 +41,7 @@ from corrdp._compiled import njit
 from corrdp.bounds.chains.two_states import from_beyond, from_known
 from corrdp.bounds.mixtures import lambda_both, star
 from corrdp.bounds.pivots import fill_growth, pairs_within, room_for
+from corrdp.bounds.steps import ULP, eta, grown, joined
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.chain import multiply_each, row_log_ratio_spread
 from corrdp.models.chains.markov import MarkovChain
@@ -44,6 +50,8 @@ from corrdp.models.chains.stretches import stretch_from
 # Below this a supported weight, or its product with a kernel's entry, counts as lost to underflow:
 # the sweep ends there.
 _VANISHED = 1e-280
+_UNKNOWN = 50.0  # a log-oscillation of the weights from which they say nothing
+_SLACK = 1.0 + 1e-13  # what a few thousand steps of rounding can do to a delta
 CLOSED = 1e-11  # relative gap at which the search over distances has its certificate
 WORK = 4e9  # rough number of inner steps that one bound may take
 
@@ -64,6 +72,7 @@ class Road(NamedTuple):
     spreads: np.ndarray
     eps: np.ndarray  # (n or 1, s, s): replacing x by x' in record t lowers ln Pr[output] by this
     peaks: np.ndarray  # (n or 1,): largest entry of each eps[t], what skipping record t costs
+    deltas: np.ndarray  # (n or 1,): what may happen beyond that
 
 
 class Boundary(NamedTuple):
@@ -72,6 +81,7 @@ class Boundary(NamedTuple):
     record: int  # at distance 0; distance j is record - j
     weights: np.ndarray  # (s,): of its states; ignored when uncertain
     far: float  # when uncertain: its own oscillation and all beyond it; nan when certain
+    rare: float  # and the delta of that
 
 
 def prepare(one_step: np.ndarray, longest: int, stretches: np.ndarray | None = None) -> Kernels:
@@ -120,14 +130,21 @@ def _order_rows(kernel: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True)
-def close_paths(bounds: np.ndarray, alive: np.ndarray) -> None:
-    """Shortest paths among the states alive: a minimum over jumps may break the triangle."""
+def close_paths(bounds: np.ndarray, deltas: np.ndarray, alive: np.ndarray) -> None:
+    """Shortest paths among the states alive: a minimum over jumps may break the triangle.
+
+    The deltas of a path are those of its steps put together, in the order of the path.
+    """
     s = len(bounds)
     for k in range(s):
         for x in range(s):
             for z in range(s):
-                if alive[k] and alive[x] and alive[z]:
-                    bounds[x, z] = min(bounds[x, z], bounds[x, k] + bounds[k, z])
+                if not (alive[k] and alive[x] and alive[z]):
+                    continue
+                around = bounds[x, k] + bounds[k, z]
+                if around < bounds[x, z] * (1.0 - 1e-13):  # not by rounding alone
+                    deltas[x, z] = deltas[x, k] + grown(bounds[x, k]) * deltas[k, z]
+                bounds[x, z] = min(bounds[x, z], around)
 
 
 @njit(cache=True)
@@ -150,100 +167,142 @@ def _laws(kernel: np.ndarray, weights: np.ndarray, alive: np.ndarray, laws: np.n
 
 
 @njit(cache=True)
+def _rare(
+    level: float,
+    p: np.ndarray,
+    q: np.ndarray,
+    most: np.ndarray,
+    spread: float,
+    unsure: float,
+    kappa: float,
+) -> float:
+    """The delta of changing law q for law p at this level.
+
+    ``most[y]`` is the largest D(y, y'). With weights h known up to ``unsure``, p^h - e^L q^h is at
+    most p^h (1 - e^{L - kappa} q/p), and p^h at most e^unsure p.
+    """
+    total, largest, top = 0.0, 0.0, 0.0
+    for y in range(len(p)):
+        top = max(top, most[y])
+        if p[y] > 0.0 and unsure <= _UNKNOWN:
+            # the difference has lost what rounding took from either
+            part = max(1.0 + 8.0 * ULP - math.exp(level - kappa) * q[y] / p[y], 0.0) * most[y]
+            total += p[y] * part
+            largest = max(largest, part)
+    if unsure > 0.0:
+        by_any = eta(level, spread) * top
+        total = by_any if unsure > _UNKNOWN else min(by_any, largest, math.exp(unsure) * total)
+    return total * _SLACK
+
+
+@njit(cache=True)
 def _jump_costs(
     bounds: np.ndarray,
     largest: float,
-    delta: float,
+    chances: np.ndarray,
+    unsure: float,
     laws: np.ndarray,
     orders: np.ndarray,
     spreads: np.ndarray,
     alive: np.ndarray,
     pairwise: bool,
     skipped: float,
+    rarely: float,
     whole: np.ndarray,
     real: np.ndarray,
     wide: np.ndarray,
     growth: np.ndarray,
+    most: np.ndarray,
+    at: int,
     out: np.ndarray,
+    rare: np.ndarray,
 ) -> None:
     """Lower ``out`` to ``skipped`` and the cost of changing the row, for every pair of values.
 
-    Weights are known up to ``delta``: E_{p^h} f / E_{q^h} f = E_p[f h]/E_q[f h] * E_q[h]/E_p[h],
-    and ln h varies by at most delta; or, for any h at all, the Birkhoff form.
+    Weights are known up to ``unsure``: E_{p^h} f / E_{q^h} f = E_p[f h]/E_q[f h] * E_q[h]/E_p[h],
+    and ln h varies by at most that; or, for any h at all, the Birkhoff form. ``rare[at]`` gets the
+    delta of each cost, unless there is none; ``rarely`` is that of the records skipped.
     """
     s = len(laws)
+    for y in range(s):
+        most[y] = 0.0
+        for z in range(s if len(rare) else 0):
+            if y != z:
+                most[y] = max(most[y], chances[y, z])
     if pairwise:
         for x in range(s):
             for z in range(s):
-                wide[x, z] = bounds[x, z] + delta if x != z else 0.0
+                wide[x, z] = bounds[x, z] + unsure if x != z else 0.0
         fill_growth(wide, growth)
     for x in range(s):
         for z in range(x):
             if not (alive[x] and alive[z]) or skipped >= max(out[x, z], out[z, x]):
                 continue
             there, back = np.inf, np.inf
-            if delta <= 50.0:
+            slack_there, slack_back = 0.0, 0.0
+            if unsure <= _UNKNOWN:
                 if pairwise:
                     enough = math.expm1(out[x, z] - skipped)
                     there = pairs_within(wide, growth, laws[x], laws[z], enough, whole, real)[1]
                     enough = math.expm1(out[z, x] - skipped)
                     back = pairs_within(wide, growth, laws[z], laws[x], enough, whole, real)[1]
                 else:
-                    there, back = lambda_both(largest + delta, laws[x], laws[z], orders[x, z])
-                if delta > 0.0:
-                    slack_back, slack_there = lambda_both(delta, laws[x], laws[z], orders[x, z])
+                    there, back = lambda_both(largest + unsure, laws[x], laws[z], orders[x, z])
+                if unsure > 0.0:
+                    slack_back, slack_there = lambda_both(unsure, laws[x], laws[z], orders[x, z])
                     there += slack_there
                     back += slack_back
-            if delta > 0.0:
+            if unsure > 0.0:
                 reach_there, reach_back = largest, largest
                 if s == 2 and pairwise:
                     first = orders[x, z, 0]
                     reach_there, reach_back = bounds[first, 1 - first], bounds[1 - first, first]
                 there = min(there, star(reach_there, spreads[x, z]))
                 back = min(back, star(reach_back, spreads[x, z]))
+            if len(rare):
+                if skipped + there < out[x, z]:
+                    d = _rare(there, laws[x], laws[z], most, spreads[x, z], unsure, slack_there)
+                    rare[at, x, z] = joined(skipped, rarely, there, d)
+                if skipped + back < out[z, x]:
+                    d = _rare(back, laws[z], laws[x], most, spreads[x, z], unsure, slack_back)
+                    rare[at, z, x] = joined(skipped, rarely, back, d)
             out[x, z] = min(out[x, z], skipped + there)
             out[z, x] = min(out[z, x], skipped + back)
 
 
 @njit(cache=True)
-def sweep(road: Road, boundary: Boundary, reach: int, pairwise: bool, costs: np.ndarray) -> int:
-    """Fill ``costs[j]`` with R_j for j = 1..reach; nan where a pair of values cannot occur.
-
-    Parameters
-    ----------
-    road : Road
-    boundary : Boundary
-    reach : int
-        How many distances to fill.
-    pairwise : bool
-        Keep a bound per pair of values (exact mixtures), or only the largest.
-
-    Returns
-    -------
-    int
-        The largest distance filled; less than ``reach`` when weights vanished in floating point.
-    """
+def sweep_many(
+    road: Road,
+    boundary: Boundary,
+    reach: int,
+    pairwise: bool,
+    costs: np.ndarray,
+    rare: np.ndarray,
+) -> int:
+    """:func:`sweep` for any number of states."""
     start, eps = boundary.weights, road.eps
     s = len(start)
     longest = road.jumps.shape[1]
     row_step, eps_step = min(len(road.jumps) - 1, 1), min(len(eps) - 1, 1)
-    uncertain = not math.isnan(boundary.far)
-    bounds = np.zeros((reach + 1, s, s))
+    delta_step = min(len(road.deltas) - 1, 1)
+    uncertain, paired = not math.isnan(boundary.far), min(len(rare), 1)
+    bounds, chances = np.zeros((reach + 1, s, s)), np.zeros((reach * paired + 1, s, s))
     largest = np.zeros(reach + 1)
     weights = np.zeros((reach + 1, s))
-    delta = np.zeros(reach + 1)
+    unsure = np.zeros(reach + 1)
     alive, reached = np.ones(s, np.bool_), np.empty(s, np.bool_)
     spreading, before = np.zeros((s, s)), np.empty((s, s))
     whole, real = room_for(s)
     laws, wide, growth = np.empty((s, s)), np.empty((s, s)), np.empty((2, s, s))
+    most = np.empty(s)
     if uncertain:
-        delta[0] = np.inf
+        unsure[0] = np.inf
         largest[0] = boundary.far
         for x in range(s):
             weights[0, x] = 1.0
             spreading[x, x] = 1.0
             for z in range(s):
-                bounds[0, x, z] = boundary.far
+                bounds[0, x, z], chances[0, x, z] = boundary.far, boundary.rare
     else:
         for x in range(s):
             weights[0, x] = start[x]
@@ -251,6 +310,7 @@ def sweep(road: Road, boundary: Boundary, reach: int, pairwise: bool, costs: np.
             for z in range(s):
                 if x != z and start[x] > 0.0 and start[z] > 0.0:
                     bounds[0, x, z] = eps[boundary.record * eps_step, x, z]
+                    chances[0, x, z] = road.deltas[boundary.record * delta_step]
                     largest[0] = max(largest[0], bounds[0, x, z])
         _scale(weights[0])
     for j in range(1, reach + 1):
@@ -269,7 +329,7 @@ def sweep(road: Road, boundary: Boundary, reach: int, pairwise: bool, costs: np.
                     spreading[x, c] = 0.0
                     for y in range(s):
                         spreading[x, c] += kernel[x, y] * before[y, c]
-            delta[j] = _refer(spreading, weights[j], alive)
+            unsure[j] = _refer(spreading, weights[j], alive)
         else:
             for x in range(s):
                 for y in range(s):
@@ -281,11 +341,13 @@ def sweep(road: Road, boundary: Boundary, reach: int, pairwise: bool, costs: np.
         for x in range(s):
             for z in range(s):
                 costs[j, x, z] = np.inf
-        skipped = 0.0
+        skipped, rarely = 0.0, 0.0
         for m in range(1, min(longest, j) + 1):
             if m > 1:
-                skipped += road.peaks[(t + m - 1) * eps_step]
-            known_to = delta[j - m]
+                peak = road.peaks[(t + m - 1) * eps_step]
+                rarely = joined(skipped, rarely, peak, road.deltas[(t + m - 1) * delta_step])
+                skipped += peak
+            known_to = unsure[j - m]
             if not _laws(road.jumps[row, m - 1], weights[j - m], alive, laws):
                 if not uncertain and m == 1:
                     return j - 1
@@ -293,9 +355,9 @@ def sweep(road: Road, boundary: Boundary, reach: int, pairwise: bool, costs: np.
                     break
                 known_to = np.inf
             _jump_costs(
-                bounds[j - m], largest[j - m], known_to, laws, road.orders[row, m - 1],
-                road.spreads[row, m - 1], alive, pairwise, skipped, whole, real, wide, growth,
-                costs[j],
+                bounds[j - m], largest[j - m], chances[(j - m) * paired], known_to, laws,
+                road.orders[row, m - 1], road.spreads[row, m - 1], alive, pairwise, skipped, rarely,
+                whole, real, wide, growth, most, j, costs[j], rare,
             )  # fmt: skip
             worst = 0.0
             for x in range(s):
@@ -308,15 +370,71 @@ def sweep(road: Road, boundary: Boundary, reach: int, pairwise: bool, costs: np.
             for z in range(s):
                 if x == z or not (alive[x] and alive[z]):
                     costs[j, x, z] = np.nan
-                else:
-                    bounds[j, x, z] = costs[j, x, z] + eps[t * eps_step, x, z]
+                    continue
+                own = eps[t * eps_step, x, z]
+                bounds[j, x, z] = costs[j, x, z] + own
+                if paired:
+                    delta = road.deltas[t * delta_step]
+                    chances[j, x, z] = joined(own, delta, costs[j, x, z], rare[j, x, z])
         if pairwise and longest > 1:
-            close_paths(bounds[j], alive)
+            close_paths(bounds[j], chances[j * paired], alive)
         for x in range(s):
             for z in range(s):
                 if x != z and alive[x] and alive[z]:
                     largest[j] = max(largest[j], bounds[j, x, z])
     return reach
+
+
+@njit(cache=True)
+def sweep_two(
+    road: Road, boundary: Boundary, reach: int, costs: np.ndarray, rare: np.ndarray
+) -> int:
+    """:func:`sweep` for two states and no jumps, which gain nothing there."""
+    if not math.isnan(boundary.far):
+        from_beyond(
+            road.jumps, road.orders, road.spreads, road.eps, road.deltas, boundary.record,
+            boundary.far, boundary.rare, reach, costs, rare,
+        )  # fmt: skip
+        return reach
+    w0, w1 = boundary.weights
+    top = max(w0, w1)
+    return from_known(
+        road.jumps, road.eps, road.deltas, boundary.record, w0 / top, w1 / top, reach, costs, rare
+    )
+
+
+@njit(cache=True)
+def sweep(
+    road: Road,
+    boundary: Boundary,
+    reach: int,
+    pairwise: bool,
+    costs: np.ndarray,
+    rare: np.ndarray,
+) -> int:
+    """Fill ``costs[j]`` with R_j for j = 1..reach; nan where a pair of values cannot occur.
+
+    Parameters
+    ----------
+    road : Road
+    boundary : Boundary
+        For an uncertain one, ``costs[reach]`` alone is sure to be filled.
+    reach : int
+        How many distances to fill.
+    pairwise : bool
+        Keep a bound per pair of values (exact mixtures), or only the largest.
+    costs : (more than reach, s, s) array
+    rare : (more than reach, s, s) array
+        Gets the deltas of these costs; one of no length where the guarantee is pure.
+
+    Returns
+    -------
+    int
+        The largest distance filled; less than ``reach`` when weights vanished in floating point.
+    """
+    if pairwise and len(boundary.weights) == 2 and road.jumps.shape[1] == 1:
+        return sweep_two(road, boundary, reach, costs, rare)
+    return sweep_many(road, boundary, reach, pairwise, costs, rare)
 
 
 @njit(cache=True, error_model="numpy")
@@ -382,31 +500,32 @@ class Side:
     """What lies on one side of a record, read from it outwards to a boundary."""
 
     kernels: Kernels
-    eps: np.ndarray  # (records or 1, s, s)
+    eps: np.ndarray  # (1, s, s)
     end: np.ndarray  # weights of the last record on this side: ones, or the initial law
-    far: np.ndarray  # (records or 1,): bound on the oscillation of a record and all beyond it
+    far: float  # bound on the oscillation of a record and all beyond it
+    delta: float = 0.0  # what may happen beyond eps
+    rare: float = 0.0  # and beyond ``far``
 
     @property
     def road(self) -> Road:
         """What a sweep inwards goes along."""
-        return Road(*self.kernels, self.eps, self.eps.max(axis=(1, 2)))
+        return Road(*self.kernels, self.eps, self.eps.max(axis=(1, 2)), np.array([self.delta]))
 
     def profile(self, start: np.ndarray, reach: int, uncertain: bool, pairwise: bool) -> np.ndarray:
-        """Costs at distances 0..reach of one boundary, for equal eps."""
+        """Costs at distances 0..reach of one boundary."""
+        return self.pairs(start, reach, uncertain, pairwise)[0]
+
+    def pairs(
+        self, start: np.ndarray, reach: int, uncertain: bool, pairwise: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Costs at distances 0..reach of one boundary, and their deltas (none without a delta)."""
         s = len(start)
         costs = np.full((reach + 1, s, s), np.nan)
-        if s == 2 and len(self.kernels.jumps) == len(self.eps) == 1:  # not one per record
-            return costs[: self._two_states(start, uncertain, costs) + 1]
-        boundary = Boundary(reach, start, float(self.far[0]) if uncertain else math.nan)
-        filled = sweep(self.road, boundary, reach, pairwise, costs)
-        return costs[: filled + 1]
-
-    def _two_states(self, start: np.ndarray, uncertain: bool, costs: np.ndarray) -> int:
-        kernel, orders, spreads = (part[0, 0] for part in self.kernels)
-        e01, e10 = self.eps[0, 0, 1], self.eps[0, 1, 0]
-        if uncertain:
-            more_in_0 = bool(orders[1, 0, 0] == 0)
-            from_beyond(kernel, more_in_0, spreads[1, 0], self.far[0], e01, e10, costs)
-            return len(costs) - 1
-        w0, w1 = start / start.max()
-        return int(from_known(kernel, w0, w1, e01, e10, costs))
+        rare = np.full((reach + 1 if self.delta else 0, s, s), np.nan)
+        far = (self.far, self.rare) if uncertain else (math.nan, 0.0)
+        boundary = Boundary(reach, start, *far)
+        if s == 2 and pairwise:  # compiled in a tenth of the time
+            filled = sweep_two(self.road, boundary, reach, costs, rare)
+        else:
+            filled = sweep_many(self.road, boundary, reach, pairwise, costs, rare)
+        return costs[: filled + 1], rare[: filled + 1]

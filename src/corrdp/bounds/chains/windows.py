@@ -178,7 +178,7 @@ def _settle(
                     if value < costs[x, z]:
                         moved = max(moved, costs[x, z] - value)
                         costs[x, z] = value
-        close_paths(costs, everywhere)
+        close_paths(costs, np.zeros_like(costs), everywhere)
         if moved <= 1e-13 * costs.max():
             break
 
