@@ -15,7 +15,7 @@ Both only add and contract positive numbers, never subtract, and round each step
 return is never below its exact value. Costs are carried as z = e^{A/2} - 1, where a sum is
 z + y + z y and A (*) D is z / (1 + (z + 2) r) with r = 1 / (e^{D/2} - 1): no logarithm inside the
 loops, and all digits for small and large costs. Self-avoiding walks for small graphs are in
-:mod:`corrdp.bounds.trees`. Chains add two things.
+:mod:`corrdp.bounds.walks`. Chains add two things.
 
 **Skipping.** Paying eps outright for m - 1 records lets the m-step kernel act, which keeps the
 bound finite when the kernel has zeros: with S_t the cost of all records after t,

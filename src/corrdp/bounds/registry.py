@@ -58,7 +58,7 @@ HOMES = {
     "window": ("chains.windows", "chains.sides", "chains.ratios", "exact"),
     "switching": ("chains.windows", "chains.sides"),
     "tree": ("trees", "messages", "exact"),
-    "field": ("fields", "trees", "messages", "exact"),
+    "field": ("fields", "walks", "messages", "exact"),
     "seasonal": ("chains.seasons",),
     "pedigree": ("pedigrees",),
     "gaussian": ("gaussian.methods", "gaussian.shifts"),
