@@ -59,7 +59,7 @@ HOMES = {
     "switching": ("chains.windows", "chains.sides"),
     "tree": ("trees", "messages", "exact"),
     "field": ("fields", "walks", "messages", "exact"),
-    "seasonal": ("chains.seasons",),
+    "seasonal": ("chains.seasons", "chains.phases"),
     "pedigree": ("pedigrees",),
     "gaussian": ("gaussian.methods", "gaussian.shifts"),
 }

@@ -32,7 +32,7 @@ from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind
 
 REFERENCE = "theorem delta#bridges"
-_CLOSED = 1e-7  # relative gap between what is found and what is certified that ends the search
+GAP = 1e-7  # relative gap between what is found and what is certified that ends the search
 _WORK = WORK / 1000.0  # of one evaluation, of which a search over epsilons asks for about 16
 
 
@@ -66,12 +66,12 @@ def paired_transfer(chain: MarkovChain, scope: Scope) -> Bound:
         both: Distances | Followed
         possible = None
         if by_distance:
-            both = search_distances(chain, alive, apart, scope.reach, float(delta[0]), _CLOSED)
+            both = search_distances(chain, alive, apart, scope.reach, float(delta[0]), GAP)
             at = _places(n, wider, both.reach)
         else:
             how = limits_of(len(alive))
             both = follow_records(
-                chain, alive, apart, delta, *how, scope.reach, gap=_CLOSED, most=_WORK
+                chain, alive, apart, delta, *how, scope.reach, gap=GAP, most=_WORK
             )
             first = np.arange(len(eps) - wider.size + 1)
             first = first if wider.members is None else first[list(wider.members[:1])]
@@ -86,7 +86,7 @@ def paired_transfer(chain: MarkovChain, scope: Scope) -> Bound:
             rare = np.array([side.rare[k] for side, k in zip(sides, at, strict=True)])
         if possible is not None:
             level, rare = (np.where(possible, part, 0.0) for part in (level, rare))
-        return _beside(level, rare, unit == ONE, by_distance)
+        return beside(level, rare, unit == ONE, by_distance)
 
     own = scope.own or of_unit(scope.guarantee, wider, n)
     length, count = (None, 1) if by_distance else (n, None)
@@ -108,7 +108,7 @@ def _places(n: int | None, unit: Unit, reach: int) -> tuple[np.ndarray, np.ndarr
     return np.array([min(right, reach + 1)]), np.array([min(left, reach + 1)])
 
 
-def _beside(level: np.ndarray, rare: np.ndarray, one: bool, alike: bool) -> Steps:
+def beside(level: np.ndarray, rare: np.ndarray, one: bool, alike: bool) -> Steps:
     """Steps from levels and deltas by side, place and pair of values, (2, places, s, s) each.
 
     One record has the same two values on both sides, a longer unit any two on each. Where all

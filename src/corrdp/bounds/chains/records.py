@@ -100,7 +100,7 @@ class _Costs(NamedTuple):
 
 
 @njit(cache=True)
-def _raise(there: np.ndarray, costs: np.ndarray) -> None:
+def raise_to(there: np.ndarray, costs: np.ndarray) -> None:
     """Raise entries to others, where those are not nan: pairs of values that cannot occur."""
     for a in range(len(there)):
         for b in range(len(there)):
@@ -132,9 +132,9 @@ def _bridge(
     filled = sweep(road, nobody, free, pairwise, costs, chances)
     least = min(reach, filled)
     for j in range(1, filled + 1):
-        _raise(found[n - 1 - j], costs[j])
+        raise_to(found[n - 1 - j], costs[j])
         if len(rare):
-            _raise(rare[n - 1 - j], chances[j])
+            raise_to(rare[n - 1 - j], chances[j])
     start = np.zeros(s)
     for boundary in range(1, n):
         if deep[boundary] == 0:
@@ -155,9 +155,9 @@ def _bridge(
                             np.isnan(found[boundary - j, a, b])
                         ):
                             origin[boundary - j, a, b] = j * s + c
-                _raise(found[boundary - j], costs[j])
+                raise_to(found[boundary - j], costs[j])
                 if len(rare):
-                    _raise(rare[boundary - j], chances[j])
+                    raise_to(rare[boundary - j], chances[j])
     return least
 
 
@@ -178,9 +178,9 @@ def _certify(
     for k in range(len(followed)):
         beyond = Boundary(followed[k] + least, end, far[k, 0], far[k, 1])
         sweep(road, beyond, least, pairwise, costs, chances)
-        _raise(certified[k], costs[least])
+        raise_to(certified[k], costs[least])
         if len(rare):
-            _raise(rare[k], chances[least])
+            raise_to(rare[k], chances[least])
 
 
 def _follow(side: _Side, around: Surroundings, pairwise: bool) -> tuple[_Costs, np.ndarray, int]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from corrdp._compiled import njit
 from corrdp._invert import last_kept
-from corrdp.bounds.chains.windows import BLOCKS, block_diameters, switching_diameters
+from corrdp.bounds.chains.windows import BLOCKS, block_diameters, switched
 from corrdp.bounds.contraction import (
     LARGEST,
     STEP_ULPS,
@@ -58,6 +58,7 @@ def _side(
     jumps: np.ndarray,
     leftwards: bool,
     slack: float,
+    begin: tuple[float, float],
     costs: np.ndarray,
     deltas: np.ndarray,
 ) -> float:
@@ -69,8 +70,8 @@ def _side(
     n = len(own)
     step, end = (-1, 0) if leftwards else (1, n - 1)
     row_step, delta_step = min(len(rows) - 1, 1), min(len(delta) - 1, 1)
-    costs[end], deltas[end] = 0.0, 0.0
-    largest = 0.0
+    costs[end], deltas[end] = begin
+    largest = costs[end]
     for k in range(1, n):
         t = end - step * k
         best, d_best = np.inf, 0.0
@@ -107,7 +108,12 @@ def _side(
 
 
 def side_steps(
-    eps: np.ndarray, delta: np.ndarray, skips: Skips, *, leftwards: bool = False
+    eps: np.ndarray,
+    delta: np.ndarray,
+    skips: Skips,
+    *,
+    leftwards: bool = False,
+    begin: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Level and delta of all records after t (before t), for each record t. O(n) a jump length.
 
@@ -117,12 +123,17 @@ def side_steps(
         What each record is worth by itself.
     skips : Skips
         Diameters of jumps, from :func:`~corrdp.bounds.contraction.skip_diameters`.
+    leftwards : bool
+        The records before t instead.
+    begin : tuple of float
+        Level and delta of what lies beyond the last record (the first).
     """
     n = len(eps)
     if n == 1:
-        return np.zeros(1), np.zeros(1)
+        return np.full(1, begin[0]), np.full(1, begin[1])
     if not delta.any():
-        return side_costs(eps, skips, leftwards=leftwards) * (1.0 + 1e-12), np.zeros(n)
+        costs = side_costs(eps, skips, leftwards=leftwards, begin=begin[0])
+        return costs * (1.0 + 1e-12), np.zeros(n)
     with np.errstate(over="ignore"):
         own = np.minimum(np.expm1(eps / 2.0) * (1.0 + 4.0 * ULP), 2.0 * LARGEST)
     jumps = useful_skips(skips.table, float(eps.min()))
@@ -131,7 +142,9 @@ def side_steps(
     slack = 1.0 + STEP_ULPS * ULP
     loose = looseness_of(skips.table)
     delta = np.ascontiguousarray(delta, dtype=float)
-    top = _side(own, delta, loose, far, wide, skips.rows, jumps, leftwards, slack, costs, deltas)
+    start = math.expm1(min(begin[0] / 2.0, 340.0)) * (1.0 + 4.0 * ULP), begin[1]
+    how = jumps, leftwards, slack, start
+    top = _side(own, delta, loose, far, wide, skips.rows, *how, costs, deltas)
     if not top <= LARGEST:
         raise NotApplicableError("epsilons this large leave nothing of a delta; use pure noise")
     return 2.0 * np.log1p(costs) * (1.0 + 8.0 * ULP), np.minimum(deltas, 1.0)
@@ -296,12 +309,11 @@ def _is_endless(chain: MarkovChain, scope: Scope, skips: Skips) -> bool:
 @bound("contraction", on=SwitchingChain, confidence=True, paired=True, given=whole)
 def switching_pairs(chain: SwitchingChain, scope: Scope) -> Bound:
     """Contraction where the kernel changes once, for guarantees with a delta and for windows."""
-    diameters = switching_diameters(chain.parts, scope.confidence)
-    if chain.order > 1:
+    diameters, part = switched(chain, scope.confidence), chain.parts[0]
+    if not isinstance(part, MarkovChain):
         found = _blocks(chain, scope, chain.order, diameters)
         return found.bound(Certificate("contraction", REFERENCE))
-    part: Any = replace(chain.parts[0], length=chain.length)
-    return paired_contraction(part, scope, Skips(diameters))
+    return paired_contraction(part.with_length(chain.length), scope, Skips(diameters))
 
 
 @bound("blocks", on=WindowChain, paired=True, given=whole)

@@ -370,6 +370,8 @@ def sweep_many(
             for z in range(s):
                 if x == z or not (alive[x] and alive[z]):
                     costs[j, x, z] = np.nan
+                    if paired:
+                        rare[j, x, z] = np.nan
                     continue
                 own = eps[t * eps_step, x, z]
                 bounds[j, x, z] = costs[j, x, z] + own
