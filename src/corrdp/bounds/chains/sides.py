@@ -34,7 +34,7 @@ from corrdp.bounds.levels import Closed, close
 from corrdp.bounds.messages import graph_bound
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
-from corrdp.bounds.steps import ULP, Steps, eta, joined, repeated
+from corrdp.bounds.steps import ULP, Steps, eta, grown, joined, repeated
 from corrdp.bounds.units import ONE, Unit, hull_of, of_largest, of_unit
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Approximate, Pure
@@ -180,17 +180,17 @@ def limit_steps(eps: float, delta: float, diameters: np.ndarray) -> tuple[float,
             continue
         worth, d_worth = (float(x) for x in repeated(eps, delta, m))
         level = max((contraction_limit(worth, diameter) - worth) / 2.0, 0.0) * (1.0 + 1e-14)
-        h = eta(level, diameter)
-        d = math.inf
+        skipped, d_skipped = (float(x) for x in repeated(eps, delta, m - 1))
+        if skipped + level >= best[0]:
+            continue
+        h, d = eta(level, diameter) if delta > 0.0 else 0.0, math.inf
         if worth < 700.0 and math.exp(worth) * h < 1.0:
             d = d_worth / (1.0 - math.exp(worth) * h)
         if h < 1.0:
-            d = min(d, math.exp(min(level, 700.0)) * d_worth / (1.0 - h))
+            d = min(d, grown(level) * d_worth / (1.0 - h))
         d = min(h * d * (1.0 + 1e-12), 1.0) if h * d_worth > 0.0 else 0.0
-        skipped, d_skipped = (float(x) for x in repeated(eps, delta, m - 1))
-        if skipped + level < best[0]:
-            found = d if m == 1 else joined(level, d, skipped, d_skipped)
-            best = skipped + level, min(found * (1.0 + 1e-14), 1.0)
+        found = d if m == 1 else joined(level, d, skipped, d_skipped)
+        best = skipped + level, min(found * (1.0 + 1e-14), 1.0)
     return best
 
 

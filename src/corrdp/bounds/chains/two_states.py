@@ -82,8 +82,7 @@ def from_known(
     eps: np.ndarray,
     deltas: np.ndarray,
     record: int,
-    w0: float,
-    w1: float,
+    weights: np.ndarray,
     reach: int,
     costs: np.ndarray,
     rare: np.ndarray,
@@ -100,8 +99,8 @@ def from_known(
         What may happen beyond that.
     record : int
         The boundary; distance j is record - j.
-    w0, w1 : float
-        Weights of its two values.
+    weights : (2,) array
+        Of its values.
     reach : int
         How many distances to fill.
     costs, rare : (more than reach, 2, 2) arrays
@@ -115,6 +114,8 @@ def from_known(
     row_step, eps_step = min(len(kernels) - 1, 1), min(len(eps) - 1, 1)
     delta_step, paired = min(len(deltas) - 1, 1), len(rare) > 0
     up, down, d_up, d_down = 0.0, 0.0, 0.0, 0.0
+    top = max(weights[0], weights[1])
+    w0, w1 = weights[0] / top, weights[1] / top
     if w0 > 0.0 and w1 > 0.0:
         up, down = eps[record * eps_step, 0, 1], eps[record * eps_step, 1, 0]
         d_up = d_down = deltas[record * delta_step]
@@ -229,12 +230,12 @@ def from_beyond(
             lost, _, _, p, q, p1, q1 = _weighed(kernel, w0, w1)
             unsure = math.inf if lost else unsure
             spread = spreads[t * row_step, 0, 0, 1]
-            if orders[t * row_step, 0, 0, 1, 0] == 0:  # row 0 has more of state 0
-                there, d_there = _unsure_step(up, d_up, p, q, p1, q1, unsure, spread)
-                back, d_back = _unsure_step(down, d_down, q1, p1, q, p, unsure, spread)
-            else:
-                there, d_there = _unsure_step(down, d_down, p1, q1, p, q, unsure, spread)
-                back, d_back = _unsure_step(up, d_up, q, p, q1, p1, unsure, spread)
+            # called once for each direction: every further call costs seconds of compiling
+            d_1, d_2 = d_up, d_down
+            if orders[t * row_step, 0, 0, 1, 0] != 0:  # row 0 has more of state 1
+                p, q, p1, q1, up, down, d_1, d_2 = p1, q1, p, q, down, up, d_down, d_up
+            there, d_there = _unsure_step(up, d_1, p, q, p1, q1, unsure, spread)
+            back, d_back = _unsure_step(down, d_2, q1, p1, q, p, unsure, spread)
             e01, e10 = eps[t * eps_step, 0, 1], eps[t * eps_step, 1, 0]
             up, down = there + e01, back + e10
             if paired:
