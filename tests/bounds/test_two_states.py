@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from corrdp import MarkovChain, leakage
-from corrdp.bounds.chains.sweep import Boundary, Side, prepare, sweep_many
+from corrdp.bounds.chains.many_states import sweep_many
+from corrdp.bounds.chains.sweep import Boundary, Side, prepare
 from tests.oracles.chains import binary_response, chain_joint, response_leakage
 
 EDGES = (0.0, 1e-300, 1e-150, 1e-14, 1e-6, 0.5, 1.0 - 1e-6, 1.0 - 1e-14, 1.0)

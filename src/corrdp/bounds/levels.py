@@ -146,13 +146,19 @@ def close(
             )
         again = search.raised(own) if delta > 0.0 else None
         return Closed(values, delta, unit, n, again)
+    values = search.least(limit_of(scope))
+    again = lambda limit: float(search.least(limit).max())  # noqa: E731
+    return Closed(values, limit_of(scope), unit, n, again)
+
+
+def limit_of(scope: Scope) -> float:
+    """The delta that was asked for, or an error."""
     if scope.delta is None or scope.delta == 0.0:
         raise InputError(
             "delta= is required: this guarantee is a whole curve, and its leakage is a level for "
             "a given delta, such as delta=1e-6"
         )
-    values = search.least(scope.delta)
-    return Closed(values, scope.delta, unit, n, lambda limit: float(search.least(limit).max()))
+    return scope.delta
 
 
 def _family(guarantee: Guarantee, n: int | None) -> Callable[[float], tuple[Any, Any]]:

@@ -7,9 +7,12 @@ second number, level and delta each the worst over what the adversary knows on t
 from __future__ import annotations
 
 import itertools
+import math
+from functools import partial
 
 import numpy as np
 
+from corrdp.bounds.chains.curves import least_level
 from corrdp.bounds.chains.records import Followed, follow_records
 from corrdp.bounds.chains.sweep import WORK
 from corrdp.bounds.chains.transfer import (
@@ -21,17 +24,18 @@ from corrdp.bounds.chains.transfer import (
     search_distances,
     shapes,
 )
-from corrdp.bounds.levels import close
+from corrdp.bounds.levels import Closed, close, limit_of
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
 from corrdp.bounds.steps import Steps
 from corrdp.bounds.units import ONE, Unit, hull_of, of_unit
 from corrdp.errors import NotApplicableError
-from corrdp.guarantees import Pure
+from corrdp.guarantees import Approximate, Guarantee, Pure
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind
 
 REFERENCE = "theorem delta#bridges"
+CURVES = "theorem delta#curves, two states"
 GAP = 1e-7  # relative gap between what is found and what is certified that ends the search
 _WORK = WORK / 1000.0  # of one evaluation, of which a search over epsilons asks for about 16
 
@@ -89,14 +93,28 @@ def paired_transfer(chain: MarkovChain, scope: Scope) -> Bound:
         return beside(level, rare, unit == ONE, by_distance)
 
     own = scope.own or of_unit(scope.guarantee, wider, n)
+    kernels = chain.transition[..., alive, :][..., alive]
+    # with zeros some windows cannot have every pair of values at their ends
+    plain = len(alive) == 2 and bool((kernels > 0.0).all() and chain.start[alive].all())
+    if plain and by_distance and unit.members is None and _is_curve(scope.guarantee, own):
+        again = partial(least_level, chain, scope.guarantee, own, unit.size)
+        value = again(limit_of(scope))
+        if value < math.inf:
+            found = Closed(np.array([value]), limit_of(scope), unit, None, again)
+            return found.bound(Certificate("transfer", CURVES))
     length, count = (None, 1) if by_distance else (n, None)
     found = close(scope, length, lambda _: sides, own=own, count=count)
-    kernels = chain.transition[..., alive, :][..., alive]
-    sharp = isinstance(scope.guarantee, Pure) and scope.own is None and len(alive) == 2
-    # with zeros some windows cannot have every pair of values at their ends
-    sharp = sharp and closed and wider == unit and bool((kernels > 0.0).all())
-    kind: Kind = "exact" if sharp and chain.start[alive].all() else "upper bound"
+    sharp = isinstance(scope.guarantee, Pure) and scope.own is None and plain
+    kind: Kind = "exact" if sharp and closed and wider == unit else "upper bound"
     return found.bound(Certificate("transfer", f"{REFERENCE}, {len(alive)} states"), kind)
+
+
+def _is_curve(*guarantees: Guarantee) -> bool:
+    """Whether each is a whole curve, one for all records."""
+    return not any(
+        isinstance(one, Pure | Approximate) or getattr(one, "is_vector", False)
+        for one in guarantees
+    )
 
 
 def _places(n: int | None, unit: Unit, reach: int) -> tuple[np.ndarray, np.ndarray]:

@@ -155,7 +155,7 @@ def from_known(
 
 
 @inlined
-def _oscillation(a0: float, a1: float, b0: float, b1: float) -> float:
+def oscillation(a0: float, a1: float, b0: float, b1: float) -> float:
     """Log-oscillation of weights a between states, relative to reference weights b."""
     if a0 == 0.0 and a1 == 0.0:
         return 0.0
@@ -254,7 +254,7 @@ def from_beyond(
         w0, w1 = a0 + b0, a1 + b1
         unsure = math.inf
         if min(w0, w1) >= _VANISHED:
-            unsure = max(_oscillation(a0, a1, w0, w1), _oscillation(b0, b1, w0, w1))
+            unsure = max(oscillation(a0, a1, w0, w1), oscillation(b0, b1, w0, w1))
     for a in range(2):
         costs[reach, a, a] = math.nan
         if paired:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.chains.sweep import close_paths
+from corrdp.bounds.chains.many_states import close_paths
 from corrdp.bounds.contraction import contraction, limit_with_skipping
 from corrdp.bounds.registry import bound, level_and_confidence
 from corrdp.bounds.scope import ROUNDING, Bound
