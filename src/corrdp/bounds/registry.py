@@ -37,11 +37,12 @@ METHODS = (
     "regression",
     "uninformed",
     "signed",
+    "unclipped",
     "estimate",
     "attained",
 )
 # never tried unasked: they hold for less than every mechanism, or are no bounds at all
-BY_NAME_ONLY = ("signed", "estimate", "attained")
+BY_NAME_ONLY = ("signed", "unclipped", "estimate", "attained")
 # where the bounds on a kind of model are, besides the general one: no others are imported for it
 HOMES = {
     "table": ("exact",),
