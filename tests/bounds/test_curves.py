@@ -86,6 +86,17 @@ def test_windows_persons_and_short_chains():
     assert epsilon_for(1.2, 1e-6) < hour.value < 12 * values[-1]
 
 
+@pytest.mark.parametrize("mu", [1 / 3000, 1 / 170])
+def test_chains_that_forget_slowly_are_left_to_pairs(mu):
+    chain = cdp.MarkovChain([[0.999, 0.001], [0.002, 0.998]])
+    assert math.isinf(least_level(chain, cdp.GDP(mu), cdp.GDP(mu), 1, 1e-6))
+    sharp, wide = (
+        cdp.leakage(chain, cdp.GDP(mu), delta=1e-6, method=method).value
+        for method in ("transfer", "contraction")
+    )
+    assert sharp < wide
+
+
 def test_every_kind_of_curve():
     chain = cdp.MarkovChain(ACTIVITY)
     gaussian = cdp.leakage(chain, cdp.GDP(0.1), delta=1e-6, method="transfer").value

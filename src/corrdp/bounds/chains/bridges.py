@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from corrdp.bounds.chains.curves import least_level
 from corrdp.bounds.chains.records import Followed, follow_records
-from corrdp.bounds.chains.sweep import WORK
 from corrdp.bounds.chains.transfer import (
     MOST_STATES,
     PAIRWISE_STATES,
@@ -28,7 +28,7 @@ from corrdp.bounds.levels import Closed, close, limit_of
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
 from corrdp.bounds.steps import Steps
-from corrdp.bounds.units import ONE, Unit, hull_of, of_unit
+from corrdp.bounds.units import ONE, hull_of, of_unit
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Approximate, Guarantee, Pure
 from corrdp.models.chains.markov import MarkovChain
@@ -37,76 +37,99 @@ from corrdp.results import Certificate, Kind
 REFERENCE = "theorem delta#bridges"
 CURVES = "theorem delta#curves, two states"
 GAP = 1e-7  # relative gap between what is found and what is certified that ends the search
-_WORK = WORK / 1000.0  # of one evaluation, of which a search over epsilons asks for about 16
+# of the work that one bound may take: of a single pair, and of each evaluation of a search over
+# epsilons with one level for all records of two states, and otherwise
+_ALONE, _FEW, _MANY = 1 / 16, 1 / 64, 1 / 1000
 
 
 @bound("transfer", on=MarkovChain, paired=True, given=whole)
 def paired_transfer(chain: MarkovChain, scope: Scope) -> Bound:
     """Transfer bound of a chain with a delta, and for windows; one level or one per record.
 
-    Each side is the worst over what the adversary knows on it, level and delta apart. For pure
-    guarantees windows of two states attain it.
+    Each side is the worst over what the adversary knows on it, level and delta apart. Two states
+    with one curve for all records are followed by the whole curve. For pure guarantees windows of
+    two states attain the bound.
 
     Notes
     -----
-    Each of the 20 to 40 evaluations of a search costs what the pure bound costs.
+    Each of the 16 evaluations of a search costs what the pure bound costs.
 
     References
     ----------
-    delta#bridges, delta#units.
+    delta#bridges, delta#curves, delta#units.
     """
-    unit, n = scope.unit or ONE, chain.length
+    unit = scope.unit or ONE
     alive = np.flatnonzero(chain.occurring)
     if not 1 < len(alive) <= MOST_STATES:
         raise NotApplicableError(f"transfer is for 2 to {MOST_STATES} states; use contraction")
-    wider, closed = hull_of(unit), True
-    by_distance = one_profile_serves(chain, len(alive)) and not getattr(
-        scope.guarantee, "is_vector", False
-    )
-
-    def sides(eps: np.ndarray, delta: np.ndarray) -> Steps:
-        nonlocal closed
-        apart = np.multiply.outer(eps, 1.0 - np.eye(len(alive)))
-        both: Distances | Followed
-        possible = None
-        if by_distance:
-            both = search_distances(chain, alive, apart, scope.reach, float(delta[0]), GAP)
-            at = _places(n, wider, both.reach)
-        else:
-            how = limits_of(len(alive))
-            both = follow_records(
-                chain, alive, apart, delta, *how, scope.reach, gap=GAP, most=_WORK
-            )
-            first = np.arange(len(eps) - wider.size + 1)
-            first = first if wider.members is None else first[list(wider.members[:1])]
-            ends = first + wider.size - 1, first
-            at = both.at_right[ends[0]], both.at_left[ends[1]]
-            possible = np.array([both.pairs(records) for records in ends])
-        closed &= both.closed
-        sides = both.right, both.left
-        level = np.array([side.certified[k] for side, k in zip(sides, at, strict=True)])
-        rare = np.zeros_like(level)
-        if delta.any():
-            rare = np.array([side.rare[k] for side, k in zip(sides, at, strict=True)])
-        if possible is not None:
-            level, rare = (np.where(possible, part, 0.0) for part in (level, rare))
-        return beside(level, rare, unit == ONE, by_distance)
-
-    own = scope.own or of_unit(scope.guarantee, wider, n)
     kernels = chain.transition[..., alive, :][..., alive]
     # with zeros some windows cannot have every pair of values at their ends
     plain = len(alive) == 2 and bool((kernels > 0.0).all() and chain.start[alive].all())
-    if plain and by_distance and unit.members is None and _is_curve(scope.guarantee, own):
+    own = scope.own or of_unit(scope.guarantee, hull_of(unit), chain.length)
+    sides = _Sides(chain, scope, alive)
+    if plain and sides.alike and unit.members is None and _is_curve(scope.guarantee, own):
         again = partial(least_level, chain, scope.guarantee, own, unit.size)
         value = again(limit_of(scope))
         if value < math.inf:
             found = Closed(np.array([value]), limit_of(scope), unit, None, again)
             return found.bound(Certificate("transfer", CURVES))
-    length, count = (None, 1) if by_distance else (n, None)
-    found = close(scope, length, lambda _: sides, own=own, count=count)
+    length, count = (None, 1) if sides.alike else (chain.length, None)
+    found = close(scope, length, lambda _: sides.steps, own=own, count=count)
     sharp = isinstance(scope.guarantee, Pure) and scope.own is None and plain
-    kind: Kind = "exact" if sharp and closed and wider == unit else "upper bound"
+    kind: Kind = "exact" if sharp and sides.closed and hull_of(unit) == unit else "upper bound"
     return found.bound(Certificate("transfer", f"{REFERENCE}, {len(alive)} states"), kind)
+
+
+class _Sides:
+    """What lies beside each window, as a function of what each record is worth by itself."""
+
+    def __init__(self, chain: MarkovChain, scope: Scope, alive: np.ndarray) -> None:
+        self.chain, self.alive, self.reach = chain, alive, scope.reach
+        self.unit, self.one = hull_of(scope.unit or ONE), scope.unit is None
+        vector = getattr(scope.guarantee, "is_vector", False)
+        self.alike = not vector and one_profile_serves(chain, len(alive))
+        self.share = _ALONE
+        if not isinstance(scope.guarantee, Pure | Approximate):
+            self.share = _FEW if self.alike and len(alive) == 2 else _MANY
+        self.closed = True  # so far, what lies further was shown to be no worse
+
+    def steps(self, eps: np.ndarray, delta: np.ndarray) -> Steps:
+        """The steps beside all windows; where these are alike, of the different places."""
+        apart = np.multiply.outer(eps, 1.0 - np.eye(len(self.alive)))
+        found = self._by_distance if self.alike else self._by_record
+        level, rare = found(apart, delta)
+        return beside(level, rare if delta.any() else np.zeros_like(level), self.one, self.alike)
+
+    def _by_distance(self, apart: np.ndarray, delta: np.ndarray) -> tuple[Any, Any]:
+        how = self.reach, float(delta[0]), GAP, self.share
+        seen = search_distances(self.chain, self.alive, apart, *how)
+        self.closed &= seen.closed
+        n, unit, far = self.chain.length, self.unit, seen.reach + 1
+        at: Any = shapes(n and n - unit.size + 1, seen.reach)[:2]
+        if unit.members is not None:
+            assert n is not None
+            beyond = n - 1 - unit.members[-1], unit.members[0]
+            at = [np.array([min(k, far)]) for k in beyond]
+        return _both(seen, at)
+
+    def _by_record(self, apart: np.ndarray, delta: np.ndarray) -> tuple[Any, Any]:
+        how = *limits_of(len(self.alive)), self.reach, GAP, self.share
+        seen = follow_records(self.chain, self.alive, apart, delta, *how)
+        self.closed &= seen.closed
+        first = np.arange(len(apart) - self.unit.size + 1)
+        if self.unit.members is not None:
+            first = np.array(self.unit.members[:1])
+        last = first + self.unit.size - 1
+        possible = np.array([seen.pairs(last), seen.pairs(first)])
+        level, rare = _both(seen, (seen.at_right[last], seen.at_left[first]))
+        return np.where(possible, level, 0.0), np.where(possible, rare, 0.0) if len(rare) else rare
+
+
+def _both(seen: Distances | Followed, at: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Levels and deltas on both sides of each place, (2, places, s, s); no deltas of pure ones."""
+    sides = list(zip((seen.right, seen.left), at, strict=True))
+    level = np.array([side.certified[k] for side, k in sides])
+    return level, np.array([side.rare[k] for side, k in sides if len(side.rare)])
 
 
 def _is_curve(*guarantees: Guarantee) -> bool:
@@ -115,15 +138,6 @@ def _is_curve(*guarantees: Guarantee) -> bool:
         isinstance(one, Pure | Approximate) or getattr(one, "is_vector", False)
         for one in guarantees
     )
-
-
-def _places(n: int | None, unit: Unit, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of records right and left of the unit, each pair once; at most reach + 1."""
-    if unit.members is None:
-        return shapes(n and n - unit.size + 1, reach)[:2]
-    assert n is not None
-    right, left = n - 1 - unit.members[-1], unit.members[0]
-    return np.array([min(right, reach + 1)]), np.array([min(left, reach + 1)])
 
 
 def beside(level: np.ndarray, rare: np.ndarray, one: bool, alike: bool) -> Steps:

@@ -19,10 +19,10 @@ import numpy as np
 
 from corrdp._compiled import inlined, njit
 from corrdp.bounds.chains.sweep import first_weights
-from corrdp.bounds.chains.transfer import shapes
+from corrdp.bounds.chains.transfer import search_distances, shapes
 from corrdp.bounds.chains.two_states import gain, oscillation
 from corrdp.bounds.contraction import limit_with_skipping
-from corrdp.bounds.scope import ROUNDING
+from corrdp.bounds.scope import ROUNDING, Reach
 from corrdp.bounds.steps import ULP, eta
 from corrdp.guarantees import Guarantee
 from corrdp.metric.profiles import profile_of
@@ -30,8 +30,10 @@ from corrdp.models.chains.chain import skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 
 _POINTS = 256  # of a curve
-_NEAREST, _FURTHEST = 32, 256  # distances up to which known records are looked for
-_CLOSED = 1e-4  # relative gap between what is found and what is certified that ends the search
+_FURTHEST = 128  # distance up to which known records are looked for
+_CLOSED = 1e-4  # relative gap between found and certified at which pairs have looked far enough
+_NEAR = 1e-3  # the same for curves; above it pairs may be sharper
+_TRIES = 3  # levels up to which curves are followed
 _UNKNOWN = 50.0  # a log-oscillation of the weights from which they say nothing
 _LOOSE = 1.01  # a limit is raised by this, and then shown not to rise any more
 _SHARE = 0.05  # of the limit, to guess how far a curve must go
@@ -203,7 +205,8 @@ def least_level(
 
     Notes
     -----
-    O(G points^2) for known records up to a distance G, which is 32 to 256.
+    O(G points^2) for known records up to a distance G of at most 128. Chains that forget more
+    slowly are left to pairs, which look further.
     """
     alive = np.flatnonzero(chain.occurring)
     kernel = np.ascontiguousarray(chain.transition[np.ix_(alive, alive)])
@@ -214,32 +217,26 @@ def least_level(
     highest += limit_with_skipping(eps, diameters[None])[0]
     if not math.isfinite(highest):
         return math.inf
-    for _ in range(6):
+    apart = eps * (1.0 - np.eye(2))[None]
+    pairs = search_distances(chain, alive, apart, Reach(), record.delta(eps), _CLOSED)
+    if not pairs.closed or pairs.reach > _FURTHEST:
+        return math.inf
+    count, reach = None, pairs.reach
+    if chain.length is not None:
+        count, reach = chain.length - size + 1, min(reach, chain.length - size)
+    ways = (kernel, np.ones(2)), (np.ascontiguousarray(kernel.T), first_weights(chain, alive))
+    for _ in range(_TRIES):
         grid = _Grid(highest, float(diameters[0]))
         curves = np.asarray(record.delta(grid.levels)), np.asarray(unit.delta(grid.levels))
-        far, reach, most = grid.limit(curves[0], diameters, eps), _NEAREST, _FURTHEST
-        if chain.length is not None:
-            most = min(most, chain.length - size)
-        while True:
-            reach = min(reach, most)
-            sides = [
-                _by_number(grid, curves[0], far, rows, end, reach)
-                for rows, end in (
-                    (kernel, np.ones(2)),
-                    (np.ascontiguousarray(kernel.T), first_weights(chain, alive)),
-                )
-            ]
-            count = None if chain.length is None else chain.length - size + 1
-            found, sure = (
-                grid.level(_worst(grid, curves[1], right, left, count, size == 1), limit)
-                for right, left in zip(*sides, strict=True)
-            )
-            if reach == most or sure <= found * (1.0 + _CLOSED):
-                break
-            reach *= 2
-        if math.isfinite(sure):
-            return sure * (1.0 + ROUNDING)
-        highest *= 1.6
+        far = grid.limit(curves[0], diameters, eps)
+        sides = [_by_number(grid, curves[0], far, rows, end, reach) for rows, end in ways]
+        found, sure = (
+            grid.level(_worst(grid, curves[1], right, left, count, size == 1), limit)
+            for right, left in zip(*sides, strict=True)
+        )
+        if sure < math.inf:
+            return sure * (1.0 + ROUNDING) if sure <= found * (1.0 + _NEAR) else math.inf
+        highest *= 1.5
     return math.inf
 
 

@@ -266,13 +266,14 @@ def follow_records(
     longest: int,
     begin: Reach,
     gap: float = CLOSED,
-    most: float = WORK,
+    share: float = 1.0,
 ) -> Followed:
     """What lies on both sides of every record of a chain with a length.
 
     O(k G s^4) for G distances, where k is the number of records that differ in what lies within G
     of them, and a few passes over the n records: a vector of epsilons with r changes has
-    k <= min(n, 2 r G), a chain that repeats p kernels k <= p + 2 G.
+    k <= min(n, 2 r G), a chain that repeats p kernels k <= p + 2 G. With ``share`` no more of the
+    work that one bound may take.
     """
     n, s = chain.length, len(alive)
     if n is None:
@@ -297,9 +298,9 @@ def follow_records(
     if np.isinf(skips.table).all(axis=1).any():
         # what is never forgotten may come from the ends of the chain: no record is like another
         stretches = Stretches(np.arange(n), np.arange(n), n)
-    work = most / (s**4 * longest)
+    work = share * WORK / (s**4 * longest)
     around = _within(stretches, begin.distance, work)
-    if most < WORK and around.different * around.reach > 8.0 * work:
+    if share < 1.0 and around.different * around.reach > 8.0 * work:
         raise NotApplicableError(
             f"{around.different:,} records that differ in what lies around them take too long; use "
             "contraction"

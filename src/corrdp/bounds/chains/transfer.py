@@ -244,14 +244,18 @@ def search_distances(
     begin: Reach,
     delta: float = 0.0,
     gap: float = CLOSED,
+    share: float = 1.0,
 ) -> Distances:
-    """Look further until the certificate for all distances meets the worst one found."""
+    """Look further until the certificate for all distances meets the worst one found.
+
+    With ``share`` as much of the work that one bound may take, and as far.
+    """
     s, n = len(alive), chain.length
     pairwise, longest = limits_of(s)
     top = float(steps.max())
     sides = two_sides(chain, alive, steps, delta)
-    work = WORK if pairwise else _WORK_OF_MANY
-    most = min(max(int(work / (s**4 * longest)), _LEAST_DISTANCE), _FURTHEST)
+    work = share * (WORK if pairwise else _WORK_OF_MANY)
+    most = min(max(int(work / (s**4 * longest)), _LEAST_DISTANCE), int(share * _FURTHEST))
     contracted = 2.0 * sides[0].far - top  # what contraction says of any length
     if n is not None:
         most = min(most, max(n - 1, 1))
