@@ -25,9 +25,12 @@ from corrdp.metric.tradeoff import gaussian_delta
 from corrdp.results import Certificate, Kind, Witness
 
 Sides = Callable[[np.ndarray, np.ndarray], Steps]
+_WORST = 256  # units for which the ratio is searched; the others take that ratio
 _CLOSE = 1e-10  # relative accuracy of an own epsilon
 _OFFSETS = (-0.1, -0.05, -0.02, 0.02, 0.06, 0.11, 0.17, 0.25, 0.36, 0.52, 0.75)  # of ln(ratio)
-_TURNS = 5  # of the search around the best of these
+_FAR = 15.0  # no logarithm of a ratio lies further
+_TURNS = 6  # of the search around each of the two best of these
+_GAIN = 1e-5  # relative gain at which it ends
 _SHARE = 0.3  # of the limit that the steps beside have at first: about what is best
 
 
@@ -237,6 +240,7 @@ class _Search:
     def least(self, limit: float) -> np.ndarray:
         """The least leakage of each unit with Delta at most ``limit``."""
         best = np.full(self.count, np.inf)
+        chosen = np.ones(self.count, dtype=bool)  # units that are looked at
 
         def tried(log_ratio: float) -> float:
             """The largest leakage with this ratio; of each unit the least one is noted."""
@@ -244,16 +248,25 @@ class _Search:
                 steps = self._beside(*self.family(math.exp(log_ratio)))
             except NotApplicableError:
                 return math.inf
+            of = np.arange(self.count) if steps.of is None else steps.of
+            if not chosen.all():
+                rows = chosen[of]
+                steps, of = Steps(steps.level[rows], steps.delta[rows]), of[rows]
+            steps = steps._replace(of=of)
             total = self._own_levels(steps, limit) + steps.level.sum(axis=1)
             values = self._by_unit(total * (1.0 + ROUNDING), steps)
-            np.minimum(best, values, out=best)
+            np.minimum(best, values, out=best, where=chosen)
             return float(values.max())
 
         start = self._start(limit)
-        if start is None:
-            tried(0.0)
-        else:
-            _descend(tried, start)
+        tried(start or 0.0)
+        if start is not None:
+            if self.count > _WORST:
+                chosen[np.argpartition(best, -_WORST)[:-_WORST]] = False
+            found = _descend(tried, start)
+            if self.count > _WORST:
+                chosen[:] = True
+                tried(found)
         if not np.isfinite(best).all():
             raise NotApplicableError(
                 f"no level keeps delta at {limit:g}: dependence multiplies the rare events of "
@@ -328,29 +341,40 @@ class _Search:
         return found
 
 
-def _descend(value: Callable[[float], float], start: float) -> None:
-    """Look for the minimum of a function around a point, which has corners where orders change."""
+def _descend(value: Callable[[float], float], start: float) -> float:
+    """Where a function is least around a point; it has corners, and may have several valleys."""
     seen = {start + off: value(start + off) for off in _OFFSETS}
     for _ in range(40):  # until a point with two neighbours is the lowest
         points = sorted(seen)
-        k = min(range(len(points)), key=lambda k: seen[points[k]])
-        if math.isinf(seen[points[k]]) or k == len(points) - 1:
+        lowest = min(points, key=seen.__getitem__)
+        if seen[lowest] == 0.0:
+            return lowest
+        if math.isinf(seen[lowest]) or lowest == points[-1]:
             at = points[-1] + 2.0 * (points[-1] - points[-2])
-        elif k == 0:
+        elif lowest == points[0]:
             at = points[0] - 2.0 * (points[1] - points[0])
         else:
             break
-        if seen[points[k]] == 0.0:
-            return
+        if abs(at) > _FAR:
+            return lowest
         seen[at] = value(at)
-    for _ in range(_TURNS):
-        points = sorted(seen)
-        k = min(range(1, len(points) - 1), key=lambda k: seen[points[k]])
+    inner = [k for k in range(1, len(points) - 1) if math.isfinite(seen[points[k]])]
+    valleys = [k for k in inner if seen[points[k]] == min(map(seen.get, points[k - 1 : k + 2]))]  # type: ignore[type-var]
+    for k in sorted(valleys, key=lambda k: seen[points[k]])[:2]:
         a, b, c = points[k - 1 : k + 2]
-        at = _vertex(a, b, c, seen[a], seen[b], seen[c])
-        if min(abs(at - x) for x in seen) < 1e-4:
-            at = (a + b) / 2.0 if b - a > c - b else (b + c) / 2.0
-        seen[at] = value(at)
+        for _ in range(_TURNS):
+            at = _vertex(a, b, c, seen[a], seen[b], seen[c])
+            if min(abs(at - x) for x in (a, b, c)) < 1e-4:
+                at = (a + b) / 2.0 if b - a > c - b else (b + c) / 2.0
+            seen[at] = value(at)
+            gained = seen[b] - seen[at]
+            if seen[at] < seen[b]:
+                a, b, c = (a, at, b) if at < b else (b, at, c)
+            else:
+                a, c = (at, c) if at < b else (a, at)
+            if abs(gained) < _GAIN * seen[b]:
+                break
+    return min(seen, key=seen.__getitem__)
 
 
 def _vertex(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:

@@ -42,6 +42,7 @@ _LEAST_DISTANCE = 8
 # What rounding leaves between a certificate and the value found, however far one looks: for tiny
 # epsilons more than the relative gap at which the search ends.
 _ROUNDED = 1e-12
+_RARER = 1e-5  # the share of a delta that may be left open: a leakage feels a hundredth of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,7 @@ class Choices:
     found: np.ndarray  # (reach + 2, s, s); the last entry is for more than ``reach`` records
     certified: np.ndarray
     rare: np.ndarray  # the same for deltas, certified; none where the guarantee is pure
+    rarer: float  # share by which some delta is above what was found
     free: np.ndarray  # (reach + 1, s, s)
     bridged: np.ndarray  # (reach + 1, s, s): the worst state known at each distance
     states: np.ndarray  # (reach + 1, s, s): which state that is
@@ -88,13 +90,16 @@ def _choices(side: Side, reach: int, pairwise: bool, furthest: float) -> Choices
     found[0] = 0.0
     certified = found.copy()
     rare = np.fmax.accumulate(rare, axis=0)
-    rare = np.concatenate([np.fmax(rare, free_rare[: reach + 1]), rare[-1:]])
+    rare, rarer = np.concatenate([np.fmax(rare, free_rare[: reach + 1]), rare[-1:]]), 0.0
     if reach < furthest:
         beyond, beyond_rare = side.pairs(side.end, max(reach, 1), True, pairwise)
         # the uncertain boundary covers every longer free end too
         certified[-1] = np.fmax(certified[-1], beyond[-1])
-        rare[-1:] = np.fmax(rare[-1:], beyond_rare[-1:])
-    return Choices(found, certified, rare, free, bridged, states)
+        if len(rare):
+            most = np.nanmax(rare, initial=0.0)
+            rare[-1] = np.fmax(rare[-1], beyond_rare[-1])
+            rarer = float(np.nanmax(rare, initial=0.0) / most - 1.0) if most > 0.0 else math.inf
+    return Choices(found, certified, rare, rarer, free, bridged, states)
 
 
 def step_matrices(chain: MarkovChain, epsilon: np.ndarray | float) -> np.ndarray:
@@ -270,7 +275,8 @@ def search_distances(
         found = _combine(steps[0], right.found, left.found, n, got)
         certified = _combine(steps[0], right.certified, left.certified, n, got)
         whole = n is not None and got >= n - 1
-        closed = whole or has_closed(certified.max(), found.max(), gap)
+        closed = has_closed(certified.max(), found.max(), gap)
+        closed = whole or (closed and max(right.rarer, left.rarer) <= _RARER)
         if closed or got == most or got < reach or found.max() > contracted * (1.0 + VISIBLE):
             break  # what is found only grows: above contraction's value it cannot win any more
         reach = min(4 * reach, most)
