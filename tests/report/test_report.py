@@ -13,7 +13,7 @@ import pytest
 
 import corrdp as cdp
 from corrdp._files import write_files
-from corrdp.bounds.chains.pairs import noise_by_unit
+from corrdp.bounds.chains.sides import noise_by_unit
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.searching import step_down, step_up
 from corrdp.errors import InputError

@@ -15,7 +15,7 @@ Both only add and contract positive numbers, never subtract, and round each step
 return is never below its exact value. Costs are carried as z = e^{A/2} - 1, where a sum is
 z + y + z y and A (*) D is z / (1 + (z + 2) r) with r = 1 / (e^{D/2} - 1): no logarithm inside the
 loops, and all digits for small and large costs. Self-avoiding walks for small graphs are in
-:mod:`corrdp.bounds.trees`. Chains add two things.
+:mod:`corrdp.bounds.walks`. Chains add two things.
 
 **Skipping.** Paying eps outright for m - 1 records lets the m-step kernel act, which keeps the
 bound finite when the kernel has zeros: with S_t the cost of all records after t,
@@ -364,17 +364,18 @@ def _side(
     jumps: np.ndarray,
     period: int,
     leftwards: bool,
+    begin: float,
     out: np.ndarray,
 ) -> None:
     """out[t] = S_t, the cost of all records after t, the cheapest jump taken at each step.
 
-    Leftwards: before t. Where all was as a period ago for as long as the longest jump, the value
-    is too: it is copied.
+    ``begin`` is that of the last record. Leftwards: before t. Where all was as a period ago for as
+    long as the longest jump, the value is too: it is copied.
     """
     n, longest = len(eps), jumps[-1]
     step, end = (-1, 0) if leftwards else (1, n - 1)
     row_step = min(len(rows) - 1, 1)
-    out[end] = 0.0
+    out[end] = begin
     same = 0  # this many records beyond t have epsilon, row and value of a period beyond them
     for k in range(1, n):
         t = end - step * k
@@ -400,7 +401,9 @@ def _side(
             same = 0
 
 
-def side_costs(eps: np.ndarray, skips: Skips, *, leftwards: bool = False) -> np.ndarray:
+def side_costs(
+    eps: np.ndarray, skips: Skips, *, leftwards: bool = False, begin: float = 0.0
+) -> np.ndarray:
     """S_t: how much the records after t add to the leakage of record t. O(n) per jump length.
 
     Parameters
@@ -410,13 +413,15 @@ def side_costs(eps: np.ndarray, skips: Skips, *, leftwards: bool = False) -> np.
         From :func:`skip_diameters`.
     leftwards : bool
         The records before t instead.
+    begin : float
+        What lies beyond the last record (the first).
     """
-    out = np.zeros(len(eps))
+    out = np.full(len(eps), begin)
     if len(eps) == 1:
         return out
     eps = np.ascontiguousarray(eps, dtype=float)
     jumps = useful_skips(skips.table, float(eps.min()))
-    _side(eps, *skips, jumps, period_of(skips.rows), leftwards, out)
+    _side(eps, *skips, jumps, period_of(skips.rows), leftwards, begin, out)
     return out
 
 

@@ -1,4 +1,4 @@
-"""What is protected: a record, a window of records, a person, a set of records (delta#units)."""
+"""What is protected: a record, a window, a person, a family, a set of records (delta#units)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_items, check_whole
-from corrdp.bounds.pairs import joined_arrays, put_together, repeated
+from corrdp.bounds.steps import joined_arrays, put_together, repeated
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Profile, Pure
 from corrdp.metric.profiles import PrivacyProfile, profile_of
@@ -49,11 +49,14 @@ class Unit:
         The records themselves; None for every window of that many records in a row.
     words : str
         For people.
+    family : bool
+        Each block of records that depend on each other, of at most that many.
     """
 
     size: int = 1
     members: tuple[int, ...] | None = None
     words: str = "1 record"
+    family: bool = False
 
     def at(self, first: int) -> str:
         """The records of the unit that begins at one, in words."""
@@ -63,6 +66,14 @@ class Unit:
 
 
 ONE = Unit()
+
+
+def hull_of(unit: Unit) -> Unit:
+    """The unit with every record between its first and its last."""
+    if unit.members is None:
+        return unit
+    first, last = unit.members[0], unit.members[-1]
+    return Unit(last - first + 1, tuple(range(first, last + 1)), unit.words)
 
 
 def read_unit(model: Model, unit: Any) -> Unit | None:
@@ -77,7 +88,8 @@ def read_unit(model: Model, unit: Any) -> Unit | None:
     if unit is None or (isinstance(unit, str) and unit.strip().lower() == "record"):
         return None
     if isinstance(unit, str):
-        found = _person(model) if unit.strip().lower() == "person" else _duration(model, unit)
+        named = {"person": _person, "family": _family}.get(unit.strip().lower())
+        found = _duration(model, unit) if named is None else named(model)
     elif isinstance(unit, Iterable):
         found = _set(model, unit)
     else:
@@ -116,6 +128,21 @@ def _person(model: Model) -> Unit:
     )
 
 
+def _family(model: Model) -> Unit:
+    size = getattr(model, "m", None)  # of groups
+    blocks = getattr(model, "block_of_record", None)
+    if blocks is not None:
+        size = int(np.bincount(blocks).max())
+    elif model.kind == "table":
+        size = model.length
+    if size is None or isinstance(model, Chain):
+        raise InputError(
+            f"unit='family' is for records that fall into families or groups, and this is "
+            f"{model.describe()}; give a number of records, 'person', or the records of the unit"
+        )
+    return Unit(size, None, f"family (of up to {size:,} records)", family=True)
+
+
 def _duration(model: Model, text: str) -> Unit:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)?\s*([a-zA-Z]+)\s*", text)
     word = match[2].lower() if match else ""
@@ -124,8 +151,8 @@ def _duration(model: Model, text: str) -> Unit:
         if match and match[1] and name == "record" and float(match[1]).is_integer():
             return _window(model, check_whole("unit", int(match[1])), "")
         raise InputError(
-            f"unit must be a number of records, a duration such as '1h' or '1 day', or 'person', "
-            f"got {text!r}"
+            f"unit must be a number of records, a duration such as '1h' or '1 day', 'person' or "
+            f"'family', got {text!r}"
         )
     said = " ".join(text.split())
     clock = getattr(model.fitted, "clock", None)
@@ -148,7 +175,11 @@ def _duration(model: Model, text: str) -> Unit:
 
 
 def _set(model: Model, unit: Iterable[Any]) -> Unit:
-    given = [check_whole("unit", k, least=0) for k in check_items("unit", unit)]
+    people = {who: k for k, who in enumerate(getattr(model, "ids", ()))}  # of a pedigree
+    given = [
+        people[k] if isinstance(k, str) and k in people else check_whole("unit", k, least=0)
+        for k in check_items("unit", unit)
+    ]
     members = tuple(sorted(set(given)))
     if not members:
         raise InputError("unit is an empty set; give the records of the unit")

@@ -40,7 +40,7 @@ def leakage(
     rho: Rho = None,
     unit: Annotated[
         str | None,
-        typer.Option(help="What is protected: a number of records, 1h, '1 day', person."),
+        typer.Option(help="What is protected: a number of records, 1h, '1 day', person, family."),
     ] = None,
     query: Annotated[
         str | None,

@@ -45,7 +45,7 @@ UnitText = Annotated[
     str | None,
     typer.Option(
         help="What is protected: a number of records in a row, a duration such as 1h or '1 day', "
-        "or person; one record if left out."
+        "person, or family; one record if left out."
     ),
 ]
 Method = Annotated[str, typer.Option(help=f"Bound to use: best, {', '.join(METHODS)}.")]

@@ -291,7 +291,7 @@ def show_orders(chain: MarkovChain) -> None:
 
 def _unit_facts(chain: Any) -> list[tuple[str, str]]:
     """Noise by unit, for leakage 1, relative to the same unit of independent records."""
-    from corrdp.bounds.chains.pairs import noise_by_unit
+    from corrdp.bounds.chains.sides import noise_by_unit
 
     said = ", ".join(f"{unit} {times:.2f}" for unit, times in noise_by_unit(chain))
     return [("noise by unit", f"{said} times that of independent records (leakage 1)")] * bool(said)

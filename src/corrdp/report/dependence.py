@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.bounds.chains.pairs import noise_by_unit
+from corrdp.bounds.chains.sides import noise_by_unit
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.adequacy import CLOSE, MIN_SEEN, Adequacy
 from corrdp.models.groups import Groups
