@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 from _harness import Board
 
 import corrdp as cdp
+from corrdp.calibration.searching import Search
 
 ACTIVITY = np.array([[9713, 1295], [1295, 2955]], dtype=float)
 ACTIVITY /= ACTIVITY.sum(axis=1, keepdims=True)
@@ -46,6 +48,33 @@ def against_the_first_version(board: Board, name: str, kernel: np.ndarray) -> No
     board.versions(f"calibrate, {name}, target 1", setup, call, rtol=1e-8)
 
 
+def evaluations_of_sigma() -> None:
+    """How many leakages a calibration of Gaussian noise works out."""
+    count, leakage = 0, Search.leakage
+
+    def counted(self: Search, *arguments: Any) -> cdp.Leakage:
+        nonlocal count
+        count += 1
+        return leakage(self, *arguments)
+
+    Search.leakage = counted  # type: ignore[method-assign]
+    try:
+        for name, kernel in kernels().items():
+            for target in (0.1, 1.0, 10.0):
+                for unit in (None, 12):
+                    count = 0
+                    asked = {"noise": "gaussian", "delta": 1e-6, "unit": unit}
+                    found = cdp.calibrate(
+                        cdp.MarkovChain(kernel), target, query=cdp.Count(1), **asked
+                    )
+                    print(
+                        f"sigma, {name}, target {target:g}, unit {unit or 1}: {found.sigma:.4g} "
+                        f"after {count} leakages (wanted: at most 30)"
+                    )
+    finally:
+        Search.leakage = leakage  # type: ignore[method-assign]
+
+
 def main() -> None:
     """Measure, print and keep."""
     board = Board("calibrate")
@@ -53,6 +82,7 @@ def main() -> None:
         for target in (1.0,) if "--quick" in sys.argv[1:] else (0.1, 1.0, 5.0):
             in_evaluations(board, name, kernel, target)
         against_the_first_version(board, name, kernel)
+    evaluations_of_sigma()
     board.save()
 
 

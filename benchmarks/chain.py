@@ -10,7 +10,7 @@ import numpy as np
 from _timing import best_of
 
 import corrdp as cdp
-from corrdp.bounds.chains.pairs import paired_contraction
+from corrdp.bounds.chains.sides import paired_contraction
 from corrdp.bounds.chains.sweep import Side, prepare
 from corrdp.bounds.contraction import contraction
 from corrdp.bounds.scope import scope_of
@@ -44,6 +44,15 @@ def pairs_against_pure() -> None:
         ours = best_of(lambda c=chain, s=scope: paired_contraction(c, s))
         pure = best_of(lambda c=chain, g=guarantee: contraction(c, g))
         print(f"  n = {n:>9,}: {ours * 1e3:9.2f} ms, {ours / pure:6.1f} times (at most 3 at 10^6)")
+    print("the whole search for one mu per record, against one such pair")
+    for n in (10**4, 10**5):
+        mu = rng.uniform(0.05, 0.1, n)
+        chain = MarkovChain(ACTIVITY, n)
+        scope = scope_of(chain, cdp.GDP(mu), None, None, None, delta=1e-6)
+        ours = best_of(lambda c=chain, s=scope: paired_contraction(c, s), 2)
+        pair = scope_of(chain, cdp.Approximate(4 * mu, 1e-9), None, None, None)
+        one = best_of(lambda c=chain, s=pair: paired_contraction(c, s), 2)
+        print(f"  n = {n:>9,}: {ours:9.2f} s, {ours / one:6.1f} times")
 
 
 def plain_python_side(kernel: np.ndarray, eps: float, reach: int) -> float:
@@ -95,7 +104,7 @@ def transfer_against_plain_python(quick: bool) -> None:
         kernel = rng.dirichlet(np.ones(s), size=s)
         steps = (1.0 - np.eye(s))[None]
         kernels = prepare(kernel[None], 1)
-        side = Side(kernels, steps, np.ones(s), np.array([1.0]))
+        side = Side(kernels, steps, np.ones(s), 1.0)
         ours = best_of(lambda side=side: compiled_side(side, reach), 3)
         start = time.perf_counter()
         slow = plain_python_side(kernel, 1.0, reach)

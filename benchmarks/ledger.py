@@ -3,6 +3,7 @@
 Waiting is what makes a charge survive a power cut; the ratio is its price. SQLite alone is one row
 per transaction, with the same waiting: what no ledger on SQLite can beat. Then vectors: one that
 changes at every record, against its records, and what is left of a BDP budget, against one leakage.
+Then releases of every kind at a delta: 61 days, and a million records in runs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from _timing import best_of
 
 import corrdp as cdp
+from corrdp.guarantees import GDP, Pure
 from corrdp.ledgers import file as ledger_file
 from corrdp.ledgers.ledger import Ledger
 
@@ -64,6 +66,30 @@ def main() -> None:
     for name, each in best.items():
         print(f"{name:<22} {1 / each:8.0f} charges/s, {each / durable:.2f} times a DP charge")
     vectors(folder)
+    composed(folder)
+
+
+def composed(folder: Path) -> None:
+    """Print what composing costs, by days and by records, as ratios."""
+    ledger_file.SYNCHRONOUS = "OFF"  # about sums, not about the disk
+    chain = cdp.MarkovChain([[0.883, 0.117], [0.305, 0.695]], length=17_568)
+    path = folder / "composed"
+    ledger = Ledger.create(path, budget=3, delta=1e-6, kind="bdp", model=chain)
+    for k in range(61):
+        day = np.arange(17_568) // 288 == k
+        ledger.charge(GDP(0.05 * day), what="a day")
+        ledger.charge(Pure(0.01 * day), what="a day")
+    one = best_of(lambda: cdp.leakage(chain.with_length(None), GDP(0.05), delta=1e-6))
+    for name in ("spent", "remaining", "remaining_mu"):
+        each = best_of(lambda name=name: getattr(Ledger.open(path), name))
+        print(f"{name:<22} {each / one:8.2f} times one leakage, 122 releases of 61 days")
+    n = 1_000_000
+    part = 0.001 * (np.arange(n) < 288)
+    sums = Ledger.create(folder / "sums", budget=9, records=n)
+    runs = Ledger.create(folder / "runs", budget=9, delta=1e-6, records=n, unit=12)
+    pure = best_of(lambda: sums.charge(part, what="a day"))
+    each = best_of(lambda: runs.charge(GDP(part), what="a day"))
+    print(f"a million records in runs, by hour: {each / pure:.1f} times a pure charge of them")
 
 
 def vectors(folder: Path) -> None:

@@ -297,14 +297,16 @@ class Tradeoff:
             raise InputError("curve must be a function of alpha in [0, 1]")
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, eq=False)
+class Profile(_Compared):
     """A privacy profile: the mechanism is (epsilon, delta(epsilon))-DP for every epsilon >= 0.
 
     Parameters
     ----------
-    delta : callable
+    delta : callable, or sequence of callables
         Takes epsilon, or an array of them, and returns delta in [0, 1]; never rises.
+    of : sequence of int, optional
+        With several profiles: the number of the one that each record has.
 
     References
     ----------
@@ -314,13 +316,37 @@ class Profile:
     --------
     >>> Profile(lambda epsilon: max(0.0, .1 - .05 * epsilon)).delta(1.0)
     0.05
+    >>> day, night = (lambda epsilon: max(0.0, .1 - epsilon)), (lambda epsilon: 0.0)
+    >>> Profile([day, night], of=[0, 0, 1]).is_vector
+    True
     """
 
-    delta: Callable[[Any], Any]
+    delta: Any
+    of: Any = None
 
     def __post_init__(self) -> None:
-        if not callable(self.delta):
-            raise InputError("delta must be a function of epsilon >= 0")
+        if self.of is None:
+            if not callable(self.delta):
+                raise InputError("delta must be a function of epsilon >= 0")
+            return
+        each = tuple(self.delta) if isinstance(self.delta, Sequence) else ()
+        if not each or not all(callable(delta) for delta in each):
+            raise InputError("with of= there are several profiles, each a function of epsilon >= 0")
+        of = check_array("of", self.of)
+        if of.ndim != 1 or of.size == 0 or not np.isin(of, np.arange(len(each))).all():
+            raise InputError(
+                f"of must have the number of its profile for each record, 0 to {len(each) - 1}"
+            )
+        object.__setattr__(self, "delta", each)
+        object.__setattr__(self, "of", of.astype(np.int64))
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether records have different profiles."""
+        return self.of is not None
+
+    def _values(self) -> tuple[Any, ...]:
+        return self.delta, None if self.of is None else self.of.tobytes()
 
 
 Guarantee = Pure | Approximate | L1 | GDP | ZCDP | Tradeoff | Profile

@@ -13,11 +13,21 @@ import pytest
 
 import corrdp as cdp
 from corrdp.accounting.account import account
+from corrdp.accounting.maps import Columns, ReadsRecords
 from corrdp.accounting.plan import Plan
-from corrdp.accounting.published import Published, load_releases, read_release, total_releases
+from corrdp.accounting.published import (
+    Published,
+    ReleasesTotal,
+    load_releases,
+    read_release,
+    total_releases,
+)
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError, RefusedError
-from corrdp.metric.domains import StreamDomain
+from corrdp.guarantees import GDP, Approximate
+from corrdp.metric.domains import StreamDomain, TupleDomain
+from corrdp.metric.profiles import compose
+from corrdp.metric.tradeoff import epsilon_for
 from tests.helpers.commands import done, run
 
 FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
@@ -93,7 +103,10 @@ def test_what_is_no_release(made, tmp_path):
         ([made / "one.json", made / "model.json"], "no release"),
         ([made / "one.json", made / "one.json"], "the same release"),
         ([made / "one.json", made / "absent.json"], "cannot read"),
-        ([made / "one.json", "--unit", "bounded"], "releases take --model"),
+        ([made / "one.json", "--unit", "bounded"], "unit must be a number of records"),
+        ([made / "one.json", "--unit", "1h"], "needs the time between two records"),
+        ([made / "one.json", "--delta", "1"], "delta must be"),
+        ([made / "one.json", "--delta", "-1"], "delta must be"),
         ([made / "one.json", "--total", "1"], "releases take --model"),
         ([made / "one.json", made / "two.json", "--check"], "releases take --model"),
     ):
@@ -119,6 +132,100 @@ def test_the_sum_is_rounded_up():
     found = total_releases(some).epsilon
     assert Fraction(found) >= 3 * Fraction(0.1)
     assert found == pytest.approx(0.3)
+
+
+@pytest.fixture
+def gaussian(made):
+    """A Gaussian release beside the pure ones."""
+    cal = cdp.calibrate(CHAIN, epsilon=0.4, query=cdp.Count(1), noise="gaussian", delta=1e-6)
+    (made / "soft.json").write_text(json.dumps(cal.release([0, 1, 1, 0, 0, 1]).to_dict()))
+    return made / "soft.json", cal.guarantee.mu
+
+
+def test_gaussian_releases_are_composed_at_a_delta(made, gaussian):
+    soft, mu = gaussian
+    files = [soft, made / "one.json", made / "two.json"]
+    alone = run("account", *files)
+    assert alone.exit_code == 2
+    assert "give a delta (--delta 1e-6)" in " ".join(alone.output.split())
+    told = json.loads(done("account", *files, "--delta", 1e-6, "--json").stdout)
+    pure = [release["epsilon"] for release in told["releases"][1:]]
+    exact = compose(pure=pure, gaussian=mu).epsilon(1e-6)
+    assert told["epsilon"] == pytest.approx(exact, rel=1e-4)
+    assert told["epsilon"] >= exact
+    assert told["epsilon"] < sum(pure) + told["releases"][0]["epsilon"]
+    assert (told["delta"], told["releases"][0]["mu"]) == (1e-6, pytest.approx(mu))
+    text = done("account", *files, "--delta", 1e-6).output
+    assert "at delta 1e-06 (plain DP, one record replaced)" in text
+    assert f"composes     mu {mu:.6g}" in text
+
+
+def test_units_of_releases(made, gaussian):
+    soft, mu = gaussian
+    files = [soft, made / "one.json"]
+    told = json.loads(done("account", *files, "--delta", 1e-6, "--unit", 3, "--json").stdout)
+    pure = told["releases"][1]["epsilon"]
+    exact = compose(pure=[3 * pure], gaussian=3 * mu).epsilon(1e-6)
+    assert told["epsilon"] == pytest.approx(exact, rel=1e-4)
+    assert told["unit"] == "3 records"
+    plain = json.loads(done("account", made / "one.json", "--unit", 3, "--json").stdout)
+    assert plain["epsilon"] == pytest.approx(3 * pure)
+    model = ("--model", made / "model.json", "--json")
+    both = json.loads(done("account", *files, "--delta", 1e-6, "--unit", 2, *model).stdout)
+    leak = cdp.leakage(CHAIN, compose(pure=[pure], gaussian=mu).guarantee, delta=1e-6)
+    assert leak.value < both["leakage"]["value"] < 2 * leak.value
+    assert (both["leakage"]["delta"], both["leakage"]["unit"]) == (1e-6, "2 records")
+    again = ReleasesTotal.from_dict(both)
+    assert (again.delta, again.unit, again.releases[0].mu) == (1e-6, "2 records", mu)
+
+
+@pytest.mark.parametrize("domain", [StreamDomain(1, 6), TupleDomain(6, (0, 1))], ids=str)
+def test_a_plan_of_every_kind_leaks_at_a_delta(domain):
+    unit, part = (
+        ("event", Columns) if isinstance(domain, StreamDomain) else ("bounded", ReadsRecords)
+    )
+    steps = [Step(f"day {t}", GDP(0.1), part((t,)), metric=unit) for t in range(6)]
+    plan = Plan(domain, steps, [unit])
+    found = account(plan, delta=1e-6)
+    days = found.leakage(CHAIN, delta=1e-6)
+    assert days.value == pytest.approx(cdp.leakage(CHAIN, GDP(0.1), delta=1e-6).value, rel=1e-6)
+    window = found.leakage(CHAIN, delta=1e-6, unit=3)
+    own = cdp.leakage(CHAIN, GDP(0.1), delta=1e-6, unit=3, own=GDP(0.1 * 3**0.5))
+    assert window.value == pytest.approx(own.value, rel=1e-6)
+    mixed = Plan(domain, [*steps, Step("all", 0.05), Step("pair", Approximate(0.1, 1e-9))], [unit])
+    more = account(mixed, delta=1e-6).leakage(CHAIN, delta=1e-6)
+    assert days.value < more.value
+    pure = Plan(domain, [Step("one", 0.05), Step("two", 0.1)], [unit])
+    at = account(pure).leakage(CHAIN, delta=1e-6)
+    assert at.value <= account(pure).leakage(CHAIN).value
+    window = account(pure).leakage(CHAIN, unit=2).value
+    assert window == pytest.approx(cdp.leakage(CHAIN, 0.15, unit=2).value, rel=1e-9)
+
+
+def test_plans_take_a_delta_and_a_unit_on_the_command_line(tmp_path):
+    plan = {
+        "domain": {"type": "stream", "users": 1, "steps": 6},
+        "targets": ["event"],
+        "releases": [
+            {"id": f"day {t}", "notion": "gaussian", "mu": 0.1, "map": {"column": t},
+             "metric": "event"} for t in range(6)
+        ],
+    }  # fmt: skip
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "model.json").write_text(json.dumps(CHAIN.to_dict()))
+    asked = (tmp_path / "plan.json", "--delta", 1e-6, "--json")
+    told = json.loads(done("account", *asked).stdout)
+    assert told["totals"][0]["value"] == pytest.approx(epsilon_for(0.1, 1e-6), rel=1e-6)
+    model = ("--model", tmp_path / "model.json")
+    hour = json.loads(done("account", *asked, *model, "--unit", 3).stdout)
+    assert hour["leakage"]["unit"] == "3 records"
+    assert hour["leakage"]["delta"] == 1e-6
+    refused = run("account", *asked, *model, "--unit", "1h")
+    assert refused.exit_code == 2
+    assert "needs the time between two records" in refused.output
+    alone = run("account", tmp_path / "plan.json", *model)
+    assert alone.exit_code != 0
+    assert "--delta 1e-6" in " ".join(alone.output.split())
 
 
 def _contradicted():

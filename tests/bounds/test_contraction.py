@@ -140,7 +140,7 @@ def test_useful_skips_lose_nothing():
         eps = rng.uniform(0.01, 1.0, 40)
         skips = skip_diameters(chain)
         every = np.zeros(40)
-        skipping._side(eps, *skips, np.arange(1, 33), False, every)
+        skipping._side(eps, *skips, np.arange(1, 33), 1, False, 0.0, every)
         np.testing.assert_allclose(side_costs(eps, skips), every, rtol=1e-11, atol=1e-13)
 
 

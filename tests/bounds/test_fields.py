@@ -13,7 +13,7 @@ import pytest
 from corrdp.bounds.exact import exact_every_mechanism, exact_local, field_table
 from corrdp.bounds.fields import field_contraction, sweeps, uncertain_field
 from corrdp.bounds.mixtures import star
-from corrdp.bounds.trees import field_walks
+from corrdp.bounds.walks import field_walks
 from corrdp.errors import ModelError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.chain import diameter

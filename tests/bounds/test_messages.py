@@ -1,9 +1,10 @@
-"""Trees and fields with a delta, and sets of records: never below the program."""
+"""Messages and walks with a delta, and sets of records: never below the program."""
 
 import numpy as np
 import pytest
 
 import corrdp as cdp
+from corrdp.errors import NotApplicableError
 from tests.oracles.approximate import Programs
 from tests.oracles.chains import field_joint, tree_joint
 
@@ -15,10 +16,10 @@ GRAPHS = {
 }
 
 
-def random_field(name, seed):
+def random_field(name, seed, strength=0.5):
     rng = np.random.default_rng(seed)
     edges = GRAPHS[name]
-    potentials = [np.exp(rng.normal(0, 0.5, (2,) * len(edge))) for edge in edges]
+    potentials = [np.exp(rng.normal(0, strength, (2,) * len(edge))) for edge in edges]
     weights = rng.uniform(0.3, 1, (4, 2))
     field = cdp.MarkovField(edges, potentials, weights, nodes=4)
     return field, field_joint(edges, potentials, weights)
@@ -26,9 +27,10 @@ def random_field(name, seed):
 
 def test_delta_zero_gives_the_numbers_of_the_pure_bounds():
     ring = cdp.MarkovField.ising(GRAPHS["cycle"], 0.5)
-    pure = cdp.leakage(ring, 1.0, method="contraction")
-    tiny = cdp.leakage(ring, cdp.Approximate(1.0, 1e-15), method="contraction")
-    assert tiny.value == pytest.approx(pure.value, rel=1e-9)
+    for method in ("contraction", "walks"):
+        pure = cdp.leakage(ring, 1.0, method=method)
+        tiny = cdp.leakage(ring, cdp.Approximate(1.0, 1e-15), method=method)
+        assert tiny.value == pytest.approx(pure.value, rel=1e-9)
     star = cdp.MarkovTree([-1, 0, 0], KERNEL)
     pure = cdp.leakage(star, 1.0, method="contraction").per_record
     tiny = cdp.leakage(star, cdp.Approximate(1.0, 1e-15), method="contraction").per_record
@@ -36,14 +38,48 @@ def test_delta_zero_gives_the_numbers_of_the_pure_bounds():
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_fields_against_the_program(name):
+@pytest.mark.parametrize("method", ["contraction", "walks"])
+def test_fields_against_the_program(name, method):
     field, joint = random_field(name, 3)
     eps, delta = np.array([0.5, 0.2, 0.6, 0.4]), np.array([0.01, 0.0, 0.004, 0.01])
     programs = Programs(joint, eps, delta, 2)
-    leak = cdp.leakage(field, cdp.Approximate(eps, delta), method="contraction")
+    leak = cdp.leakage(field, cdp.Approximate(eps, delta), method=method)
     assert programs.worst(2, leak.per_record[2]) <= leak.delta + 1e-9
-    pair = cdp.leakage(field, cdp.Approximate(eps, delta), unit=[0, 2], method="contraction")
+    pair = cdp.leakage(field, cdp.Approximate(eps, delta), unit=[0, 2], method=method)
     assert programs.worst((0, 2), pair.value) <= pair.delta + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_random_fields_against_the_program(seed):
+    rng = np.random.default_rng([8, seed])
+    name = list(GRAPHS)[seed % 3]
+    field, joint = random_field(name, rng, rng.choice([0.3, 1.0, 2.5]))
+    eps, delta = rng.uniform(0, 1.2, 4), rng.uniform(0, 0.02, 4) * (rng.random(4) < 0.7)
+    programs = Programs(joint, eps, delta, 2)
+    guarantee, told = cdp.Approximate(eps, delta), 0
+    for unit in (None, [0, 2], [1, 2], [0, 1, 3]):
+        for method in ("contraction", "walks", "general"):
+            try:
+                leak = cdp.leakage(field, guarantee, unit=unit, method=method)
+            except NotApplicableError:
+                continue  # a delta of 1 says nothing
+            told += 1
+            for i in range(4) if unit is None else ():
+                assert programs.worst(i, leak.per_record[i]) <= leak.delta + 1e-9
+            if unit is not None:
+                assert programs.worst(unit, leak.value) <= leak.delta + 1e-9
+    assert told > 4
+
+
+def test_walks_say_no_more_than_messages():
+    for guarantee, kept in ((cdp.GDP(0.2), {"delta": 1e-6}), (cdp.Approximate(0.4, 1e-9), {})):
+        ring = cdp.MarkovField.ising(GRAPHS["complete"], 0.5)
+        walks, messages = (
+            cdp.leakage(ring, guarantee, method=method, **kept).value
+            for method in ("walks", "contraction")
+        )
+        assert walks < messages
 
 
 def test_trees_against_the_program():

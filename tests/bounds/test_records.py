@@ -70,10 +70,17 @@ def test_a_long_stretch_is_followed_at_its_ends_alone(monkeypatch):
     assert values[0] == pytest.approx(values[1], rel=1e-11)
 
 
+PERIOD = np.tile([0, 0, 1], 149)[:149]
+
+
 @pytest.mark.parametrize("leftwards", [False, True])
-def test_sides_of_a_chain_written_out(leftwards):
+@pytest.mark.parametrize(
+    "which",
+    [np.repeat([0, 1, 0, 1], [50, 9, 60, 30]), PERIOD, np.where(np.arange(149) == 70, 1, PERIOD)],
+    ids=["stretches", "period", "broken period"],
+)
+def test_sides_of_a_chain_written_out(leftwards, which):
     """The recursion with jumps, each value worked out, also where values are copied."""
-    which = np.repeat([0, 1, 0, 1], [50, 9, 60, 30])
     chain = MarkovChain(ZEROS[which], None, [0.5, 0.5])
     eps = np.repeat([0.3, 0.0, 0.8], [60, 5, 85])
     skips = skip_diameters(chain)

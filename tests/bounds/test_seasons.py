@@ -17,6 +17,7 @@ from corrdp.guarantees import Pure
 from corrdp.models.chains.chain import SwitchingChain
 from corrdp.models.chains.seasonal import SeasonalChain
 from tests.conftest import laws
+from tests.oracles.approximate import Programs
 from tests.oracles.chains import binary_response, chain_joint, lp_worst_case, response_leakage
 
 DATA = os.environ.get("CORRDP_DATA")
@@ -159,6 +160,81 @@ def test_states_that_are_never_told_apart_for_ever():
     with pytest.raises(NotApplicableError):
         cdp.leakage(flips, 0.5)
     assert cdp.leakage(flips.with_length(5), 0.5).value == 2.5
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("states", [2, 3])
+def test_delta_against_the_program(states, size):
+    """Every place of the period at which a series may begin, kept as a period or written out."""
+    rng = np.random.default_rng([states, size])
+    n = 4 if states == 2 else 3
+    chain = SeasonalChain(rng.dirichlet(np.full(states, 2.0), (2, states)), [0, 1, 1])
+    guarantee, unit = cdp.Approximate(0.5, 0.004), size if size > 1 else None
+    found = {
+        (method, length): cdp.leakage(
+            chain.with_length(length), guarantee, unit=unit, method=method
+        )
+        for method in ("contraction", "transfer")
+        for length in (None, 40)
+    }
+    for place in range(3):
+        law = begun(chain, place, n)
+        programs = Programs(chain_joint(law.transition, law.start, n), 0.5, 0.004, states)
+        first = place % (n - size + 1)
+        for level, rare in {(leak.value, leak.delta) for leak in found.values()}:
+            assert programs.worst(range(first, first + size), level) <= rare + 1e-9
+    assert found["transfer", None].value <= found["contraction", None].value * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("guarantee", [cdp.GDP(0.08), cdp.Approximate(0.25, 1e-7)])
+def test_delta_round_a_period_is_that_of_many(guarantee):
+    chain = SeasonalChain([DAY, NIGHT], [0] * 16 + [1] * 8)
+    limit = {"delta": 1e-5} if isinstance(guarantee, cdp.GDP) else {}
+    for method in ("contraction", "transfer"):
+        for unit in (None, 5):
+            asked = {"method": method, "unit": unit, **limit}
+            one = cdp.leakage(chain, guarantee, **asked)
+            many = cdp.leakage(chain.unrolled(24 * 8), guarantee, **asked)
+            assert one.value == pytest.approx(many.value, rel=1e-3)
+            assert one.delta == pytest.approx(many.delta, rel=1e-3)
+    levels = np.where(np.arange(48) < 3, 0.08, 0.0)
+    few = cdp.leakage(chain.with_length(48), cdp.GDP(levels), delta=1e-5)
+    assert few.value < cdp.leakage(chain, cdp.GDP(0.08), delta=1e-5).value
+
+
+def test_delta_at_order_two_and_where_seasons_change_once():
+    rng = np.random.default_rng(3)
+    tables = rng.dirichlet([2, 2], (2, 4))
+    chain = SeasonalChain(tables, [0, 1, 1], 2)
+    leak = cdp.leakage(chain, cdp.Approximate(0.3, 0.002))
+    joint = {}
+    for x in np.ndindex(2, 2, 2, 2):
+        p = chain.start[2 * x[0] + x[1]]
+        for t in range(2, 4):
+            p *= tables[chain.pattern[(t - 1) % 3], 2 * x[t - 2] + x[t - 1], x[t]]
+        joint[x] = float(p)
+    programs = Programs(joint, 0.3, 0.002, 2)
+    assert max(programs.worst(i, leak.value) for i in (1, 2)) <= leak.delta + 1e-9
+    parts = tuple(SeasonalChain(p, [0, 1, 1]) for p in rng.dirichlet([2, 2], (2, 2, 2)))
+    changing = SwitchingChain(parts, None, (0, 1))
+    leak = cdp.leakage(changing, cdp.Approximate(0.4, 0.003))
+    steps = np.array([parts[0].transition[1], parts[1].transition[1], parts[1].transition[0]])
+    start = np.array([0.3, 0.7])
+    programs = Programs(chain_joint(steps, start, 4), 0.4, 0.003, 2)
+    assert programs.worst(1, leak.value) <= leak.delta + 1e-9
+
+
+def test_delta_over_the_region_of_a_fit():
+    """Twice as many data allow less; no data but the estimate least of all."""
+    rng = np.random.default_rng(1)
+    values = SeasonalChain([DAY, NIGHT], [0] * 6 + [1] * 6).sample(rng, 12_000)
+    found = []
+    for data in (values[:6000], values):
+        fit = cdp.MarkovChain.fit(data.tolist(), season=12)
+        sure = cdp.leakage(fit, cdp.GDP(0.05), delta=1e-6, confidence=0.95)
+        assert any("confidence region" in said for said in sure.assumptions)
+        found += [sure.value, cdp.leakage(fit, cdp.GDP(0.05), delta=1e-6).value]
+    assert found[0] > found[2] > found[3]
 
 
 @pytest.mark.skipif(not DATA, reason="CORRDP_DATA names no data directory")

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.bounds.units import of_unit, read_unit, window_sums
+from corrdp.bounds.units import Unit, of_unit, read_unit, window_sums
 from corrdp.errors import InputError
+from corrdp.metric.tradeoff import epsilon_for
+from corrdp.models.pedigrees.mendel import HardyWeinberg
 from corrdp.tables.clock import DAY, Clock
 from tests.oracles.approximate import Programs
 from tests.oracles.chains import chain_joint
@@ -45,6 +47,17 @@ def test_windows_against_the_program(seed):
     assert programs.worst(range(first, first + size), leak.value) <= leak.delta + 1e-9
     one = cdp.leakage(chain, cdp.Approximate(eps, delta), unit=[first, first + size - 1])
     assert programs.worst((first, first + size - 1), one.value) <= one.delta + 1e-9
+
+
+@pytest.mark.parametrize("n", range(1, 20))
+def test_windows_of_every_length_are_summed(n):
+    values = np.arange(n) + 0.5
+    for size in range(1, n + 1):
+        sums = [values[k : k + size].sum() for k in range(n - size + 1)]
+        assert window_sums(values, size) == pytest.approx(sums)
+        pairs = of_unit(cdp.Approximate(values / 100, values / 1000), Unit(size), n)
+        assert np.ravel(pairs.epsilon) == pytest.approx(np.array(sums) / 100)
+        assert (np.ravel(pairs.delta) >= np.array(sums) / 1000 * (1 - 1e-12)).all()
 
 
 def test_holes_carry_what_the_unit_says():
@@ -87,6 +100,36 @@ def test_the_witness_names_the_window():
     assert leak.per_record is None
 
 
+TRIO = {"dad": None, "mum": None, "kid": ("dad", "mum")}
+
+
+def trio_joint(law):
+    """Three genotypes of a family as a joint law over 0, 1, 2."""
+    return {tuple(map(int, x)): float(p) for x, p in np.ndenumerate(law) if p > 0}
+
+
+def test_families_and_sets_of_their_members():
+    trio = cdp.Pedigree(TRIO, founders=HardyWeinberg(0.3))
+    (shape,) = trio.shapes
+    programs = Programs(trio_joint(shape.law()), 0.4, 0.01, 3)
+    guarantee = cdp.Approximate(0.4, 0.01)
+    family = cdp.leakage(trio, guarantee, unit="family")
+    pair = cdp.leakage(trio, guarantee, unit=["dad", "kid"])
+    assert (family.value, family.delta) == pytest.approx((pair.value, pair.delta))
+    assert pair.value == cdp.leakage(trio, guarantee, unit=[0, 2]).value
+    assert programs.worst((0, 2), pair.value) <= pair.delta + 1e-9
+    assert programs.worst((0, 1, 2), family.value) <= family.delta + 1e-9
+    assert cdp.leakage(trio, guarantee, unit="person").unit is None  # a record is a person
+    two = cdp.GaussianRecords.blocks([np.eye(2) + 0.5, np.eye(3) + 0.2], secret_range=(0, 1))
+    leak = cdp.leakage(two, cdp.GDP([0.5, 0.5, 0.1, 0.1, 0.1]), delta=1e-6, unit="family")
+    assert leak.value == pytest.approx(epsilon_for(1.0, 1e-6), rel=1e-9)
+    assert "family of record 0" in str(leak.witness)
+    assert leak.unit == "family (of up to 3 records)"
+    assert cdp.leakage(cdp.Groups(4), 0.5, unit="family").value == pytest.approx(2.0)
+    ring = cdp.MarkovField.ising([(0, 1), (2, 3), (3, 4)], 0.5)
+    assert cdp.leakage(ring, 0.5, unit="family").value == pytest.approx(1.5)
+
+
 class _Fit:
     def __init__(self, clock):
         self.clock, self.private_epsilon = clock, None
@@ -124,6 +167,9 @@ def test_durations_are_usual_steps():
         (cdp.MarkovChain(P, 5), [], "empty set"),
         (cdp.MarkovChain(P, 5), [5], "records 0 to 4"),
         (cdp.Groups(3), 2, "needs a series"),
+        (cdp.MarkovChain(P, 5), "family", "fall into families"),
+        (cdp.Independent(5), "family", "fall into families"),
+        (cdp.MarkovChain(P, 5), ["kid"], "unit must be"),
     ],
 )
 def test_wrong_units(model, unit, words):
@@ -132,7 +178,7 @@ def test_wrong_units(model, unit, words):
 
 
 def test_noise_by_unit_on_the_activity_series():
-    from corrdp.bounds.chains.pairs import unit_noise
+    from corrdp.bounds.chains.sides import unit_noise
 
     found = [unit_noise(ACTIVITY, size) for size in (1, 2, 3, 6, 12, 36, 288)]
     assert found == pytest.approx([4.10, 2.56, 2.04, 1.52, 1.26, 1.09, 1.01], abs=5e-3)

@@ -82,6 +82,78 @@ def test_an_export_for_people_is_a_table(home):
     assert ".csv (a table) or .json" in result.output
 
 
+def test_a_budget_with_a_delta_and_a_unit(home):
+    book, law = home / "steps.ledger", "independent:96"
+    about = ("--delta", 1e-6, "--unit", 4, "--kind", "bdp", "--model", law)
+    made = done("ledger", "init", book, "--budget", 3, *about)
+    assert "budget of 3 at delta 1e-06 (BDP level on one model)" in made.output
+    noise = ("--epsilon", 0.3, "--noise", "gaussian", "--delta", 1e-6)
+    asked = ("--model", law, "--query", "count:steps > 0", "--ledger", book)
+    answer = run("release", home / "steps.csv", *asked, *noise, "--json")
+    assert answer.exit_code == 0, answer.output
+    together = json.loads(answer.stdout)["together"]
+    assert together.endswith(" of 3 at delta 1e-06 (BDP level for 4 records)")
+    told = done("ledger", "charge", book, "--epsilon", 0.1, "--delta", 1e-9, "--what", "a table")
+    assert "epsilon 0.1, delta 1e-09" in told.output
+    done("ledger", "charge", book, "--mu", 0.1, "--what", "an hour", "--unit", 4)
+    done("ledger", "charge", book, "--rho", 0.0001, "--what", "a sum")
+    shown = " ".join(done("ledger", "show", book).output.split())
+    assert "nobody's log odds about 4 records move by more than" in shown
+    assert "outputs of probability 1e-06 aside" in shown
+    assert "(Gaussian), for a release of every record" in shown
+    assert "mu 0.1" in shown
+    assert "rho 0.0001" in shown
+    left = json.loads(done("ledger", "remaining", book, "--json").stdout)
+    assert 0 < left["mu"] < left["epsilon"] < 3
+    dry = run("release", home / "steps.csv", *asked, *noise, "--dry-run")
+    assert "the ledger has room for epsilon" in " ".join(dry.output.split())
+    refused = run("ledger", "charge", book, "--mu", 2, "--what", "too much")
+    assert refused.exit_code == 3
+    assert "may have at most mu" in " ".join(refused.output.split())
+    done("ledger", "export", book, "-o", home / "book.csv")
+    rows = list(csv.DictReader((home / "book.csv").open()))
+    assert [row["mu"] != "" for row in rows] == [True, False, True, False]
+    assert (rows[1]["epsilon"], rows[1]["delta"], rows[2]["for"]) == ("0.1", "1e-09", "4")
+    assert (rows[2]["mu"], rows[3]["rho"]) == ("0.1", "0.0001")
+    assert "4 charges, as written" in done("ledger", "check", book).output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--delta", 1), "delta must be"),
+        (("--delta", -0.1), "delta must be"),
+        (("--unit", "1h"), "needs the time between two records"),
+        (("--unit", 200), "the series has 96"),
+        (("--unit", "sometimes"), "unit must be a number of records"),
+    ],
+)
+def test_budgets_that_cannot_be_are_refused(home, options, message):
+    book = home / "steps.ledger"
+    refused = run("ledger", "init", book, "--budget", 1, "--records", 96, *options)
+    assert refused.exit_code == 2
+    assert message in " ".join(refused.output.split())
+    assert not book.exists()
+
+
+def test_charges_that_cannot_be_are_refused(home):
+    book = home / "steps.ledger"
+    done("ledger", "init", book, "--budget", 1)
+    for options, message in (
+        ((), "give one of --epsilon, --mu and --rho"),
+        (("--epsilon", 0.1, "--mu", 0.1), "give one of --epsilon, --mu and --rho"),
+        (("--mu", 0.1, "--delta", 1e-6), "--delta belongs to --epsilon"),
+        (("--mu", -0.1), "mu must be"),
+        (("--mu", 0.1), "ledger init --delta"),
+        (("--epsilon", 0.1, "--delta", 1e-6), "ledger init --delta"),
+    ):
+        refused = run("ledger", "charge", book, "--what", "x", *options)
+        # what the ledger cannot keep is a refusal, what nobody can read an error
+        assert refused.exit_code == (3 if "init" in message else 2), options
+        assert message in " ".join(refused.output.split())
+    assert cdp.Ledger.open(book).check() == 0
+
+
 def test_exports_do_not_overwrite(home):
     book, exported = home / "steps.ledger", home / "book.json"
     done("ledger", "init", book, "--budget", 1)

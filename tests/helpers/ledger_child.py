@@ -12,17 +12,27 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from corrdp.errors import CorrdpError, RefusedError
 from corrdp.ledgers.ledger import Ledger
 
 
-def charge(path: str, count: str, epsilon: str) -> None:
+def _promise(level: str) -> Any:
+    """An epsilon, or mu: and a number."""
+    if not level.startswith("mu:"):
+        return float(level)
+    from corrdp.guarantees import GDP
+
+    return GDP(float(level[3:]))
+
+
+def charge(path: str, count: str, level: str) -> None:
     """Charge so many times; print how many were granted."""
     ledger, granted = Ledger.open(path), 0
     for _ in range(int(count)):
         try:
-            ledger.charge(float(epsilon), what="count")
+            ledger.charge(_promise(level), what="count")
         except RefusedError as error:
             if "does not fit" not in str(error):
                 raise
@@ -35,24 +45,27 @@ def _answer(handle: int, text: str) -> None:
     os.write(handle, f"{text}\n".encode())  # one write: a line is there or not
 
 
-def _charge_and_answer(path: str, answers: str) -> None:
+def _charge_and_answer(path: str, answers: str, level: str) -> None:
     ledger = Ledger.open(path)
     handle = os.open(answers, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     while True:
         value = random.randrange(10**9)
-        line = ledger.charge(0.001, what="count", answer={"value": value})
+        line = ledger.charge(_promise(level), what="count", answer={"value": value})
         _answer(handle, f"{line.number} {line.hash} {value}")
 
 
-def killed(path: str, answers: str, times: str, seed: str) -> None:
+def killed(path: str, answers: str, times: str, seed: str, level: str = "0.001") -> None:
     """Fork a process that charges and answers, kill it somewhere, so many times."""
-    assert "numpy" not in sys.modules
+    if level.startswith("mu:"):
+        _ = Ledger.open(path).remaining_mu  # loads what composes: the children begin at once
+    else:
+        assert "numpy" not in sys.modules
     rng = random.Random(int(seed))
     longest = 0.02
     for k in range(int(times)):
         pid = os.fork()
         if pid == 0:
-            _charge_and_answer(path, answers)
+            _charge_and_answer(path, answers, level)
         if k == 0:  # how long three answers take here, so that kills fall before and after some
             start = time.monotonic()
             while not Path(answers).exists() or Path(answers).read_text().count("\n") < 3:

@@ -24,14 +24,13 @@ from hypothesis import strategies as st
 
 import corrdp as cdp
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError, RefusedError
-from corrdp.guarantees import GDP, L1, Approximate, Pure
+from corrdp.guarantees import GDP, L1, ZCDP, Approximate, Profile, Pure, Tradeoff
 from corrdp.ledgers import file as ledger_file
-from corrdp.ledgers.budget import release_level
 from corrdp.ledgers.ledger import Ledger
 from corrdp.ledgers.units import UNIT, Runs, level, units_down, units_up, written
 from corrdp.release import number as releasing
 from corrdp.release import series as sanitizing
-from corrdp.release.charged import release_with_ledger, sanitize_with_ledger
+from corrdp.release.charged import release_level, release_with_ledger, sanitize_with_ledger
 from tests.helpers.chances import usual_noise
 
 CHILD = Path(__file__).parents[1] / "helpers" / "ledger_child.py"
@@ -130,8 +129,11 @@ def test_guarantees_with_an_epsilon_can_be_charged(path: Path) -> None:
     for guarantee in (Pure(0.1), Approximate(0.1, 0), L1(0.01, epsilon=0.1), np.float64(0.1)):
         assert ledger.charge(guarantee, what="sum").epsilon <= 0.1
     assert ledger.spent == 0.4
-    for guarantee in (GDP(1), Approximate(0.1, 1e-6), L1(0.01)):
-        with pytest.raises(GuaranteeError, match="adds up pure epsilons"):
+    for guarantee in (GDP(1), Approximate(0.1, 1e-6), ZCDP(0.1)):
+        with pytest.raises(GuaranteeError, match=r"adds up pure epsilons.*with a delta"):
+            ledger.charge(guarantee, what="sum")
+    for guarantee in (L1(0.01), Tradeoff(lambda a: 1 - a), Profile(lambda e: 0.0)):
+        with pytest.raises(GuaranteeError, match=r"a ledger keeps an epsilon, a mu.*is none of"):
             ledger.charge(guarantee, what="sum")
 
 
@@ -835,7 +837,7 @@ def test_files_that_are_no_ledgers_are_refused(tmp_path: Path) -> None:
         (text, "is not a ledger"),
         (empty, "is not a ledger"),
         (other, "is not a ledger"),
-        (later, "of version 5, this corrdp reads versions 2 to 3"),
+        (later, "of version 5, this corrdp reads versions 2 to 4"),
         (tmp_path, "there is no ledger"),
         (tmp_path / "absent", "there is no ledger"),
     ]:

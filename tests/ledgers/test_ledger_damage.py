@@ -12,10 +12,12 @@ import pytest
 
 import corrdp as cdp
 from corrdp.errors import CorrdpError
+from corrdp.guarantees import GDP
 from corrdp.ledgers import file as ledger_file
 from corrdp.ledgers.ledger import Ledger
 
-FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
+FROZEN = Path(__file__).parents[1] / "fixtures"
+OLD = {"version 2": "v0.1.0", "version 3": "ledger-3"}
 MODEL = cdp.Independent(6)
 LOOKS: dict[str, Callable[[Ledger], Any]] = {
     "check": Ledger.check,
@@ -37,16 +39,20 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_file, "SYNCHRONOUS", "OFF")  # about bytes, not about the disk
 
 
-@pytest.fixture(params=["dp", "bdp", "version 2"])
+@pytest.fixture(params=["dp", "bdp", "version 2", "version 3", "delta"])
 def whole(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A ledger of two charges, one by record and one with an answer."""
     path = tmp_path / "whole.ledger"
-    if request.param == "version 2":
-        shutil.copy(FROZEN / "dp.ledger", path)
+    if request.param.startswith("version"):
+        shutil.copy(FROZEN / OLD[request.param] / "dp.ledger", path)
         return path
-    about: Any = {"records": 6} if request.param == "dp" else {"kind": "bdp", "model": MODEL}
+    about: Any = {"records": 6} if request.param != "bdp" else {"kind": "bdp", "model": MODEL}
+    if request.param == "delta":
+        about |= {"delta": 1e-5, "unit": 2}
     ledger = Ledger.create(path, budget=1, **about)
-    ledger.charge([0.1, 0, 0, 0.2, 0.2, 0], what="some records")
+    some = [0.1, 0, 0, 0.2, 0.2, 0]
+    small = GDP([level / 4 for level in some])
+    ledger.charge(small if request.param == "delta" else some, what="some records")
     ledger.charge(0.1, what="a count", answer={"value": 3})
     return path
 

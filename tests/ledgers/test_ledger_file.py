@@ -17,11 +17,12 @@ from corrdp.ledgers import file as ledger_file
 from corrdp.ledgers.ledger import Ledger
 from corrdp.ledgers.units import UNIT
 
-FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1.0"
-OLD = sorted(FROZEN.glob("*.ledger"))
+FROZEN = Path(__file__).parents[1] / "fixtures"
+OLD = {2: "v0.1.0", 3: "ledger-3"}
+FILES = [path for folder in OLD.values() for path in sorted((FROZEN / folder).glob("*.ledger"))]
 
 
-@pytest.fixture(params=OLD, ids=lambda path: path.stem)
+@pytest.fixture(params=FILES, ids=lambda path: f"{path.parent.name} {path.stem}")
 def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / request.param.name
     shutil.copy(request.param, path)
@@ -39,28 +40,53 @@ def unit(ledger: Ledger) -> str | None:
     return None if ledger.unit == "one record" else ledger.unit
 
 
-# -- files of version 2 ----------------------------------------------------------------------
+# -- files of versions 2 and 3 ---------------------------------------------------------------
 
 
 def test_looking_at_an_older_file_leaves_it_as_it_is(old: Path) -> None:
-    before = old.read_bytes()
+    before, made = old.read_bytes(), version(old)
+    assert made in OLD
     ledger = Ledger.open(old)
     assert ledger.check(ledger.head) == len(ledger.history())
     ledger.export(), ledger.spent, ledger.remaining, repr(ledger)
-    assert [ledger.answer(charge.number) for charge in ledger.history()] == [None] * ledger.check()
+    answers = [ledger.answer(charge.number) for charge in ledger.history()]
+    assert answers == [None] * ledger.check() or made > 2
     with pytest.raises(RefusedError, match="does not fit"):
         ledger.charge(50, what="too much", unit=unit(ledger))
     assert old.read_bytes() == before
-    assert version(old) == 2
+    assert version(old) == made
+
+
+@pytest.mark.parametrize(
+    ("name", "spent", "remaining", "head"),
+    [
+        ("bdp", 499999999746, 474458521879, "2088317595a7"),
+        ("dp", 300000000000, 700000000000, "374b8961c0ef"),
+        ("ruled", 1389011127755, 45681188819, "f886c3e25ec5"),
+        ("users", 250000000000, 750000000000, "6c1edcbf7ab3"),
+    ],
+)
+def test_ledgers_of_version_3_say_what_they_said(
+    tmp_path: Path, name: str, spent: int, remaining: int, head: str
+) -> None:
+    """Numbers as corrdp gave them when the files were written (commit f60760e)."""
+    path = tmp_path / "copy.ledger"
+    shutil.copy(FROZEN / OLD[3] / f"{name}.ledger", path)
+    found = Ledger.open(path).export()
+    assert (found["spent"], found["remaining"], found["hash"][:12]) == (spent, remaining, head)
+    if name == "dp":
+        assert [Ledger.open(path).answer(k) for k in (1, 2)] == [{"value": 3}, {"value": 17}]
 
 
 def test_the_first_charge_brings_an_older_file_along(old: Path) -> None:
     ledger = Ledger.open(old)
     kept, lines, spent = ledger.head, ledger.history(), ledger.spent
+    answers = [ledger.answer(line.number) for line in lines]
     charge = ledger.charge(0.01, what="one more", unit=unit(ledger), answer={"value": 5})
-    assert version(old) == 3
+    assert version(old) == 4
     for again in (ledger, Ledger.open(old)):
         assert again.history() == (*lines, charge)
+        assert [again.answer(line.number) for line in lines] == answers
         assert again.check(kept) == len(lines) + 1
         assert again.answer(charge.number) == {"value": 5}
         assert again.spent > spent
@@ -70,9 +96,10 @@ def test_the_first_charge_brings_an_older_file_along(old: Path) -> None:
 
 def test_a_migration_that_fails_undoes_itself(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = old.read_bytes()
-    broken = (*ledger_file._TO_3, "INSERT INTO nowhere VALUES (1)")
+    whole = ledger_file._migration
     with monkeypatch.context() as patch:
-        patch.setattr(ledger_file, "_TO_3", broken)
+        broken = "INSERT INTO nowhere VALUES (1)"
+        patch.setattr(ledger_file, "_migration", lambda version: (*whole(version), broken))
         ledger = Ledger.open(old)
         with pytest.raises(InputError, match="not those of a ledger"):
             ledger.charge(0.01, what="one more", unit=unit(ledger))
@@ -83,7 +110,9 @@ def test_a_migration_that_fails_undoes_itself(old: Path, monkeypatch: pytest.Mon
 def test_tampering_with_an_old_charge_shows_after_the_migration(old: Path) -> None:
     ledger = Ledger.open(old)
     ledger.charge(0.01, what="one more", unit=unit(ledger))
-    for statement in ("what = 'nothing'", "version = 3", "answer = '{}'", "reads = '[0,1]'"):
+    changes = ("what = 'nothing'", "version = 5 - version", "answer = '{}'", "reads = '[0,1]'",
+               "version = 4", "rho = '7'", "mu = '7'", "delta = '7'")  # fmt: skip
+    for statement in changes:
         copy = old.with_name("changed.ledger")
         shutil.copy(old, copy)
         with sqlite3.connect(copy) as db:
@@ -114,7 +143,7 @@ def test_what_a_charge_touches_is_kept(ledger: Ledger) -> None:
     assert (first["reads"], second["reads"]) == ([1, 4], None)
 
 
-@pytest.mark.parametrize("column", ["answer", "reads", "answered", "mu", "delta", "epsilon"])
+@pytest.mark.parametrize("column", ["answer", "reads", "answered", "mu", "rho", "delta", "epsilon"])
 def test_every_field_is_sealed(ledger: Ledger, column: str) -> None:
     ledger.charge(0.1, what="count", answer={"value": 17})
     ledger.charge(0.1, what="count", answer={"value": 18})
@@ -124,8 +153,11 @@ def test_every_field_is_sealed(ledger: Ledger, column: str) -> None:
     db.close()
     with pytest.raises(InputError, match="charge 1"):
         Ledger.open(ledger.path).check()
-    if column in ("mu", "delta"):  # a guarantee that cannot be added is never left out of a sum
+    if column in ("mu", "rho"):  # a guarantee that cannot be added is never left out of a sum
         with pytest.raises(InputError, match="use the corrdp that made it"):
+            ledger.charge(0.1, what="count")
+    if column == "delta":
+        with pytest.raises(InputError, match="was changed"):
             ledger.charge(0.1, what="count")
 
 

@@ -92,7 +92,8 @@ def test_ledgers_of_version_two_keep_their_rule(path, fit):
     path.unlink()
     create_file(path, Header(**{**vars(made), "rule": None}))
     with sqlite3.connect(path) as db:  # as corrdp 0.1.0 wrote it
-        db.execute("ALTER TABLE ledger DROP COLUMN rule")
+        for column in ("rule", "delta", "unit", "cap"):
+            db.execute(f"ALTER TABLE ledger DROP COLUMN {column}")
         db.execute("DROP TABLE charges")
         db.execute(
             "CREATE TABLE charges (number INTEGER PRIMARY KEY, made TEXT, kind TEXT, what TEXT, "

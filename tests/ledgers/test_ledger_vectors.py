@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import corrdp as cdp
 from corrdp.errors import InputError, RefusedError
-from corrdp.ledgers import file as ledger_book
+from corrdp.ledgers import book as ledger_book
 from corrdp.ledgers import file as ledger_file
 from corrdp.ledgers.budget import BDPBudget
 from corrdp.ledgers.ledger import Ledger
@@ -107,8 +107,8 @@ def test_others_charge_while_a_charge_is_worked_out(
     ledger, other = Ledger.create(path, budget=1, records=4), Ledger.open(path)
     following, between = ledger_book.Book._following, []
 
-    def slow(self: Any, head: Any, pending: Any) -> Any:
-        steps = following(self, head, pending)
+    def slow(self: Any, head: Any, pending: Any, spent: Any) -> Any:
+        steps = following(self, head, pending, spent)
         if self is ledger._book and len(between) < 2:
             between.append(other.charge(0.1, what="the other").number)
         return steps
@@ -127,8 +127,8 @@ def test_a_charge_that_always_comes_second_takes_the_lock(
     following, seen = ledger_book.Book._following, []
     monkeypatch.setattr(ledger_file, "PATIENCE", 0.05)
 
-    def beaten(self: Any, head: Any, pending: Any) -> Any:
-        steps = following(self, head, pending)
+    def beaten(self: Any, head: Any, pending: Any, spent: Any) -> Any:
+        steps = following(self, head, pending, spent)
         if self is ledger._book:
             try:
                 seen.append(other.charge(0.01, what="the other").number)

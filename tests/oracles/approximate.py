@@ -22,14 +22,14 @@ class Programs:
 
     ``both`` asks the event and its complement to keep every (eps_t, delta_t), as mechanisms do;
     without it the function is only non-negative and keeps the first kind of constraint, which is
-    what proofs use.
+    what proofs use. Levels of shape (pairs, 1) ask every record to keep all of them: a curve.
     """
 
     def __init__(self, joint: Joint, eps, delta, states: int, *, both: bool = True) -> None:
         self.joint, self.states, self.both = joint, states, both
         self.n = len(next(iter(joint)))
-        self.eps = np.broadcast_to(np.asarray(eps, float), (self.n,))
-        self.delta = np.broadcast_to(np.asarray(delta, float), (self.n,))
+        eps, delta = np.broadcast_arrays(np.atleast_2d(eps), np.atleast_2d(delta))
+        self.eps, self.delta = (np.broadcast_to(x, (len(x), self.n)) for x in (eps, delta))
 
     def laws(self, attacked: Sequence[int], known: dict[int, int]) -> dict[tuple, np.ndarray]:
         """Law of the records that are not known, by value of those attacked."""
@@ -66,14 +66,15 @@ class Programs:
             if value == x[at]:
                 continue
             here, there = number[x], number[(*x[:at], value, *x[at + 1 :])]
-            scale = math.exp(self.eps[t])
-            entries.append((1.0, -scale))  # F(x) - e^eps F(x') <= delta
-            places.append((here, there))
-            limits.append(self.delta[t])
-            if self.both:  # (1 - F(x)) - e^eps (1 - F(x')) <= delta
-                entries.append((-1.0, scale))
+            for eps, delta in zip(self.eps[:, t], self.delta[:, t], strict=True):
+                scale = math.exp(eps)
+                entries.append((1.0, -scale))  # F(x) - e^eps F(x') <= delta
                 places.append((here, there))
-                limits.append(self.delta[t] + scale - 1.0)
+                limits.append(delta)
+                if self.both:  # (1 - F(x)) - e^eps (1 - F(x')) <= delta
+                    entries.append((-1.0, scale))
+                    places.append((here, there))
+                    limits.append(delta + scale - 1.0)
         row = np.repeat(np.arange(len(limits)), 2)
         shape = (len(limits), len(points))
         matrix = csr_matrix((np.ravel(entries), (row, np.ravel(places))), shape=shape)

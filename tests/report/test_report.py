@@ -13,6 +13,7 @@ import pytest
 
 import corrdp as cdp
 from corrdp._files import write_files
+from corrdp.bounds.chains.sides import noise_by_unit
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.searching import step_down, step_up
 from corrdp.errors import InputError
@@ -210,6 +211,23 @@ def test_a_charged_release_says_where_the_ledger_stands(release, chain, calibrat
     text = render_report(charged, chain, calibration=calibration)
     assert "Together with what is in the ledger: 1.96 of 3 (BDP level)." in text
     assert "other releases about the same records add to this one" in text
+
+
+def test_the_steward_reads_what_dependence_costs_each_unit(tmp_path):
+    rows = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], 24 * 12).sample(np.random.default_rng(2))
+    times = [f"2024-01-{1 + k // 288:02d} {k // 12 % 24:02d}:{k % 12 * 5:02d}" for k in range(288)]
+    lines = [f"{time},{x}" for time, x in zip(times, rows, strict=True)]
+    (tmp_path / "steps.csv").write_text("time,active\n" + "\n".join(lines) + "\n")
+    fit = cdp.MarkovChain.fit(tmp_path / "steps.csv", state="active", order_by="time")
+    cal = cdp.calibrate(fit, 1.0, query=cdp.Count(1), robust=False, confidence=None, coarse=True)
+    told, public = (render_report(cal, fit, public=public) for public in (False, True))
+    found = dict(noise_by_unit(fit))
+    assert list(found) == ["record", "1 hour", "1 day"]
+    assert found["record"] > found["1 hour"] > found["1 day"] >= 1
+    for unit, factor in found.items():
+        assert f"<td>{unit}</td><td>{factor:.2f}</td>" in told
+    assert "relative to the same unit of independent records" in told
+    assert "relative to the same unit" not in public  # it would tell the fit
 
 
 def test_before_the_release(chain, calibration):

@@ -230,27 +230,32 @@ class Composition(Result):
         return per_record(self.plan)
 
     def leakage(
-        self, model: Model, *, confidence: Confidence = "default", accept: str | None = None
+        self,
+        model: Model,
+        *,
+        confidence: Confidence = "default",
+        accept: str | None = None,
+        delta: float | None = None,
+        unit: int | str | Sequence[int] | None = None,
     ) -> Leakage:
         """What the releases give away together when records depend on each other.
 
-        Epsilons are added record by record into one vector, which is converted once, by the rule of
-        :func:`corrdp.calibrate`: the largest leakage over the confidence region of a fitted model
-        and over the richer models beside it. Leakages of single releases are never added: two
-        releases can leak more together than the sum of what each leaks alone.
+        Epsilons are added record by record (with a delta releases of all kinds are composed), and
+        converted once, by the rule of :func:`corrdp.calibrate`: the largest leakage over the
+        confidence region of a fitted model and over the richer models beside it. Leakages are never
+        added: two releases can leak more together than the sum of what each leaks alone.
 
         Parameters
         ----------
         model : Model
             With as many records as the domain.
-        confidence, accept
-            As in :func:`corrdp.calibrate`: .95 for a fitted model by default, None for its fitted
-            numbers.
+        confidence, accept, delta, unit
+            As in :func:`corrdp.calibrate`; a delta is needed beside Gaussian releases.
 
         Notes
         -----
         On a stream of several users the model is that of each user's series; users are taken to be
-        independent of each other, and the result says so.
+        independent, and the result says so.
 
         Examples
         --------
@@ -268,11 +273,10 @@ class Composition(Result):
         """
         from corrdp.accounting.dependence import plan_leakage
 
-        return plan_leakage(self.plan, model, confidence, accept)
+        return plan_leakage(self.plan, model, confidence, accept, delta=delta, unit=unit)
 
     def proof(self) -> dict[str, Any]:
         """A certificate as JSON that :func:`corrdp.plans.check_proof` re-checks."""
-
         return proof_of(self)
 
     @property
@@ -415,7 +419,7 @@ def _totals(plan: Plan, unit: Granularity, delta: float | None) -> list[Total]:
             _refuse_false_zero(plan.domain, unit, step)
     losses = losses_of(plan.domain, unit, plan.steps)
     if delta is not None:
-        from corrdp.accounting.mixed import total_at
+        from corrdp.accounting.dependence import total_at
 
         return [total_at(unit, plan.steps, losses, delta)]
     notions: list[Notion] = [step.notion for step in plan.steps]

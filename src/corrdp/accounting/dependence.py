@@ -1,6 +1,7 @@
-"""A plan on dependent records, and its level in the unit of a claim.
+"""A plan in other terms: at a delta, on dependent records, and in the notion of a claim.
 
-One epsilon per record, converted once; pure releases imply a Gaussian level.
+Releases of every kind together by their exact profile; levels record by record, converted once;
+pure releases imply a Gaussian level.
 """
 
 from __future__ import annotations
@@ -15,14 +16,19 @@ import numpy as np
 
 from corrdp.accounting.account import losses_of
 from corrdp.accounting.atoms import RecordLosses
-from corrdp.accounting.choices import worst_choice
+from corrdp.accounting.choices import Losses, worst_choice
 from corrdp.accounting.plan import Claim, Plan
 from corrdp.accounting.step import Step
-from corrdp.accounting.totals import Total
-from corrdp.errors import CompositionError, GuaranteeError, InputError
-from corrdp.guarantees import Pure
+from corrdp.accounting.totals import Total, certificate_of, curve_at
+from corrdp.errors import CompositionError, GuaranteeError, InputError, NotApplicableError
+from corrdp.guarantees import GDP, Approximate, Pure
+from corrdp.ledgers.together import joint_leakage
+from corrdp.ledgers.units import ChargedLevel
 from corrdp.metric.domains import StreamDomain, TupleDomain
-from corrdp.metric.granularities import Bounded, Event
+from corrdp.metric.finite import Change
+from corrdp.metric.granularities import Bounded, Event, Granularity
+from corrdp.metric.profiles import PrivacyProfile, compose
+from corrdp.metric.tradeoff import mu_of
 
 if TYPE_CHECKING:
     from corrdp.bounds.leakage import Leakage
@@ -30,19 +36,104 @@ if TYPE_CHECKING:
     from corrdp.models.base import Model
 
 
+_KINDS = 200  # different rows of losses, none below another, each one composition
+
+
+def total_at(unit: Granularity, steps: Sequence[Step], losses: Losses, delta: float) -> Total:
+    """The least epsilon with which all releases together are (epsilon, delta)-DP, for a unit."""
+    _refuse_choices(steps)
+    rule = certificate_of("mixed", unit, steps, range(len(steps)))
+    worst: tuple[float, Change | None, np.ndarray] = (0.0, None, np.zeros(len(steps)))
+    profiles = []
+    for change, row in _worst_rows(losses):
+        profile = _joint(steps, row)
+        profiles.append(profile)
+        found = math.inf if profile is None else profile.epsilon(delta)
+        if found > worst[0] or worst[1] is None:
+            worst = found, change, row
+    value, witness, row = worst
+    parts = tuple((s.id, float(v)) for s, v in zip(steps, row, strict=True) if v > 0)
+    apart = _joint(steps, losses.each)
+    whole = math.inf if apart is None else apart.epsilon(delta)
+    known = () if None in profiles else tuple(p for p in profiles if p is not None)
+    return Total(
+        unit,
+        "approximate",
+        value,
+        witness,
+        parts,
+        whole,
+        rule,
+        at_delta=delta,
+        profiles=known,
+    )
+
+
+def _refuse_choices(steps: Sequence[Step]) -> None:
+    for k, step in enumerate(steps):
+        if step.flags.map_depends_on_outputs:
+            raise CompositionError(
+                f"releases[{k}] ({step.id!r}): what is read is chosen from earlier outputs, which "
+                "this account covers for pure releases without a delta only"
+            )
+
+
+def _worst_rows(losses: Losses) -> list[tuple[Change, np.ndarray]]:
+    """Losses that are not below others in every release: the rest cannot cost more."""
+    seen: dict[bytes, tuple[Change, np.ndarray]] = {}
+    for change, row in losses.rows():
+        if row.any():
+            seen.setdefault((row + 0.0).tobytes(), (change, row.copy()))
+    kept: list[tuple[Change, np.ndarray]] = []
+    for change, row in sorted(seen.values(), key=lambda pair: -pair[1].sum()):
+        if not any((row <= other).all() for _, other in kept):
+            kept.append((change, row))
+        if len(kept) > _KINDS:
+            raise NotApplicableError(
+                f"more than {_KINDS} kinds of neighbours with different losses: too many to "
+                "compose; leave out delta"
+            )
+    return kept
+
+
+def _joint(steps: Sequence[Step], row: np.ndarray) -> PrivacyProfile | None:
+    """The profile of all releases between two neighbours; None where one promises nothing."""
+    if np.isinf(row).any():
+        return None
+    pure, mu, pairs, others = [], [], [], []
+    for step, loss in zip(steps, row.tolist(), strict=True):
+        if loss == 0:
+            continue
+        promise = step.guarantee
+        if step.notion == "pure":
+            pure.append(loss)
+        elif step.notion == "gaussian":
+            mu.append(loss)
+        elif isinstance(promise, Approximate) and loss == 1:
+            pairs.append((promise.epsilon, promise.delta))
+        else:
+            others.append(curve_at(step, loss))
+    total = math.hypot(*mu) * (1 + 2.0**-50) if mu else 0.0
+    return compose(pure=pure, gaussian=total, approximate=pairs, others=others)
+
+
 def per_record(plan: Plan) -> np.ndarray:
     """The largest loss about each record (time step of a stream), over all releases together."""
     for step in plan.steps:
         if step.notion != "pure":
             raise GuaranteeError(
-                f"step {step.id!r} is {step.notion}: no theorem turns its total into a leakage "
-                "on dependent records; use Laplace noise (notion pure)"
+                f"step {step.id!r} is {step.notion}: it has no epsilon to add up, and leaks at a "
+                "delta only. Give one, leakage(model, delta=1e-6), --delta 1e-6"
             )
     if isinstance(plan.domain, TupleDomain):
         return _record_levels(plan.domain, plan.steps)
+    return np.array([math.fsum(row) for row in _stream_rows(plan)])
+
+
+def _stream_rows(plan: Plan) -> list[np.ndarray]:
+    """The loss of each release, for each time step of a stream."""
     if isinstance(plan.domain, StreamDomain):
-        listed = losses_of(plan.domain, Event(), plan.steps)
-        return np.array([math.fsum(row) for _, row in listed.rows()])
+        return [row for _, row in losses_of(plan.domain, Event(), plan.steps).rows()]
     raise CompositionError(
         f"a {plan.domain.type} domain has no numbered records that a model could join; use a "
         "tuple or stream domain"
@@ -61,24 +152,68 @@ def _record_levels(domain: TupleDomain, steps: Sequence[Step]) -> np.ndarray:
     return np.array(list(worst.values()))[kind]
 
 
+def _levels(plan: Plan) -> tuple[int, list[ChargedLevel]]:
+    """How many records there are, and what each release costs them at most, taken by itself."""
+    _refuse_choices(plan.steps)
+    if isinstance(plan.domain, TupleDomain):
+        losses = RecordLosses(plan.domain, Bounded(), plan.steps)
+        each = [losses.per_record([k], gaussian=False)[0] for k in range(len(plan.steps))]
+    else:
+        per_record(replace(plan, steps=()))  # it must have records
+        each = list(
+            np.array([row for _, row in losses_of(plan.domain, Event(), plan.steps).rows()]).T
+        )
+    read = [(step, loss) for step, loss in zip(plan.steps, each, strict=True) if loss.any()]
+    return len(each[0]), [ChargedLevel.of(_promised(step, loss), len(loss)) for step, loss in read]
+
+
+def _promised(step: Step, losses: np.ndarray) -> Pure | GDP | Approximate:
+    """The guarantee of one release, record by record."""
+    if not np.isfinite(losses).all():
+        raise GuaranteeError(f"step {step.id!r} promises record {int(np.argmax(losses))} nothing")
+    if step.notion == "pure":
+        return Pure(losses)
+    if step.notion == "gaussian":
+        return GDP(losses)
+    promise = step.guarantee
+    if not isinstance(promise, Approximate) or not np.isin(losses, (0, 1)).all():
+        raise GuaranteeError(
+            f"step {step.id!r} is a trade-off curve: a leakage takes epsilon, mu, or a pair "
+            "(epsilon, delta) about one changed record"
+        )
+    return Approximate(promise.epsilon * losses, promise.delta * losses)
+
+
 def plan_leakage(
-    plan: Plan, model: Model, confidence: Confidence = "default", accept: str | None = None
+    plan: Plan,
+    model: Model,
+    confidence: Confidence = "default",
+    accept: str | None = None,
+    *,
+    delta: float | None = None,
+    unit: int | str | Sequence[int] | None = None,
 ) -> Leakage:
     """What a plan leaks on a model; see :meth:`corrdp.Composition.leakage`."""
     from corrdp.calibration.adequate import promise_on
 
-    vector = per_record(plan)
+    vector = per_record(plan) if delta is None else np.zeros(0)
+    count, levels = (len(vector), []) if delta is None or not plan.steps else _levels(plan)
     if not np.isfinite(vector).all():
         raise GuaranteeError(f"record {int(np.argmax(vector))} has no finite epsilon")
-    if not vector.any():
+    if not levels and not vector.any():
         raise InputError("the plan reads nothing: every record has epsilon 0")
     length = getattr(model, "length", None)
-    if length not in (None, len(vector)):
+    if length not in (None, count):
         raise InputError(
-            f"epsilon has {len(vector)} entries, one for each {_record(plan)} of the plan, and the "
+            f"epsilon has {count} entries, one for each {_record(plan)} of the plan, and the "
             f"model has {length} records{_other_length(plan, model)}"
         )
-    found = promise_on(model, confidence, accept).leakage(Pure(vector))
+    kept = promise_on(model, confidence, accept, delta=delta, unit=unit)
+    if delta is None:
+        alike = unit is not None and not np.ptp(vector)  # windows say more of one level for all
+        found = kept.leakage(Pure(vector[0] if alike else vector), unit=unit)
+    else:
+        found = joint_leakage(levels, kept, delta=delta, unit=unit)
     users = getattr(plan.domain, "users", 1)
     if users == 1:
         return found
@@ -101,38 +236,6 @@ def _other_length(plan: Plan, model: Model) -> str:
 
 
 _ROWS = 4096  # kinds of neighbours that are looked at together
-
-
-def mu_of(epsilon: np.ndarray | float) -> np.ndarray:
-    r"""The least mu such that every epsilon-DP mechanism is mu-GDP.
-
-    .. math:: \mu = -2\,\Phi^{-1}\!\left(\frac{1}{1 + e^\varepsilon}\right)
-                  = 2 \sqrt 2\, \mathrm{erf}^{-1}(\tanh(\varepsilon / 2))
-
-    where Phi is the normal distribution function: both curves have their fixed point at
-    1 / (1 + e^epsilon) then, and a convex curve lies below its chords.
-
-    Parameters
-    ----------
-    epsilon : float or array
-        May be inf.
-
-    References
-    ----------
-    composition#the-gaussian-level-of-a-pure-one.
-
-    Examples
-    --------
-    >>> mu_of(.5).round(6).item()
-    0.623893
-    """
-    from scipy.special import erfinv, ndtri_exp
-
-    given = np.asarray(epsilon, dtype=float)
-    # each form where it loses no digits: near 1/2, and far out
-    near = math.sqrt(8.0) * erfinv(np.tanh(np.minimum(given, 2.0) / 2))
-    far = -2.0 * ndtri_exp(-np.logaddexp(0.0, np.maximum(given, 2.0)))
-    return np.where(given <= 2.0, near, np.where(np.isinf(given), np.inf, far))
 
 
 def level_at(plan: Plan, claim: Claim) -> float:

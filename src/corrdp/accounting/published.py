@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,17 @@ from typing import TYPE_CHECKING, Any
 from corrdp._checks import check_number
 from corrdp._json import added
 from corrdp.accounting.plan import at, read_json
+from corrdp.bounds.leakage import Leakage
+from corrdp.bounds.units import ONE, Unit, read_unit
 from corrdp.errors import InputError
+from corrdp.guarantees import GDP, Pure
+from corrdp.ledgers.together import compose_levels, joint_leakage
+from corrdp.ledgers.units import ChargedLevel
+from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
+from corrdp.metric.profiles import profile_of
+from corrdp.models.groups import Independent
 from corrdp.plots import axes_or_pyplot
+from corrdp.queries import query_from_dict
 from corrdp.release.number import Release
 from corrdp.release.series import Sanitized
 from corrdp.results import Result
@@ -24,8 +33,7 @@ from corrdp.results import Result
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.bounds.leakage import Leakage
-    from corrdp.calibration.adequate import Confidence
+    from corrdp.calibration.adequate import Confidence, Promise
     from corrdp.models.base import Model
 
 _KINDS: dict[str, Any] = {"release": Release, "sanitized series": Sanitized}
@@ -36,6 +44,7 @@ _ASSUMED = (
     "nothing else was learned from these records: the fit of a model, or a release that is not "
     "named here, costs as well",
 )
+_UNITS = "every release may read all records of the unit"
 _OTHER_MODELS = (
     "the releases were made under different models; their plain epsilons add up where a record is "
     "the same in all of them"
@@ -52,11 +61,16 @@ class Published:
     target: float
     digest: str = ""
     accepted: str = ""  # the steward's reason, where a richer model has no price
+    mu: float | None = added()  # of Gaussian noise, as it is booked
+
+    @property
+    def guarantee(self) -> Pure | GDP:
+        """What it promises about one record."""
+        return Pure(self.epsilon) if self.mu is None else GDP(self.mu)
 
     def __str__(self) -> str:
-        return (
-            f"{self.epsilon:.6g}  {self.name} ({self.what}; alone at BDP level {self.target:.6g})"
-        )
+        level = f"{self.epsilon:.6g}" if self.mu is None else f"mu {self.mu:.6g}"
+        return f"{level}  {self.name} ({self.what}; alone at BDP level {self.target:.6g})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,35 +81,43 @@ class ReleasesTotal(Result):
     ----------
     releases : tuple of Published
     epsilon : float
-        The sum of the plain DP levels, rounded up.
+        The sum of the plain DP levels, or with a delta the level of their exact composition;
+        rounded up.
     leakage : Leakage or None
-        That sum converted once on a model, where one was given, by the rule of
+        That converted once on a model, where one was given, by the rule of
         :func:`corrdp.calibrate`.
     assumptions : tuple of str
+    delta : float or None
+        What is left to chance.
+    unit : str or None
+        What is protected, in words, where that is more than one record.
     """
 
     result = "releases total"
     number = "epsilon"
-    keys = "epsilon releases levels assumptions leakage"
+    keys = "epsilon releases levels assumptions leakage delta unit"
 
     releases: tuple[Published, ...]
     epsilon: float
     leakage: Leakage | None = added()
     assumptions: tuple[str, ...] = _ASSUMED
+    delta: float | None = added()
+    unit: str | None = added()
 
     @property
     def levels(self) -> str:
         """What becomes of the BDP levels, which do not add up."""
         alone = ", ".join(f"{r.target:.6g}" for r in self.releases)
+        summed = "the summed epsilon" if self.delta is None else "what all promise together"
         if self.leakage is None:
             return (
                 f"BDP levels ({alone}) do not add up: releases can leak more together than the sum "
-                "of what each leaks alone. Give the model (--model) to convert the summed epsilon "
-                "once"
+                f"of what each leaks alone. Give the model (--model) to convert {summed} once"
             )
+        chance = "" if self.delta is None else f" at delta {self.delta:g}"
         return (
-            f"BDP levels ({alone}) do not add up; the summed epsilon, converted once by the rule "
-            f"of calibrate, leaks {self.leakage.value:.6g} ({self.leakage.kind}, "
+            f"BDP levels ({alone}) do not add up; {summed}, converted once by the rule "
+            f"of calibrate, leaks {self.leakage.value:.6g}{chance} ({self.leakage.kind}, "
             f"{self.leakage.certificate.name}, {self.leakage.model})"
         )
 
@@ -112,10 +134,12 @@ class ReleasesTotal(Result):
 
     def __repr__(self) -> str:
         many = "1 release" if len(self.releases) == 1 else f"{len(self.releases)} releases"
+        chance = "" if self.delta is None else f" at delta {self.delta:g}"
+        whom, rule = self.unit or "one record", "adds up" if self.delta is None else "composes"
         return "\n".join(
             [
-                f"{many} together: epsilon {self.epsilon:.9g} (plain DP, one record replaced)",
-                *(f"  adds up      {release}" for release in self.releases),
+                f"{many} together: epsilon {self.epsilon:.9g}{chance} (plain DP, {whom} replaced)",
+                *(f"  {rule:<12} {release}" for release in self.releases),
                 f"  levels       {self.levels}",
                 *(f"  assumes      {text}" for text in self.assumptions),
             ]
@@ -176,12 +200,17 @@ def read_release(data: Any, name: str) -> Published:
     for level, value in given.items():
         check_number(level, value, least=0)
     accepted = "" if made.adequacy is None else made.adequacy.accepted
-    return Published(name, what, epsilon, target, str(made.digest), accepted)
+    return Published(name, what, epsilon, target, str(made.digest), accepted, _mu(made))
+
+
+def _mu(made: Release | Sanitized) -> float | None:
+    """The mu with which Gaussian noise is booked; None for other noise."""
+    if isinstance(made, Sanitized) or made.sigma is None:
+        return None
+    return DiscreteGaussian(query_from_dict(made.query), made.sigma).guarantee.mu
 
 
 def _asked(made: Release | Sanitized) -> str:
-    from corrdp.queries import query_from_dict
-
     if isinstance(made, Sanitized):
         return f"series of {len(made):,} records"
     return str(query_from_dict(made.query))
@@ -193,14 +222,18 @@ def total_releases(
     *,
     confidence: Confidence = "default",
     accept: str | None = None,
+    delta: float | None = None,
+    unit: int | str | Sequence[int] | None = None,
 ) -> ReleasesTotal:
     r"""What releases that were made one by one cost together.
 
     .. math:: \varepsilon = \sum_i \varepsilon_i
 
-    where epsilon_i is the plain DP level of release i. BDP levels are never added: with a model the
-    sum is converted once, by the rule of :func:`corrdp.calibrate`: the largest leakage over the
-    confidence region of a fitted model and over the richer models beside it.
+    where epsilon_i is the plain DP level of release i; with a delta it is the least level of their
+    exact composition (:func:`corrdp.metric.profiles.compose`), which takes Gaussian releases too.
+    BDP levels are never added: with a model the total is converted once, by the rule of
+    :func:`corrdp.calibrate`: the largest leakage over the confidence region of a fitted model and
+    over the richer models beside it.
 
     Parameters
     ----------
@@ -211,6 +244,11 @@ def total_releases(
     confidence, accept
         As in :func:`corrdp.calibrate`; without ``accept`` the reasons that the releases were made
         with.
+    delta : float in (0, 1), optional
+        Outputs of at most this probability may tell more.
+    unit : int, str or sequence of int, optional
+        What is protected instead of one record, as in :func:`corrdp.leakage`; a duration needs the
+        model.
 
     Returns
     -------
@@ -218,7 +256,7 @@ def total_releases(
 
     References
     ----------
-    composition#leakages-do-not-add.
+    composition#leakages-do-not-add, composition#units-of-several-releases.
 
     Examples
     --------
@@ -232,24 +270,63 @@ def total_releases(
     """
     if not releases:
         raise InputError("no release is named; give one or more")
-    exact = sum((Fraction(r.epsilon) for r in releases), Fraction(0))
-    total = float(exact)
-    if Fraction(total) < exact:
-        total = math.nextafter(total, math.inf)
+    chance = None if delta is None else check_number("delta", delta, above=0, below=1)
+    for release in releases if chance is None else ():
+        if release.mu is not None:
+            raise InputError(
+                f"{release.name} has Gaussian noise, and no epsilon to add up: give a delta "
+                "(--delta 1e-6), at which all releases are composed"
+            )
+    protected = read_unit(Independent() if model is None else model, unit)
+    total = _level(releases, protected or ONE, chance)
+    said = () if protected is None else (_UNITS,)
+    digests = {r.digest for r in releases if r.digest}
+    found = ReleasesTotal(
+        tuple(releases),
+        total,
+        None,
+        (*_ASSUMED, *said, *((_OTHER_MODELS,) if model is None and len(digests) > 1 else ())),
+        chance,
+        None if protected is None else protected.words,
+    )
     if model is None:
-        digests = {r.digest for r in releases if r.digest}
-        said = (_OTHER_MODELS,) if len(digests) > 1 else ()
-        return ReleasesTotal(tuple(releases), total, None, (*_ASSUMED, *said))
-    return _converted(tuple(releases), total, model, confidence, accept)
+        return found
+    kept, nameless = _rule(releases, model, confidence, accept, chance, unit)
+    if total == 0:
+        raise InputError("the releases cost nothing together: there is nothing to convert")
+    if chance is None:
+        leak = kept.leakage(_level(releases, ONE, None), unit=unit)
+    else:
+        leak = joint_leakage(
+            [ChargedLevel.of(r.guarantee) for r in releases], kept, delta=chance, unit=unit
+        )
+    return replace(found, leakage=leak, assumptions=(*kept.words, *found.assumptions, *nameless))
 
 
-def _converted(
-    releases: tuple[Published, ...],
-    total: float,
+def _level(releases: Sequence[Published], unit: Unit, delta: float | None) -> float:
+    """The plain DP level of all releases, rounded up."""
+    if delta is None:
+        exact = sum((Fraction(r.epsilon) for r in releases), Fraction(0)) * unit.size
+        total = float(exact)
+        return math.nextafter(total, math.inf) if Fraction(total) < exact else total
+    told = _told(releases)
+    return profile_of(compose_levels(told, unit, None).of_unit).epsilon(delta) if told else 0.0
+
+
+def _told(releases: Sequence[Published]) -> list[ChargedLevel]:
+    """What the releases cost, without those that tell nothing."""
+    return [ChargedLevel.of(r.guarantee) for r in releases if r.mu or r.epsilon]
+
+
+def _rule(
+    releases: Sequence[Published],
     model: Model,
     confidence: Confidence,
     accept: str | None,
-) -> ReleasesTotal:
+    delta: float | None,
+    unit: Any,
+) -> tuple[Promise, tuple[str, ...]]:
+    """How the releases are converted, and what is taken for granted about their model."""
     from corrdp.calibration.adequate import promise_on
 
     for release in releases:
@@ -265,8 +342,6 @@ def _converted(
         if nameless
         else ()
     )
-    if total == 0:
-        raise InputError("the releases cost nothing together: there is nothing to convert")
     reasons = "; ".join(dict.fromkeys(r.accepted for r in releases if r.accepted))
-    kept = promise_on(model, confidence, reasons or None if accept is None else accept)
-    return ReleasesTotal(releases, total, kept.leakage(total), (*kept.words, *_ASSUMED, *said))
+    reason = reasons or None if accept is None else accept
+    return promise_on(model, confidence, reason, delta=delta, unit=unit), said

@@ -15,7 +15,7 @@ Both only add and contract positive numbers, never subtract, and round each step
 return is never below its exact value. Costs are carried as z = e^{A/2} - 1, where a sum is
 z + y + z y and A (*) D is z / (1 + (z + 2) r) with r = 1 / (e^{D/2} - 1): no logarithm inside the
 loops, and all digits for small and large costs. Self-avoiding walks for small graphs are in
-:mod:`corrdp.bounds.trees`. Chains add two things.
+:mod:`corrdp.bounds.walks`. Chains add two things.
 
 **Skipping.** Paying eps outright for m - 1 records lets the m-step kernel act, which keeps the
 bound finite when the kernel has zeros: with S_t the cost of all records after t,
@@ -40,6 +40,7 @@ from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.chain import LONGEST_SKIP, Skips, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.stretches import period_of
 from corrdp.results import Certificate, Witness
 
 __all__ = [
@@ -361,24 +362,26 @@ def _side(
     table: np.ndarray,
     rows: np.ndarray,
     jumps: np.ndarray,
+    period: int,
     leftwards: bool,
+    begin: float,
     out: np.ndarray,
 ) -> None:
     """out[t] = S_t, the cost of all records after t, the cheapest jump taken at each step.
 
-    Leftwards: before t. Where nothing has changed for as long as the longest jump, the value does
-    not either: it is copied.
+    ``begin`` is that of the last record. Leftwards: before t. Where all was as a period ago for as
+    long as the longest jump, the value is too: it is copied.
     """
     n, longest = len(eps), jumps[-1]
     step, end = (-1, 0) if leftwards else (1, n - 1)
     row_step = min(len(rows) - 1, 1)
-    out[end] = 0.0
-    same = 0  # this many records beyond t have epsilon, row and value of the record beyond them
+    out[end] = begin
+    same = 0  # this many records beyond t have epsilon, row and value of a period beyond them
     for k in range(1, n):
         t = end - step * k
-        nearer = t + step
-        if same >= longest and (leftwards or rows[t * row_step] == rows[nearer * row_step]):
-            out[t] = out[nearer]
+        before = t + step * min(period, k)
+        if same >= longest and (leftwards or rows[t * row_step] == rows[before * row_step]):
+            out[t] = out[before]
         else:
             best = np.inf
             skipped, at = 0.0, t
@@ -392,13 +395,15 @@ def _side(
                 row = rows[(there if leftwards else t) * row_step]
                 best = min(best, skipped + star(eps[there] + out[there], table[row, m - 1]))
             out[t] = best
-        if 1 < k < n - 1 and eps[t] == eps[nearer] and out[t] == out[nearer]:
-            same = same + 1 if rows[t * row_step] == rows[nearer * row_step] else 0
+        if period < k < n - 1 and eps[t] == eps[before] and out[t] == out[before]:
+            same = same + 1 if rows[t * row_step] == rows[before * row_step] else 0
         else:
             same = 0
 
 
-def side_costs(eps: np.ndarray, skips: Skips, *, leftwards: bool = False) -> np.ndarray:
+def side_costs(
+    eps: np.ndarray, skips: Skips, *, leftwards: bool = False, begin: float = 0.0
+) -> np.ndarray:
     """S_t: how much the records after t add to the leakage of record t. O(n) per jump length.
 
     Parameters
@@ -408,13 +413,15 @@ def side_costs(eps: np.ndarray, skips: Skips, *, leftwards: bool = False) -> np.
         From :func:`skip_diameters`.
     leftwards : bool
         The records before t instead.
+    begin : float
+        What lies beyond the last record (the first).
     """
-    out = np.zeros(len(eps))
+    out = np.full(len(eps), begin)
     if len(eps) == 1:
         return out
     eps = np.ascontiguousarray(eps, dtype=float)
     jumps = useful_skips(skips.table, float(eps.min()))
-    _side(eps, *skips, jumps, leftwards, out)
+    _side(eps, *skips, jumps, period_of(skips.rows), leftwards, begin, out)
     return out
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from corrdp._checks import check_number
 from corrdp.bounds.exact import adversaries
 from corrdp.bounds.levels import close
-from corrdp.bounds.pairs import Steps
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
+from corrdp.bounds.steps import Steps
 from corrdp.bounds.units import ONE, Unit, of_blocks, of_largest, of_unit
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
@@ -119,7 +119,7 @@ def paired_general(model: Model, scope: Scope) -> Bound:
     certificate = Certificate("general", f"{REFERENCE}, delta#steps")
     if isinstance(model, Groups) and model.labels is None:
         assert model.m is not None
-        if unit != ONE:
+        if unit != ONE and not unit.family:
             raise NotApplicableError("which records share a group is not known; give labels=")
         whole_group = of_largest(scope.guarantee, model.m)
         return close(scope, None, _alone, own=whole_group, count=1).bound(certificate)
@@ -132,16 +132,20 @@ def paired_general(model: Model, scope: Scope) -> Bound:
     n = len(blocks)
     if isinstance(model, Independent) and unit.members is None:
         return close(scope, n, _alone).bound(certificate)
-    if unit == ONE:
-        found = close(
-            scope, n, _alone, own=of_blocks(scope.guarantee, blocks), count=int(blocks.max()) + 1
-        )
-        return replace(found, values=found.values[blocks]).bound(certificate)
+    if unit == ONE or unit.family:
+        own = scope.own if unit.family else None
+        own = own or of_blocks(scope.guarantee, blocks)
+        found = close(scope, n, _alone, own=own, count=int(blocks.max()) + 1)
+        if unit == ONE:
+            return replace(found, values=found.values[blocks]).bound(certificate)
+        first = int(np.flatnonzero(blocks == found.values.argmax())[0])
+        witness = Witness(first, note=f"the family of record {first}")
+        return replace(found.bound(certificate), witness=witness)
     touched = blocks if unit.members is None else blocks[list(unit.members)]
     together = Unit(members=tuple(np.flatnonzero(np.isin(blocks, touched)).tolist()))
     together = replace(together, size=len(together.members or ()))
-    own = scope.own if together.size == unit.size else None
-    own = own or of_unit(scope.guarantee, together, n)
+    alone = scope.own if together.size == unit.size else None
+    own = alone or of_unit(scope.guarantee, together, n)
     together_all = close(scope, n, _alone, own=own, count=1).bound(certificate)
     return replace(together_all, witness=None)  # no unit is worse than another
 

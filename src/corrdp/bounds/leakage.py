@@ -242,7 +242,8 @@ def leakage(
         ratio, blocks, contraction, transfer, exact (chains, trees, networks, pedigrees, tables),
         uninformed (chains, with ``adversary="none"``), walks (networks), sharp, positive,
         comparison, forgetting, regression (Gaussian records). By name only: signed (Gaussian sums
-        that are not clipped), estimate (a numerical value, no bound) and attained (a lower end:
+        that are not clipped), unclipped (the same with Gaussian noise, exactly, leaning on the
+        variance of the model), estimate (a numerical value, no bound) and attained (a lower end:
         what ``mechanism=Gaussian(..)`` on a count of a chain gives away at least).
     confidence : float, optional
         For fitted models: a joint level such as .95. The value then holds for every law that the
@@ -454,8 +455,9 @@ def _level(model: Model, scope: Scope) -> float:
 
 def _holds_for(scope: Scope, method: str) -> tuple[str, bool]:
     """What a value by this method holds for, and whether that is one release only."""
-    if method == "signed":
-        return "Laplace noise on the sum, not clipped", True
+    if method in ("signed", "unclipped"):
+        noise = "Laplace" if isinstance(scope.guarantee, L1) else "Gaussian"
+        return f"{noise} noise on the sum, not clipped", True
     if method == "attained":
         return f"{type(scope.noise).__name__} noise on the {scope.query}", True
     if method == "estimate":

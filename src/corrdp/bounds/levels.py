@@ -2,8 +2,8 @@ r"""From the steps beside a unit to its leakage (B, Delta): which epsilons to us
 
 A guarantee with a profile holds for every epsilon with its own delta, and the one used for the unit
 attacked need not be that used for the records beside it. For a limit on Delta the least B is
-searched: first with one ratio for all (epsilon_t = r mu_t), then, for the worst units, with the own
-epsilon apart from that of the sides.
+searched over one ratio for all records (epsilon_t = r mu_t); the own epsilon of each unit is then
+the least one that keeps the limit.
 """
 
 from __future__ import annotations
@@ -15,22 +15,28 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.bounds.pairs import Steps, with_own
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
+from corrdp.bounds.steps import Steps, with_own
 from corrdp.bounds.units import ONE, Unit, of_unit
 from corrdp.errors import InputError, NotApplicableError
-from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Pure
-from corrdp.metric.profiles import profile_of, record_profiles, zcdp_delta
+from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Profile, Pure
+from corrdp.metric.profiles import (
+    profile_of,
+    profiles_of,
+    record_profiles,
+    zcdp_delta,
+)
 from corrdp.metric.tradeoff import gaussian_delta
 from corrdp.results import Certificate, Kind, Witness
 
 Sides = Callable[[np.ndarray, np.ndarray], Steps]
-_WORST = 64  # units for which own epsilon and that of the sides are searched apart
-_CLOSE = 1e-9  # relative accuracy of the ratio
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
-_TURNS = 5  # of the search over the epsilon of the sides
-_GRID = np.array([-0.02, 0.0, 0.004, 0.008, 0.014, 0.024, 0.04, 0.065, 0.1, 0.16, 0.26])
-_HALVINGS = 34  # of the search for the own epsilon
+_WORST = 256  # units for which the ratio is searched; the others take that ratio
+_CLOSE = 1e-10  # relative accuracy of an own epsilon
+_OFFSETS = (-0.1, -0.05, -0.02, 0.02, 0.06, 0.11, 0.17, 0.25, 0.36, 0.52, 0.75)  # of ln(ratio)
+_FAR = 15.0  # no logarithm of a ratio lies further
+_TURNS = 6  # of the search around each of the two best of these
+_GAIN = 1e-5  # relative gain at which it ends
+_SHARE = 0.3  # of the limit that the steps beside have at first: about what is best
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,37 +73,35 @@ class Closed:
 
 
 class Own:
-    """What changing each unit itself costs: epsilons by ratio, and their deltas."""
+    """What changing each unit itself costs: the delta of an epsilon."""
 
     def __init__(self, guarantee: Guarantee, count: int) -> None:
-        self.guarantee, self.count = guarantee, count
-        scale: Any = None
+        self.of: np.ndarray | None = None  # which of several profiles each unit has
+        self.scale: np.ndarray | None = None
+        self.of_scale: Callable[[np.ndarray, np.ndarray], np.ndarray] = gaussian_delta
         if isinstance(guarantee, GDP):
-            scale = guarantee.mu
+            self.scale = _spread("the own guarantee", guarantee.mu, count)
         elif isinstance(guarantee, ZCDP):
-            scale = np.sqrt(2.0 * np.asarray(guarantee.rho))
+            self.scale, self.of_scale = (
+                _spread("the own guarantee", guarantee.rho, count),
+                zcdp_delta,
+            )
+        elif isinstance(guarantee, Profile) and guarantee.is_vector:
+            self.of, self.each = guarantee.of, profiles_of(guarantee)
         else:
             self.profile = profile_of(guarantee)
-        self.scale = None if scale is None else _spread("the own guarantee", scale, count)
 
-    def at(self, ratio: float, limit: float) -> np.ndarray:
-        """Epsilons for one ratio; for profiles, the one with that delta."""
+    def delta(self, epsilon: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """Deltas of these epsilons, each of the unit that ``which`` says."""
         if self.scale is not None:
-            return ratio * self.scale
-        return np.full(self.count, min(self.profile.epsilon(limit), 1e4))
-
-    def delta(self, epsilon: np.ndarray, which: np.ndarray | None = None) -> np.ndarray:
-        """Deltas of these epsilons, of all units or of some."""
-        if self.scale is None:
-            values, back = np.unique(epsilon, return_inverse=True)
-            return np.asarray(self.profile.delta(values))[back.reshape(epsilon.shape)]
-        scale = self.scale if which is None else self.scale[which]
-        found: Any
-        if isinstance(self.guarantee, GDP):
-            found = gaussian_delta(scale, epsilon)
-        else:
-            found = zcdp_delta(scale * scale / 2.0, np.maximum(epsilon, 0.0))
-        return np.asarray(found)
+            return self.of_scale(self.scale[which], epsilon)
+        if self.of is not None:
+            found, of = np.empty(epsilon.shape), self.of[which]
+            for k in np.unique(of):
+                found[of == k] = self.each[k].delta(epsilon[of == k])
+            return found
+        values, back = np.unique(epsilon, return_inverse=True)
+        return np.asarray(self.profile.delta(values))[back.reshape(epsilon.shape)]
 
 
 def _spread(name: str, level: Any, count: int) -> np.ndarray:
@@ -142,7 +146,7 @@ def close(
     if count is None:
         count = 1 if n is None or unit.members is not None else n - unit.size + 1
     own = own or scope.own or of_unit(scope.guarantee, unit, n)
-    search = _Search(sides_of(unit), _family(scope.guarantee, n), own, count)
+    search = _Search(sides_of(unit), scope.guarantee, n, own, count)
     if isinstance(scope.guarantee, Pure | Approximate) and isinstance(own, Pure | Approximate):
         values, delta = search.fixed(own)
         limit = 1.0 if scope.delta is None else scope.delta
@@ -158,13 +162,19 @@ def close(
             )
         again = search.raised(own) if delta > 0.0 else None
         return Closed(values, delta, unit, n, again)
+    values = search.least(limit_of(scope))
+    again = lambda limit: float(search.least(limit).max())  # noqa: E731
+    return Closed(values, limit_of(scope), unit, n, again)
+
+
+def limit_of(scope: Scope) -> float:
+    """The delta that was asked for, or an error."""
     if scope.delta is None or scope.delta == 0.0:
         raise InputError(
             "delta= is required: this guarantee is a whole curve, and its leakage is a level for "
             "a given delta, such as delta=1e-6"
         )
-    values = search.least(scope.delta)
-    return Closed(values, scope.delta, unit, n, lambda limit: float(search.least(limit).max()))
+    return scope.delta
 
 
 def _family(guarantee: Guarantee, n: int | None) -> Callable[[float], tuple[Any, Any]]:
@@ -181,18 +191,24 @@ def _family(guarantee: Guarantee, n: int | None) -> Callable[[float], tuple[Any,
 
 
 class _Search:
-    def __init__(self, sides: Sides, family: Any, own: Guarantee, count: int) -> None:
-        self.sides, self.family, self.count = sides, family, count
+    def __init__(
+        self, sides: Sides, guarantee: Guarantee, n: int | None, own: Guarantee, count: int
+    ) -> None:
+        self.sides, self.family, self.count = sides, _family(guarantee, n), count
         self.own = Own(own, count)
+        # the record with the largest deltas, whatever the ratio; None where there is no ratio
+        self.worst = None
+        if not isinstance(guarantee, Pure | Approximate):
+            if isinstance(guarantee, GDP | ZCDP):
+                guarantee = type(guarantee)(guarantee.largest)
+            self.worst = record_profiles(guarantee, 1)
 
     def fixed(self, own: Pure | Approximate, ratio: float = 1.0) -> tuple[np.ndarray, float]:
         """Leakage and Delta where each record has one pair."""
         eps, delta = self.family(1.0)
         steps = self._beside(ratio * eps, delta)
-        if isinstance(own, Pure):
-            level, d = _spread("epsilon", own.epsilon, self.count), np.zeros(self.count)
-        else:
-            level = _spread("epsilon", own.epsilon, self.count)
+        level, d = _spread("epsilon", own.epsilon, self.count), np.zeros(self.count)
+        if isinstance(own, Approximate):
             d = _spread("delta", own.delta, self.count)
         if steps.of is not None:
             level, d = level[steps.of], d[steps.of]
@@ -216,9 +232,16 @@ class _Search:
 
     def _beside(self, eps: np.ndarray, delta: np.ndarray) -> Steps:
         steps = self.sides(eps, delta)
-        if steps.level.shape[1]:
+        if not steps.level.shape[1]:
+            return Steps(np.zeros((self.count, 0)), np.zeros((self.count, 0)))
+        if steps.of is None or self.count > 1:
             return steps
-        return Steps(np.zeros((self.count, 0)), np.zeros((self.count, 0)))
+        # of one unit, cases below another in everything are not the worst
+        whole = np.concatenate([steps.level, steps.delta], axis=1)
+        kept = np.ones(len(whole), dtype=bool)
+        for top in (steps.level.sum(axis=1).argmax(), steps.delta.sum(axis=1).argmax()):
+            kept &= (whole > whole[top]).any(axis=1) | (np.arange(len(whole)) == top)
+        return Steps(steps.level[kept], steps.delta[kept], steps.of[kept])
 
     def _by_unit(self, values: np.ndarray, steps: Steps) -> np.ndarray:
         if steps.of is None:
@@ -230,116 +253,146 @@ class _Search:
     def least(self, limit: float) -> np.ndarray:
         """The least leakage of each unit with Delta at most ``limit``."""
         best = np.full(self.count, np.inf)
+        chosen = np.ones(self.count, dtype=bool)  # units that are looked at
 
-        def missed(ratio: float) -> float:
-            """ln(Delta / limit) with one ratio for all; what keeps the limit is noted."""
-            eps, delta = self.family(ratio)
-            steps = self._beside(eps, delta)
-            level = self.own.at(ratio, max(float(delta.max()), 1e-300))
-            own = self.own.delta(level)
-            if steps.of is not None:
-                level, own = level[steps.of], own[steps.of]
-            deltas = self._by_unit(with_own(level, own, *steps[:2]), steps)
-            total = self._by_unit((level + steps.level.sum(axis=1)) * (1.0 + ROUNDING), steps)
-            kept = deltas <= limit
-            np.minimum(best, total, out=best, where=kept)
-            return math.log(max(float(deltas.max()), 1e-320) / limit)
+        def tried(log_ratio: float) -> float:
+            """The largest leakage with this ratio; of each unit the least one is noted."""
+            try:
+                steps = self._beside(*self.family(math.exp(log_ratio)))
+            except NotApplicableError:
+                return math.inf
+            of = np.arange(self.count) if steps.of is None else steps.of
+            if not chosen.all():
+                rows = chosen[of]
+                steps, of = Steps(steps.level[rows], steps.delta[rows]), of[rows]
+            steps = steps._replace(of=of)
+            total = self._own_levels(steps, limit) + steps.level.sum(axis=1)
+            values = self._by_unit(total * (1.0 + ROUNDING), steps)
+            np.minimum(best, values, out=best, where=chosen)
+            return float(values.max())
 
         start = self._start(limit)
-        ratio = _crossing(missed, start)
-        if ratio is None or not np.isfinite(best).all():
+        tried(start or 0.0)
+        if start is not None:
+            if self.count > _WORST:
+                chosen[np.argpartition(best, -_WORST)[:-_WORST]] = False
+            found = _descend(tried, start)
+            if self.count > _WORST:
+                chosen[:] = True
+                tried(found)
+        if not np.isfinite(best).all():
             raise NotApplicableError(
                 f"no level keeps delta at {limit:g}: dependence multiplies the rare events of "
                 "this guarantee too much; take more noise, or a larger delta"
             )
-        return self._apart(best, ratio, limit)
-
-    def _start(self, limit: float) -> float:
-        guess = 1.0
-        while float(self.family(guess)[1].max()) > limit and guess < 1e4:
-            guess *= 1.5
-        return guess
-
-    def _apart(self, best: np.ndarray, ratio: float, limit: float) -> np.ndarray:
-        """Improve the worst units by an own epsilon that differs from that of the sides."""
-        best = best.copy()
-        chosen = np.argsort(-best)[:_WORST]
-        number = np.full(self.count, -1)
-        number[chosen] = np.arange(len(chosen))
-
-        def tried(log_ratio: float) -> float:
-            eps, delta = self.family(math.exp(log_ratio))
-            try:
-                steps = self._beside(eps, delta)
-            except NotApplicableError:
-                return math.inf
-            if steps.of is None:
-                level, d, of = steps.level[chosen], steps.delta[chosen], np.arange(len(chosen))
-            else:
-                rows = number[steps.of] >= 0
-                level, d, of = steps.level[rows], steps.delta[rows], number[steps.of[rows]]
-            found = self._own_levels(level, d, chosen[of], best[chosen[of]], limit)
-            total = np.zeros(len(chosen))
-            np.maximum.at(total, of, (found + level.sum(axis=1)) * (1.0 + ROUNDING))
-            best[chosen] = np.minimum(best[chosen], total)
-            return float(total.max())
-
-        # a coarse look, then closer around the best: the curve has corners where orders change
-        grid = math.log(ratio) + _GRID
-        seen = [tried(at) for at in grid]
-        k = int(np.argmin(seen))
-        low, high = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
-        for _ in range(_TURNS):
-            one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-            low, high = (low, two) if tried(one) <= tried(two) else (one, high)
         return best
 
-    def _own_levels(
-        self, level: np.ndarray, d: np.ndarray, which: np.ndarray, best: np.ndarray, limit: float
-    ) -> np.ndarray:
-        """The least own epsilon of each case that keeps the limit; inf where none helps."""
-        top = np.minimum(4.0 * best, 600.0) - level.sum(axis=1)  # above best: to see which way
-        low, high = np.zeros_like(top), np.maximum(top, 0.0)
+    def _start(self, limit: float) -> float | None:
+        """A ratio at which the steps beside have a good share of the limit; None if all are alike.
 
-        def keeps(e: np.ndarray) -> np.ndarray:
-            return np.asarray(with_own(e, self.own.delta(e, which), level, d) <= limit)
-
-        alive = (top > 0.0) & keeps(high)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2.0
-            good = keeps(middle)
-            low, high = np.where(good, low, middle), np.where(good, middle, high)
-        return np.where(alive, high, np.inf)
-
-
-def _crossing(missed: Callable[[float], float], start: float) -> float | None:
-    """The least ratio that keeps the limit, by secants between one that does and one that fails."""
-    high, at_high = start, missed(start)
-    low, at_low = 0.0, math.inf
-    while at_high > 0.0:
-        low, at_low = high, at_high
-        high *= 1.3
-        if high > 1e5:
+        Their deltas are about a multiple of those of the records.
+        """
+        if self.worst is None:
             return None
-        at_high = missed(high)
-    if low == 0.0:
-        low = high / 1.3
-        at_low = missed(low)
-        while at_low <= 0.0 and low > 1e-6:
-            high, at_high = low, at_low
-            low /= 1.5
-            at_low = missed(low)
-        if at_low <= 0.0:
-            return high
-    for turn in range(60):
-        if high - low <= _CLOSE * high:
-            break
-        share = at_low / (at_low - at_high) if turn % 3 < 2 else 0.5
-        # a little beyond where the line crosses, so that the limit is kept
-        middle = low + (high - low) * min(max(share * 1.001 + 1e-9, 0.01), 0.99)
-        value = missed(middle)
-        if value <= 0.0:
-            high, at_high = middle, value
+        wanted = _SHARE * limit
+        for _ in range(2):
+            at = self._ratio(wanted)
+            steps = self._beside(*self.family(math.exp(at)))
+            if not steps.level.any():
+                return None
+            zero = np.zeros(len(steps.level))
+            share = float(with_own(zero, zero, *steps[:2]).max()) / limit
+            wanted *= min(max(_SHARE / max(share, 1e-9), 1e-9), 1e9)
+        return at
+
+    def _ratio(self, wanted: float) -> float:
+        """The logarithm of a ratio at which the largest delta of a record is about this one."""
+        assert self.worst is not None
+        low, high = -14.0, 10.0
+        while high - low > 1e-3:
+            middle = (low + high) / 2.0
+            above = self.worst(math.exp(middle))[1][0] > wanted
+            low, high = (middle, high) if above else (low, middle)
+        return high
+
+    def _own_levels(self, steps: Steps, limit: float) -> np.ndarray:
+        """The least own epsilon of each case that keeps the limit; inf where none does."""
+        which = np.arange(self.count) if steps.of is None else steps.of
+        found = np.full(len(which), np.inf)
+        zero = np.zeros(len(which))
+        left = np.flatnonzero(with_own(zero, zero, *steps[:2]) < limit)
+
+        def missed(e: np.ndarray) -> np.ndarray:
+            """ln(Delta / limit) of the cases that are left."""
+            d = with_own(e, self.own.delta(e, which[left]), steps.level[left], steps.delta[left])
+            return np.log(np.maximum(d, 1e-320) / limit)
+
+        low, high = np.zeros(len(left)), np.ones(len(left))
+        at_low, at_high = missed(low), missed(high)
+        while (at_high > 0.0).any() and high.max() < 1e5:
+            more = at_high > 0.0
+            low, at_low = np.where(more, high, low), np.where(more, at_high, at_low)
+            high = np.where(more, 2.0 * high, high)
+            at_high = missed(high)
+        high = np.where(at_low <= 0.0, low, np.where(at_high <= 0.0, high, np.inf))
+        # secants between an epsilon that keeps the limit and one that does not
+        for _ in range(100):
+            open_ = (high - low > _CLOSE * high) & (high < np.inf)
+            found[left] = high
+            if not open_.any():
+                break
+            left, low, high = left[open_], low[open_], high[open_]
+            at_low, at_high = at_low[open_], at_high[open_]
+            share = np.clip(at_low / (at_low - at_high), 0.02, 0.98)
+            middle = low + (high - low) * share
+            value = missed(middle)
+            kept = value <= 0.0
+            # an end that stays counts for half, so that the other side moves too
+            at_low = np.where(kept, at_low / 2.0, value)
+            at_high = np.where(kept, value, at_high / 2.0)
+            low, high = np.where(kept, low, middle), np.where(kept, middle, high)
+        return found
+
+
+def _descend(value: Callable[[float], float], start: float) -> float:
+    """Where a function is least around a point; it has corners, and may have several valleys."""
+    seen = {start + off: value(start + off) for off in _OFFSETS}
+    for _ in range(40):  # until a point with two neighbours is the lowest
+        points = sorted(seen)
+        lowest = min(points, key=seen.__getitem__)
+        if seen[lowest] == 0.0:
+            return lowest
+        if math.isinf(seen[lowest]) or lowest == points[-1]:
+            at = points[-1] + 2.0 * (points[-1] - points[-2])
+        elif lowest == points[0]:
+            at = points[0] - 2.0 * (points[1] - points[0])
         else:
-            low, at_low = middle, value
-    return high
+            break
+        if abs(at) > _FAR:
+            return lowest
+        seen[at] = value(at)
+    inner = [k for k in range(1, len(points) - 1) if math.isfinite(seen[points[k]])]
+    valleys = [k for k in inner if seen[points[k]] == min(map(seen.get, points[k - 1 : k + 2]))]  # type: ignore[type-var]
+    for k in sorted(valleys, key=lambda k: seen[points[k]])[:2]:
+        a, b, c = points[k - 1 : k + 2]
+        for _ in range(_TURNS):
+            at = _vertex(a, b, c, seen[a], seen[b], seen[c])
+            if min(abs(at - x) for x in (a, b, c)) < 1e-4:
+                at = (a + b) / 2.0 if b - a > c - b else (b + c) / 2.0
+            seen[at] = value(at)
+            gained = seen[b] - seen[at]
+            if seen[at] < seen[b]:
+                a, b, c = (a, at, b) if at < b else (b, at, c)
+            else:
+                a, c = (at, c) if at < b else (a, at)
+            if abs(gained) < _GAIN * seen[b]:
+                break
+    return min(seen, key=seen.__getitem__)
+
+
+def _vertex(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
+    """Where the parabola through three points is least; a middle where one of them is infinite."""
+    left, right = (b - a) * (fb - fc), (b - c) * (fb - fa)
+    if not math.isfinite(fa + fc) or left == right:
+        return (a + b) / 2.0 if b - a > c - b else (b + c) / 2.0
+    return b - ((b - a) * left - (b - c) * right) / (2.0 * (left - right))

@@ -14,9 +14,9 @@ from corrdp._compiled import njit
 from corrdp.bounds.fields import by_node
 from corrdp.bounds.levels import close
 from corrdp.bounds.mixtures import star
-from corrdp.bounds.pairs import Steps, eta, joined
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
+from corrdp.bounds.steps import Steps, eta, joined
 from corrdp.bounds.units import ONE, Unit
 from corrdp.errors import NotApplicableError
 from corrdp.models.networks.field import MarkovField

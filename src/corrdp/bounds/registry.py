@@ -37,29 +37,30 @@ METHODS = (
     "regression",
     "uninformed",
     "signed",
+    "unclipped",
     "estimate",
     "attained",
 )
 # never tried unasked: they hold for less than every mechanism, or are no bounds at all
-BY_NAME_ONLY = ("signed", "estimate", "attained")
+BY_NAME_ONLY = ("signed", "unclipped", "estimate", "attained")
 # where the bounds on a kind of model are, besides the general one: no others are imported for it
 HOMES = {
     "table": ("exact",),
     "markov": (
         "chains.ratios",
         "contraction",
-        "chains.pairs",
+        "chains.sides",
         "chains.transfer",
-        "chains.rare",
+        "chains.bridges",
         "chains.counting",
         "chains.uninformed",
         "chains.normal",
     ),
-    "window": ("chains.windows", "chains.pairs", "chains.ratios", "exact"),
-    "switching": ("chains.windows", "chains.pairs"),
+    "window": ("chains.windows", "chains.sides", "chains.ratios", "exact"),
+    "switching": ("chains.windows", "chains.sides"),
     "tree": ("trees", "messages", "exact"),
-    "field": ("fields", "trees", "messages", "exact"),
-    "seasonal": ("chains.seasons",),
+    "field": ("fields", "walks", "messages", "exact"),
+    "seasonal": ("chains.seasons", "chains.phases"),
     "pedigree": ("pedigrees",),
     "gaussian": ("gaussian.methods", "gaussian.shifts"),
 }

@@ -166,9 +166,15 @@ def scope_of(
     delta: float | None = None,
     unit: Any = None,
     own: Guarantee | None = None,
+    *,
+    fit_counts: bool = False,
 ) -> Scope:
-    """Read the arguments of :func:`corrdp.leakage`."""
-    scope = _with_fit(model, _asked(model, epsilon, query, mechanism))
+    """Read the arguments of :func:`corrdp.leakage`.
+
+    With ``fit_counts`` the guarantee holds for a private fit of the model too.
+    """
+    scope = _asked(model, epsilon, query, mechanism)
+    scope = scope if fit_counts else _with_fit(model, scope)
     scope = _with_unit(model, scope, delta, unit, own)
     if not (isinstance(adversary, str) and adversary == "all"):
         if scope.is_paired:

@@ -1,4 +1,4 @@
-"""What is protected: a record, a window of records, a person, a set of records (delta#units)."""
+"""What is protected: a record, a window, a person, a family, a set of records (delta#units)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_items, check_whole
-from corrdp.bounds.pairs import joined_arrays, put_together, repeated
+from corrdp.bounds.steps import joined_arrays, put_together, repeated
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Profile, Pure
-from corrdp.metric.profiles import profile_of
+from corrdp.metric.profiles import PrivacyProfile, profile_of
 from corrdp.models.base import Model
 from corrdp.models.chains.chain import Chain
 
@@ -49,11 +49,14 @@ class Unit:
         The records themselves; None for every window of that many records in a row.
     words : str
         For people.
+    family : bool
+        Each block of records that depend on each other, of at most that many.
     """
 
     size: int = 1
     members: tuple[int, ...] | None = None
     words: str = "1 record"
+    family: bool = False
 
     def at(self, first: int) -> str:
         """The records of the unit that begins at one, in words."""
@@ -63,6 +66,14 @@ class Unit:
 
 
 ONE = Unit()
+
+
+def hull_of(unit: Unit) -> Unit:
+    """The unit with every record between its first and its last."""
+    if unit.members is None:
+        return unit
+    first, last = unit.members[0], unit.members[-1]
+    return Unit(last - first + 1, tuple(range(first, last + 1)), unit.words)
 
 
 def read_unit(model: Model, unit: Any) -> Unit | None:
@@ -77,7 +88,8 @@ def read_unit(model: Model, unit: Any) -> Unit | None:
     if unit is None or (isinstance(unit, str) and unit.strip().lower() == "record"):
         return None
     if isinstance(unit, str):
-        found = _person(model) if unit.strip().lower() == "person" else _duration(model, unit)
+        named = {"person": _person, "family": _family}.get(unit.strip().lower())
+        found = _duration(model, unit) if named is None else named(model)
     elif isinstance(unit, Iterable):
         found = _set(model, unit)
     else:
@@ -116,6 +128,21 @@ def _person(model: Model) -> Unit:
     )
 
 
+def _family(model: Model) -> Unit:
+    size = getattr(model, "m", None)  # of groups
+    blocks = getattr(model, "block_of_record", None)
+    if blocks is not None:
+        size = int(np.bincount(blocks).max())
+    elif model.kind == "table":
+        size = model.length
+    if size is None or isinstance(model, Chain):
+        raise InputError(
+            f"unit='family' is for records that fall into families or groups, and this is "
+            f"{model.describe()}; give a number of records, 'person', or the records of the unit"
+        )
+    return Unit(size, None, f"family (of up to {size:,} records)", family=True)
+
+
 def _duration(model: Model, text: str) -> Unit:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)?\s*([a-zA-Z]+)\s*", text)
     word = match[2].lower() if match else ""
@@ -124,8 +151,8 @@ def _duration(model: Model, text: str) -> Unit:
         if match and match[1] and name == "record" and float(match[1]).is_integer():
             return _window(model, check_whole("unit", int(match[1])), "")
         raise InputError(
-            f"unit must be a number of records, a duration such as '1h' or '1 day', or 'person', "
-            f"got {text!r}"
+            f"unit must be a number of records, a duration such as '1h' or '1 day', 'person' or "
+            f"'family', got {text!r}"
         )
     said = " ".join(text.split())
     clock = getattr(model.fitted, "clock", None)
@@ -148,7 +175,11 @@ def _duration(model: Model, text: str) -> Unit:
 
 
 def _set(model: Model, unit: Iterable[Any]) -> Unit:
-    given = [check_whole("unit", k, least=0) for k in check_items("unit", unit)]
+    people = {who: k for k, who in enumerate(getattr(model, "ids", ()))}  # of a pedigree
+    given = [
+        people[k] if isinstance(k, str) and k in people else check_whole("unit", k, least=0)
+        for k in check_items("unit", unit)
+    ]
     members = tuple(sorted(set(given)))
     if not members:
         raise InputError("unit is an empty set; give the records of the unit")
@@ -168,7 +199,9 @@ def window_sums(values: np.ndarray, size: int) -> np.ndarray:
         if size & width:
             total = total + part[at : at + len(total)]
             at += width
-        part, width = part[: len(part) - width] + part[width:], 2 * width
+        if 2 * width <= size:  # else there may be no two of them left to add
+            part = part[: len(part) - width] + part[width:]
+        width *= 2
     return total
 
 
@@ -193,13 +226,20 @@ def of_unit(guarantee: Guarantee, unit: Unit, n: int | None) -> Guarantee:
         return ZCDP(np.square(_summed(np.sqrt(guarantee.rho), unit, n)))
     if isinstance(guarantee, Approximate):
         return Approximate(*_chained(guarantee, unit, n))
-    profile, size = profile_of(guarantee), unit.size
+    return _GroupProfile(profile_of(guarantee), unit.size).guarantee
 
-    def delta(epsilon: Any) -> Any:
-        each = np.asarray(epsilon, float) / size
-        return repeated(each, np.asarray(profile.delta(each)), size)[1]
 
-    return Profile(delta)
+@dataclass(frozen=True)
+class _GroupProfile(PrivacyProfile):
+    """So many records with one profile put together; far out a larger epsilon may say less."""
+
+    profile: PrivacyProfile
+    size: int
+
+    def _deltas(self, epsilon: np.ndarray) -> np.ndarray:
+        each = epsilon / self.size
+        found = repeated(each, np.asarray(self.profile.delta(each)), self.size)[1]
+        return np.nan_to_num(found, nan=1.0)  # beyond the range of numbers
 
 
 def _summed(level: Any, unit: Unit, n: int | None) -> Any:
@@ -229,8 +269,9 @@ def _chained(guarantee: Approximate, unit: Unit, n: int | None) -> Sequence[Any]
             here = slice(at, at + count)
             total = joined_arrays(*total, part[0][here], part[1][here])
             at += width
-        before, after = slice(0, len(part[0]) - width), slice(width, None)
-        part = joined_arrays(part[0][before], part[1][before], part[0][after], part[1][after])
+        if 2 * width <= unit.size:
+            before, after = slice(0, len(part[0]) - width), slice(width, None)
+            part = joined_arrays(part[0][before], part[1][before], part[0][after], part[1][after])
         width *= 2
     return total[0], np.minimum(total[1], 1.0)
 
@@ -262,6 +303,8 @@ def of_blocks(guarantee: Guarantee, blocks: np.ndarray) -> Guarantee:
 
 def of_largest(guarantee: Guarantee, m: int) -> Guarantee:
     """What the guarantee says of changing any m records."""
+    if isinstance(guarantee, Profile):
+        guarantee = profile_of(guarantee).guarantee
     if not getattr(guarantee, "is_vector", False):
         return of_unit(guarantee, Unit(m), None)
     if isinstance(guarantee, Approximate):

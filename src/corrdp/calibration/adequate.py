@@ -10,18 +10,18 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from corrdp._checks import check_choice, check_kind
-from corrdp.bounds.leakage import Leakage, leakage
-from corrdp.bounds.scope import check_confidence
+from corrdp.bounds.leakage import Leakage, leakage, leakage_in
+from corrdp.bounds.scope import check_confidence, scope_of
 from corrdp.calibration.adequacy import Adequacy, Alternative, Priced, alternatives
 from corrdp.calibration.noise import LaplaceNoise
-from corrdp.calibration.searching import SHARP, Search
+from corrdp.calibration.searching import SHARP, Search, any_length
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError, QueryError, RefusedError
-from corrdp.guarantees import Guarantee
+from corrdp.guarantees import GDP, Guarantee, Pure
 from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
 from corrdp.models.chains.chain import Chain
@@ -320,15 +320,32 @@ class Promise:
     beside: tuple[tuple[Model, str, float | None], ...]
     words: tuple[str, ...]
 
+    def of_any_length(self, unit: Any = None) -> Promise:
+        """The same with long chains of any length: they leak no less, and take less to ask."""
+        beside = tuple((any_length(each, unit=unit), by, sure) for each, by, sure in self.beside)
+        return replace(self, model=any_length(self.model, unit=unit), beside=beside)
+
     def leakage(
         self,
         epsilon: Guarantee | float | Sequence[float] | np.ndarray | None = None,
         *,
         mechanism: Mechanism | None = None,
+        delta: float | None = None,
+        unit: int | str | Sequence[int] | None = None,
+        own: Guarantee | None = None,
+        fit_counts: bool = False,
     ) -> Leakage:
         """The largest leakage over all of them, of a guarantee or of a mechanism.
 
         It is about the model under which it is largest, and assumes the words of the promise.
+
+        Parameters
+        ----------
+        epsilon, mechanism, delta, unit, own
+            As in :func:`corrdp.leakage`.
+        fit_counts : bool
+            Whether the guarantee holds for a private fit of the model too, which is then not
+            added to it.
 
         Examples
         --------
@@ -339,10 +356,17 @@ class Promise:
         (2, True)
         """
         asked = ((self.model, "best", self.confidence), *self.beside)
+        chance = (delta, unit, own)
         worst = max(
             (
-                leakage(model, epsilon, mechanism=mechanism, method=method, confidence=confidence)
-                for model, method, confidence in asked
+                leakage_in(
+                    model,
+                    scope_of(
+                        model, epsilon, None, mechanism, sure, "all", *chance, fit_counts=fit_counts
+                    ),
+                    method,
+                )
+                for model, method, sure in asked
             ),
             key=float,
         )
@@ -353,7 +377,14 @@ class Promise:
         return replace(worst, kind=kind, certificate=replace(proof, assumptions=said))
 
 
-def promise_on(model: Model, confidence: Confidence, accept: str | None = None) -> Promise:
+def promise_on(
+    model: Model,
+    confidence: Confidence,
+    accept: str | None = None,
+    *,
+    delta: float | None = None,
+    unit: int | str | Sequence[int] | None = None,
+) -> Promise:
     """The rule of :func:`corrdp.calibrate` for a model.
 
     Parameters
@@ -361,6 +392,8 @@ def promise_on(model: Model, confidence: Confidence, accept: str | None = None) 
     model : Model
     confidence, accept
         As in :func:`corrdp.calibrate`.
+    delta, unit
+        What leakages will be asked for; an alternative must have a price there.
 
     Raises
     ------
@@ -388,10 +421,15 @@ def promise_on(model: Model, confidence: Confidence, accept: str | None = None) 
     for other in alternatives(model):
         try:
             sure, methods = how_priced(other, level)
+            found = [(each, name, sure) for each, name in zip(other.models, methods, strict=True)]
+            for each, name, at in found if delta is not None or unit is not None else ():
+                # little, but more than the delta lets pass anyway
+                tried = Pure(_SMALLEST) if not delta else GDP(25.0 * delta)
+                leakage(each, tried, method=name, confidence=at, delta=delta, unit=unit)
         except NotApplicableError as error:
             without.append(unpriced(other, str(error)))
             continue
-        beside += [(each, name, sure) for each, name in zip(other.models, methods, strict=True)]
+        beside += found
         by = "its fitted numbers" if sure is None else f"its {level:g} region"
         words.append(f"leakage is the largest under {other.name} too, by {by}")
     # at no level in particular: an alternative without a price has none at any

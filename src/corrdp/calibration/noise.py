@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from corrdp._checks import check_choice, check_number
 from corrdp._invert import last_kept
@@ -34,7 +34,7 @@ BY_EXPECTED_ERROR = (
 class LaplaceNoise:
     """Discrete Laplace noise; its level is epsilon."""
 
-    delta: float | None = None  # never used: pure noise leaves nothing to chance
+    delta: ClassVar[None] = None  # nothing is left to chance
 
     def guarantee(self, model: Model, query: Query, level: float) -> Pure | L1:
         """What a release promises record by record."""
@@ -181,7 +181,7 @@ def read_noise(noise: Any, delta: Any, query: Query) -> tuple[Noise, ...]:
     --------
     >>> from corrdp.queries import Count
     >>> read_noise("best", 1e-6, Count(1))
-    (LaplaceNoise(delta=None), GaussianNoise(delta=1e-06))
+    (LaplaceNoise(), GaussianNoise(delta=1e-06))
     """
     check_choice("noise", noise, ("laplace", "gaussian", "best"))
     if noise == "laplace":

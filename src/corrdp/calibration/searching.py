@@ -71,7 +71,7 @@ class Search:
         before ended at: its value may differ in the eleventh digit from one that begins anew.
         """
         most = self.noise.most(target) * _room(model, self.query)
-        law, found = _any_length(model, self.query, self.unit), 0.0
+        law, found = any_length(model, self.query, self.unit), 0.0
         if law is not model:
             # where the bound grows with the length, or nearly so, the length itself says more
             with suppress(NotApplicableError, InfeasibleError):
@@ -136,10 +136,10 @@ def _room(model: Model, query: Query) -> float:
     return max(1.0, query.width / (secret[1] - secret[0]))
 
 
-def _any_length(model: Model, query: Query, unit: Any = None) -> Model:
+def any_length(model: Model, query: Query | None = None, unit: Any = None) -> Model:
     """A long chain of one kernel, or of seasons, without its length: it leaks no less, and takes
     less to search."""
-    length = 0 if unit == "person" else model.length or 0
+    length = 0 if unit in ("person", model.length) else model.length or 0
     if length <= LONG or not isinstance(model, MarkovChain | SeasonalChain):
         return model
     if isinstance(model, MarkovChain) and not model.homogeneous:

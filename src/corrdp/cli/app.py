@@ -19,6 +19,7 @@ from corrdp.cli import (
     audit,
     calibrate,
     check,
+    docs,
     fit,
     keys,
     leakage,
@@ -276,4 +277,5 @@ app.add_typer(
     trajectories.trajectories, name="trajectories", help="Movement data: units, releases, probes."
 )
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command("docs", epilog=docs.EXAMPLE)(docs.docs)
 app.command("warm", epilog=warm.EXAMPLE)(warm.warm)

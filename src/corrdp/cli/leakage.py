@@ -12,16 +12,18 @@ from corrdp.cli.options import (
     Json,
     Method,
     ModelText,
+    Mu,
     Picture,
+    Rho,
     SweepText,
     check_outputs,
     read_confidence,
+    read_guarantee,
     read_model,
 )
 from corrdp.errors import CorrdpError, InputError
 
 if TYPE_CHECKING:
-    from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
 
 EXAMPLE = "Example: corrdp leakage model.json --epsilon 1"
@@ -34,11 +36,11 @@ def leakage(
         float | None,
         typer.Option(help="With --epsilon the mechanism's delta; with --mu or --rho that wanted."),
     ] = None,
-    mu: Annotated[float | None, typer.Option(help="Gaussian DP level instead of epsilon.")] = None,
-    rho: Annotated[float | None, typer.Option(help="zCDP level instead of epsilon.")] = None,
+    mu: Mu = None,
+    rho: Rho = None,
     unit: Annotated[
         str | None,
-        typer.Option(help="What is protected: a number of records, 1h, '1 day', person."),
+        typer.Option(help="What is protected: a number of records, 1h, '1 day', person, family."),
     ] = None,
     query: Annotated[
         str | None,
@@ -62,7 +64,7 @@ def leakage(
     check_outputs(picture, inputs=(model,))
     sure = read_confidence(confidence)
     protected = int(unit) if unit is not None and unit.strip().isdigit() else unit
-    guarantee, limit = (1.0, None) if sweep is not None else _guarantee(epsilon, delta, mu, rho)
+    guarantee, limit = (1.0, None) if sweep is not None else read_guarantee(epsilon, delta, mu, rho)
     law = read_model(model)
     asked = None if query is None else parse_query(query, law.states)
     if sweep is not None:
@@ -101,19 +103,6 @@ def leakage(
         with working("evaluating what a release promises"):
             told = _promised(law, epsilon, level)
         print_parts(f"These are the fitted numbers taken as exact. {told}")
-
-
-def _guarantee(
-    epsilon: float | None, delta: float | None, mu: float | None, rho: float | None
-) -> tuple[Guarantee | float, float | None]:
-    """What the mechanism promises, and the delta that is wanted where it is not its own."""
-    from corrdp.guarantees import GDP, ZCDP, Approximate
-
-    if sum(level is not None for level in (epsilon, mu, rho)) != 1:
-        raise InputError("give one of --epsilon, --mu and --rho: what the mechanism promises")
-    if epsilon is not None:
-        return (epsilon if delta is None else Approximate(epsilon, delta)), None
-    return (GDP(mu) if mu is not None else ZCDP(rho)), delta
 
 
 def _promised(law: Model, epsilon: float, level: float) -> str:

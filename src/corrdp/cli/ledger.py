@@ -13,10 +13,15 @@ from corrdp.cli.options import (
     AcceptModel,
     Confidence,
     Json,
+    Mu,
+    Rho,
     Sign,
+    UnitText,
     check_outputs,
     read_confidence,
+    read_guarantee,
     read_model,
+    read_unit,
 )
 from corrdp.errors import InputError
 
@@ -34,6 +39,14 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger, one file
 def init(
     file: File,
     budget: Annotated[float, typer.Option(help="What all releases together may cost.")],
+    delta: Annotated[
+        float,
+        typer.Option(
+            help="Probability with which outputs may tell more than the budget, such as 1e-6; "
+            "with one, Gaussian releases are taken too, and all are composed."
+        ),
+    ] = 0.0,
+    unit: UnitText = None,
     kind: Annotated[
         str, typer.Option(help="dp: a DP level; bdp: a BDP level on one model of dependence.")
     ] = "dp",
@@ -59,6 +72,8 @@ def init(
     made = Ledger.create(
         file,
         budget=budget,
+        delta=delta,
+        unit=read_unit(unit),
         kind=kind,  # type: ignore[arg-type]
         model=law,
         records=records,
@@ -83,6 +98,52 @@ def show(file: File, json: Json = False) -> None:
         _print_json(opened)
     else:
         _tell(opened)
+
+
+@ledger.command(
+    epilog='Example: corrdp ledger charge steps.ledger --mu 0.1 --what "mean, by another system"'
+)
+def charge(
+    file: File,
+    what: Annotated[str, typer.Option(help="What is released, in words.")],
+    epsilon: Annotated[float | None, typer.Option(help="Plain DP level of the release.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Of an (epsilon, delta) level: beside --epsilon.")
+    ] = None,
+    mu: Mu = None,
+    rho: Rho = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Whom the level protects; one record if left out, which is converted."),
+    ] = None,
+) -> None:
+    """Charge a release of every record that another system makes, before it is shown.
+
+    Exit code 3 when it does not fit: nothing is charged then, and the release must not be made.
+    """
+    from corrdp.ledgers.ledger import Ledger
+
+    promise, beside = read_guarantee(epsilon, delta, mu, rho)
+    if beside is not None:
+        raise InputError("--delta belongs to --epsilon; a mu or rho has one for every epsilon")
+    opened = Ledger.open(file)
+    made = opened.charge(promise, what=what, unit=read_unit(unit))
+    print(f"charge {made.number}, {made.hash}: {made.level.in_words}")
+    print(f"together: {opened.standing}")
+
+
+@ledger.command(epilog="Example: corrdp ledger remaining steps.ledger")
+def remaining(file: File, json: Json = False) -> None:
+    """What one more release of every record may have."""
+    import json as text
+
+    from corrdp.cli.show import working
+    from corrdp.ledgers.ledger import Ledger
+
+    opened = Ledger.open(file)
+    with working("working out what is left"):
+        left = {"epsilon": opened.remaining, "mu": opened.remaining_mu}
+    print(text.dumps(left) if json else left_in_words(left["epsilon"], left["mu"], opened.delta))
 
 
 @ledger.command(epilog="Example: corrdp ledger check steps.ledger --head 3f9a1c0b7d52")
@@ -221,22 +282,25 @@ def in_short(answer: Any) -> str:
 
 
 def _rows(opened: Ledger) -> str:
-    """The charges as CSV: epsilons in nats, exact."""
+    """The charges as CSV: levels exact, epsilons in nats."""
     import csv
     import io
 
-    from corrdp.ledgers.history import RECORD
-    from corrdp.ledgers.units import written
+    from corrdp.ledgers.history import NUMBERS, RECORD
+    from corrdp.ledgers.units import DELTA_UNIT, written
 
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["charge", "made", "kind", "what", "epsilon", "of", "for", "answer", "hash"])
+    rows.writerow(["charge", "made", "kind", "what", *NUMBERS, "of", "for", "answer", "hash"])
     for charge in opened.history():
-        level = written(charge.runs.largest)
-        whom = "every record" if charge.runs.is_scalar else "some records, at most"
+        level = charge.level
+        chance = "" if level.delta is None else f"{level.delta.largest / DELTA_UNIT!r}"
+        found = {level.symbol: written(level.runs.largest), "delta": chance}
+        whom = "every record" if level.is_scalar else "some records, at most"
         answer = in_short(opened.answer(charge.number))
         said = (charge.number, charge.made, charge.kind, charge.what)
-        rows.writerow((*said, level, whom, charge.unit or RECORD, answer, charge.hash))
+        numbers = (found.get(name, "") for name in NUMBERS)
+        rows.writerow((*said, *numbers, whom, charge.unit or RECORD, answer, charge.hash))
     return text.getvalue()
 
 
@@ -251,34 +315,50 @@ def _tell(opened: Ledger) -> None:
     from rich.text import Text
 
     from corrdp.cli.show import facts_table, print_parts, print_title, working
-    from corrdp.ledgers.units import rounded, units_down, units_up
+    from corrdp.ledgers.units import rounded, units_up
 
     with working("working out what is left"):
-        spent, left = opened.spent, opened.remaining_at_least
+        spent, left, mu = opened.spent, opened.remaining_at_least, opened.remaining_mu
     level = "BDP level on one model" if opened.kind == "bdp" else "DP level"
-    print_title(f"ledger with a budget of {opened.budget:.12g} ({level})")
+    chance = f" at delta {opened.delta:g}" if opened.delta else ""
+    print_title(f"ledger with a budget of {opened.budget:.12g}{chance} ({level})")
     history = opened.history()
     if history:
-        table = Table(
-            Column("charge", justify="right"), "made", Column("epsilon", justify="right"), "what"
-        )
+        table = Table(Column("charge", justify="right"), "made", "level", "what")
         for charge in history:
-            epsilon = rounded(charge.runs.largest, up=True)
-            table.add_row(str(charge.number), charge.made, epsilon, Text(charge.in_short))
+            said = charge.level.in_short
+            table.add_row(str(charge.number), charge.made, said, Text(charge.in_short))
         print_parts(table)
-    at_least = "at least " if opened.kind == "bdp" and not isinstance(opened.epsilon, float) else ""
+    uneven = opened.kind == "bdp" and not isinstance(opened.epsilon, float)
     facts = [
-        ("spent", rounded(units_up(spent), up=True)),
-        (
-            "remaining",
-            f"{at_least}epsilon {rounded(units_down(left), up=False)} for a release of every "
-            "record",
-        ),
+        ("spent", rounded(units_up(spent), up=True) + chance),
+        ("that is", _promise(opened, rounded(units_up(spent), up=True))),
+        ("remaining", ("at least " if uneven else "") + left_in_words(left, mu, opened.delta)),
     ]
     if opened.unit is not None:
-        facts.append(("unit", f"every epsilon is for {opened.unit}"))
+        facts.append(("unit", f"every level is for {opened.unit}"))
     if opened.digest:
         facts.append(("model", opened.digest))
     facts.append(("head", f"{opened.head} (keep it elsewhere: corrdp ledger check --head)"))
     facts += [("assumes", text) for text in opened.assumptions]
     print_parts(facts_table(facts))
+
+
+def _promise(opened: Ledger, spent: str) -> str:
+    """What all releases so far promise, in words."""
+    from corrdp.ledgers.history import RECORD
+
+    whom = opened.unit or RECORD
+    aside = f", outputs of probability {opened.delta:g} aside" if opened.delta else ""
+    if opened.kind == "bdp":
+        return f"nobody's log odds about {whom} move by more than {spent}{aside}"
+    return f"changing {whom} changes no log probability by more than {spent}{aside}"
+
+
+def left_in_words(epsilon: float, mu: float, delta: float) -> str:
+    """What one more release may have, rounded down."""
+    from corrdp.ledgers.units import rounded, units_down
+
+    pure, gaussian = (rounded(units_down(level), up=False) for level in (epsilon, mu))
+    beside = f", or mu {gaussian} (Gaussian)," if delta else ""
+    return f"epsilon {pure}{beside} for a release of every record"

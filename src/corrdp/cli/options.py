@@ -14,6 +14,7 @@ from corrdp.bounds.registry import METHODS
 from corrdp.errors import InputError, ModelError
 
 if TYPE_CHECKING:
+    from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
     from corrdp.tables.source import Layout
     from corrdp.trajectories.data.points import Trajectories
@@ -36,11 +37,13 @@ Delta = Annotated[
     float | None,
     typer.Option(help="Probability with which outputs may tell more, such as 1e-6."),
 ]
+Mu = Annotated[float | None, typer.Option(help="Gaussian DP level instead of epsilon.")]
+Rho = Annotated[float | None, typer.Option(help="zCDP level instead of epsilon.")]
 UnitText = Annotated[
     str | None,
     typer.Option(
         help="What is protected: a number of records in a row, a duration such as 1h or '1 day', "
-        "or person; one record if left out."
+        "person, or family; one record if left out."
     ),
 ]
 Method = Annotated[str, typer.Option(help=f"Bound to use: best, {', '.join(METHODS)}.")]
@@ -211,6 +214,19 @@ def one_of(target: float | None, epsilon: float | None) -> dict[str, Any]:
 def read_unit(text: str | None) -> int | str | None:
     """What is protected, as written on the command line: a whole number is a number of records."""
     return int(text) if text is not None and text.strip().isdecimal() else text
+
+
+def read_guarantee(
+    epsilon: float | None, delta: float | None, mu: float | None, rho: float | None
+) -> tuple[Guarantee | float, float | None]:
+    """What a mechanism promises, and the delta that is wanted where it is not its own."""
+    from corrdp.guarantees import GDP, ZCDP, Approximate
+
+    if sum(level is not None for level in (epsilon, mu, rho)) != 1:
+        raise InputError("give one of --epsilon, --mu and --rho: what the mechanism promises")
+    if epsilon is not None:
+        return (epsilon if delta is None else Approximate(epsilon, delta)), None
+    return (GDP(mu) if mu is not None else ZCDP(rho)), delta
 
 
 def read_confidence(text: str | None, default: Any = None) -> Any:

@@ -295,10 +295,11 @@ def check_signing(key: Path, handed_out: bool, dry_run: bool) -> None:
 
 def say_what_is_left(path: Path) -> None:
     """A dry run does not charge: it says what the ledger would still take."""
+    from corrdp.cli.ledger import left_in_words
     from corrdp.cli.show import print_parts, working
     from corrdp.ledgers.ledger import Ledger
-    from corrdp.ledgers.units import rounded, units_down
 
+    opened = Ledger.open(path)
     with working("working out what is left"):
-        left = Ledger.open(path).remaining
-    print_parts(f"the ledger has room for epsilon {rounded(units_down(left), up=False)}")
+        left = left_in_words(opened.remaining, opened.remaining_mu, opened.delta)
+    print_parts(f"the ledger has room for {left}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -308,26 +307,10 @@ def show_orders(chain: MarkovChain) -> None:
 
 def _unit_facts(chain: Any) -> list[tuple[str, str]]:
     """Noise by unit, for leakage 1, relative to the same unit of independent records."""
-    from corrdp.bounds.chains.pairs import unit_noise
-    from corrdp.bounds.units import read_unit
-    from corrdp.errors import CorrdpError
+    from corrdp.bounds.chains.sides import noise_by_unit
 
-    if chain.kind != "markov" or not chain.homogeneous:
-        return []
-    said: list[str] = []
-    for words in ("record", "1 hour", "1 day", "1 week"):
-        try:
-            unit = read_unit(chain, words)
-        except CorrdpError:
-            continue  # no whole number of usual steps, or longer than the series
-        if unit is None and said:
-            continue
-        times = unit_noise(chain, 1 if unit is None else unit.size)
-        if math.isfinite(times):
-            said.append(f"{words} {times:.2f}")
-    if not said:
-        return []
-    return [("noise by unit", f"{', '.join(said)} times that of independent records (leakage 1)")]
+    said = ", ".join(f"{unit} {times:.2f}" for unit, times in noise_by_unit(chain))
+    return [("noise by unit", f"{said} times that of independent records (leakage 1)")] * bool(said)
 
 
 def show_chain(

@@ -32,12 +32,13 @@ def _chains() -> None:
     import numpy as np
 
     from corrdp.bounds.leakage import leakage
-    from corrdp.guarantees import Pure
+    from corrdp.guarantees import GDP, Pure
     from corrdp.models.chains.markov import MarkovChain
     from corrdp.queries import Count
 
     pair = MarkovChain([[0.9, 0.1], [0.2, 0.8]], length=60)
     leakage(pair, 1.0)
+    leakage(pair, GDP(0.1), delta=1e-6)
     leakage(pair, Pure(2000.0), method="contraction")
     leakage(pair, 1.0, query=Count(1), method="exact")
     # a row with a zero: jumps over records gain something
@@ -56,16 +57,17 @@ def _many_states() -> None:
 def _networks() -> None:
     import numpy as np
 
-    from corrdp.bounds.fields import field_contraction
+    from corrdp.bounds.leakage import leakage
     from corrdp.bounds.trees import tree_transfer
-    from corrdp.guarantees import Pure
+    from corrdp.guarantees import GDP, Pure
     from corrdp.models.networks.field import MarkovField, gibbs
     from corrdp.models.networks.tree import MarkovTree
 
     tree = MarkovTree([-1, 0, 0], [[0.8, 0.2], [0.3, 0.7]], root_law=[0.4, 0.6])
     tree_transfer(tree, Pure(1.0), record=0, known={})
     ring = MarkovField.ising([(0, 1), (1, 2), (2, 3), (3, 0)], 0.5)
-    field_contraction(ring, Pure(1.0))
+    leakage(ring, 1.0)
+    leakage(ring, GDP(0.1), delta=1e-6)
     gibbs(ring, np.random.default_rng(1), 2)
 
 

@@ -1,46 +1,50 @@
-"""What may be charged to a ledger, what its charges cost together, and what still fits."""
+"""What the charges of a ledger cost together, and what still fits: with a delta or without."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from corrdp._checks import check_kind, check_whole
-from corrdp.errors import InputError, NotApplicableError, RefusedError
-from corrdp.ledgers.history import (
-    RECORD,
-    VERSION,
-    Charge,
-    Head,
-    Header,
-    Wanted,
-    canonical,
-    text_digest,
+from corrdp._invert import last_below
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.ledgers.history import RECORD, Header, canonical, text_digest
+from corrdp.ledgers.together import Joint, compose_levels, summed, unit_sums
+from corrdp.ledgers.units import (
+    MOST,
+    UNIT,
+    ChargedLevel,
+    Runs,
+    rounded,
+    units_down,
+    units_up,
+    written,
 )
-from corrdp.ledgers.units import MOST, UNIT, Runs, level, units_down, units_up
 
 if TYPE_CHECKING:
-    from corrdp.calibration.adequate import Confidence, Promise
+    from corrdp.bounds.units import Unit
+    from corrdp.calibration.adequate import Promise
+    from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
 
-_PRECISION = 1e-6  # relative, of what remains of a BDP budget
-_RECORDS = 2**53  # more would not be counted exactly
-_HALF = re.compile("[\ud800-\udfff]")
+_PRECISION = 1e-6  # relative, of what remains of a budget
+_ROUGH = 1e-4  # the same where it is only shown
 _OLD_RULE = (
     "the fitted numbers of the model are taken as exact, at no confidence level, and no richer "
     "model is considered: the rule of ledgers made before version 3 of the file, which this one "
     "keeps. calibrate promises more by default; a new ledger would count like it",
 )
+ALL = ChargedLevel("pure", Runs.scalar(1))  # a release of every record
+ALL_GAUSSIAN = ChargedLevel("gaussian", Runs.scalar(1))
 
 
 class DPBudget:
-    """A budget of plain DP: the largest entry of the summed vector counts."""
+    """A budget of plain DP: the largest entry of the summed vector counts, or of its units."""
 
     words = "DP"
+    composes = False  # whether what is spent is a sum, or the levels of all releases
     assumptions: tuple[str, ...] = (
         "a DP level says nothing about what dependence between records adds",
     )
@@ -48,24 +52,72 @@ class DPBudget:
     def __init__(self, header: Header) -> None:
         self.header = header
 
+    @property
+    def limit(self) -> str:
+        """What may be spent, in words."""
+        return written(self.header.budget)
+
+    @property
+    def model(self) -> Model:
+        """Records whose dependence nobody asks for."""
+        from corrdp.models.groups import Independent
+
+        return Independent(self.header.records)
+
+    @cached_property
+    def unit(self) -> Unit | None:
+        """What is protected; None for one record."""
+        if self.header.unit is None:
+            return None
+        from corrdp.bounds.units import read_unit
+
+        try:
+            said = json.loads(self.header.unit)
+        except (ValueError, RecursionError):
+            raise InputError(
+                "the unit of the ledger is not what was written; restore a copy that checks"
+            ) from None
+        return read_unit(self.model, said)
+
+    def after(self, spent: Runs, level: ChargedLevel) -> Runs:
+        """What is spent with one more release."""
+        return spent + level.epsilon
+
     def cost(self, total: Runs) -> int:
-        """The largest entry."""
-        return total.largest
+        """The largest entry, or sum over a unit."""
+        if self.unit is None:
+            return total.largest
+        return int(unit_sums(self.unit, total).max())
 
-    def room(self, total: Runs, shape: Runs) -> int:
-        """Units that a further release of the records in ``shape`` may have."""
-        return max(0, self.header.budget - total.largest_in(shape))
+    def room(self, total: Runs, release: ChargedLevel) -> int:
+        """Units that a further release of the same records may have."""
+        if self.unit is None:
+            return max(0, self.header.budget - total.largest_in(release.runs))
+        import numpy as np
 
-    def room_at_least(self, total: Runs) -> int:
+        left = self.header.budget - unit_sums(self.unit, total)
+        left, read = np.broadcast_arrays(left, unit_sums(self.unit, release.runs.spread(1)))
+        return max(0, int((left[read > 0] // read[read > 0]).min()))
+
+    def room_at_least(self, total: Runs, release: ChargedLevel = ALL) -> int:
         """Units that a further release of every record may have."""
-        return self.room(total, Runs.scalar(1))
+        return self.room(total, release)
+
+    def guarantee(self, total: Runs) -> Guarantee:
+        """What all releases promise together about the unit."""
+        from corrdp.bounds.units import ONE, of_unit
+        from corrdp.guarantees import Approximate, Pure
+
+        if total.largest == 0:
+            return Approximate(0.0, 0.0)  # nothing is told
+        return of_unit(Pure(total.doubles()), self.unit or ONE, self.header.records)
 
     def fits(self, total: Runs) -> bool:
         """Whether a sum keeps the budget."""
         return self.cost(total) <= self.header.budget
 
 
-class BDPBudget:
+class BDPBudget(DPBudget):
     """A budget of BDP: the leakage of the summed vector on the ledger's model counts.
 
     It is converted as :func:`corrdp.calibrate` does: the largest over the confidence region of a
@@ -80,8 +132,8 @@ class BDPBudget:
     words = "BDP"
 
     def __init__(self, header: Header) -> None:
-        self.header = header
-        self._known: dict[Runs, int] = {}
+        super().__init__(header)
+        self._known: dict[Any, int] = {}
 
     @cached_property
     def model(self) -> Model:
@@ -103,7 +155,7 @@ class BDPBudget:
 
     @cached_property
     def promise(self) -> Promise:
-        """The rule by which epsilons are converted."""
+        """The rule by which levels are converted."""
         from corrdp.calibration.adequate import Promise, promise_on
 
         if self.header.rule is None:
@@ -115,12 +167,21 @@ class BDPBudget:
             raise InputError(
                 "the rule of the ledger is not what was written; restore a copy that checks"
             ) from None
-        return promise_on(self.model, *given)
+        return promise_on(self.model, *given, **self.asked)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the budget rests on: the model, and the rule."""
-        return (*self.model.assumptions, *self.promise.words)
+    def asked(self) -> dict[str, Any]:
+        """Delta and unit, as :func:`corrdp.leakage` takes them."""
+        unit = self.unit
+        asked = None if unit is None else unit.size if unit.members is None else unit.members
+        return {"delta": self.header.chance or None, "unit": asked}
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the budget rests on: the model, the rule, and that records do not react."""
+        from corrdp.bounds.leakage import NO_FEEDBACK
+
+        return (*self.model.assumptions, *self.promise.words, NO_FEEDBACK)
 
     def fits(self, total: Runs) -> bool:
         """Whether a sum keeps the budget.
@@ -138,18 +199,20 @@ class BDPBudget:
             beyond = total.minus(fit_units(self.model))
             # leakage needs something to add the fit to: the smallest charge, if there is none yet
             asked = beyond if beyond.largest > 0 else Runs.scalar(1)
-            value = self.promise.leakage(asked.doubles()).value
-            units = units_up(value) if math.isfinite(value) else MOST + 1
+            units = _units(self.promise.leakage(asked.doubles(), unit=self.asked["unit"]).value)
             # a theorem for one epsilon may be sharper than those for vectors: the smaller holds
-            self._known[total] = units if total.is_scalar else min(units, self.cost(_level(total)))
+            self._known[total] = (
+                units if total.is_scalar else min(units, BDPBudget.cost(self, _level(total)))
+            )
         return self._known[total]
 
-    def room(self, total: Runs, shape: Runs) -> int:
-        """Units that a further release of the records in ``shape`` may have, rounded down.
+    def room(self, total: Runs, release: ChargedLevel) -> int:
+        """Units that a further release of the same records may have, rounded down.
 
         One epsilon for every record is quick to invert and brackets a vector from both sides, so
         that few leakages of the vector itself are asked.
         """
+        shape = release.runs
 
         def over(units: int) -> int:
             return self.cost(total + shape.spread(units)) - self.header.budget
@@ -161,20 +224,10 @@ class BDPBudget:
                 high = max(low + 1, self.room_at_least(Runs.scalar(total.least)))
         return _largest_fitting(over, low, high)
 
-    def room_at_least(self, total: Runs) -> int:
+    def room_at_least(self, total: Runs, release: ChargedLevel = ALL) -> int:
         """Units that a further release of every record may have for certain: as if every record
         had spent as much as the one that spent most."""
-        return self.room(_level(total), Runs.scalar(1))
-
-
-def _level(total: Runs) -> Runs:
-    """The largest entry for every record."""
-    return Runs.scalar(total.largest)
-
-
-def budget_of(header: Header) -> DPBudget | BDPBudget:
-    """The rule of a ledger."""
-    return DPBudget(header) if header.kind == "dp" else BDPBudget(header)
+        return self.room(_level(total), release)
 
 
 def fit_units(model: Model) -> int:
@@ -183,134 +236,201 @@ def fit_units(model: Model) -> int:
     return 0 if spent is None else units_up(spent)
 
 
-def fit_of(model: Model, units: int) -> Wanted:
-    """The charge of a private fit."""
-    what = f"the private fit of model {model.digest[:12]}"
-    return Wanted("fit", what, Runs.scalar(units), model.digest)
+def _units(value: float) -> int:
+    """Units of a level that may be infinite, rounded up."""
+    return units_up(value) if math.isfinite(value) else MOST + 1
 
 
-def wanted_of(
-    header: Header, epsilon: Any, what: str, model: Model | None, unit: str | None
-) -> list[Wanted]:
-    """A release as it is to be charged, behind the private fit of its model if there is one."""
-    if not _is_text(what):
-        raise InputError(f"what must say in words what is released, got {what!r}")
-    if unit is not None and not _is_text(unit):
-        raise InputError(f"unit must say in words whom epsilon protects, got {unit!r}")
-    if unit is not None and header.kind == "bdp":
-        raise RefusedError(
-            "a BDP ledger is about the records of its model, and this release is about "
-            f"{unit}: use a DP ledger"
-        )
-    runs = Runs.charged(epsilon, header.records)
-    digest = None if model is None else check_model(header, model)
-    release = Wanted("release", what, runs, digest, unit)
-    fit = 0 if model is None else fit_units(model)
-    return [fit_of(model, fit), release] if model is not None and fit else [release]
+def _level(total: Runs) -> Runs:
+    """The largest entry for every record."""
+    return Runs.scalar(total.largest)
 
 
-def _is_text(value: object) -> bool:
-    """Whether there are words, without halves of characters, which no file takes."""
-    return isinstance(value, str) and bool(value.strip()) and not _HALF.search(value)
+class _Composing(DPBudget):
+    """A budget with a delta: levels of all kinds are composed, by record or unit, then converted.
 
-
-def check_model(header: Header, model: Model) -> str:
-    """The digest of a model that a release may be charged with."""
-    from corrdp.models.base import Model
-
-    digest = check_kind("model", model, Model, "a dependence model such as MarkovChain").digest
-    if header.kind == "bdp" and digest != header.digest:
-        raise RefusedError(
-            f"this ledger's budget is about model {str(header.digest)[:12]}, the release was "
-            f"calibrated with model {digest[:12]}; calibrate with the ledger's own model, or "
-            "keep another ledger (their promises do not add up)"
-        )
-    return digest
-
-
-def exported(
-    header: Header, charges: Sequence[Charge], head: Head, budget: DPBudget | BDPBudget
-) -> dict[str, Any]:
-    """Everything but the model as plain JSON; budget and epsilons in units of 1e-12."""
-    return {
-        "corrdp": VERSION,
-        "result": "ledger",
-        "id": header.id,
-        "kind": header.kind,
-        "budget": header.budget,
-        "spent": budget.cost(head.total),
-        "remaining": budget.room_at_least(head.total),
-        "unit": 1 / UNIT,
-        "records": header.records,
-        "protects": charges[0].unit or RECORD if charges else None,
-        "digest": header.digest,
-        "made": header.made,
-        "rule": None if header.rule is None else json.loads(header.rule),
-        "assumptions": list(budget.assumptions),
-        "epsilon": head.total.to_json(),
-        "charges": [charge.to_dict() for charge in charges],
-        "hash": head.hash,
-    }
-
-
-def records_of(kind: str, model: Model | None, records: int | None) -> int | None:
-    """How many records a new ledger is about; raises on what cannot be kept."""
-    if not isinstance(kind, str) or kind not in ("dp", "bdp"):
-        raise InputError(f"kind must be dp or bdp, got {kind!r}")
-    if records is not None:
-        records = check_whole("records", records, most=_RECORDS)
-    if kind == "dp":
-        if model is not None:
-            raise InputError("a DP ledger needs no model; leave it out, or make its kind bdp")
-        return records
-    if model is None:
-        raise InputError("a BDP ledger needs the model that its budget is about; give a model")
-    from corrdp.models.base import RealModel
-
-    if not hasattr(model, "digest"):
-        raise InputError(f"model must be a dependence model such as MarkovChain, got {model!r}")
-    if isinstance(model, RealModel):
-        raise NotApplicableError(
-            "a BDP ledger adds epsilons, and on real-valued (Gaussian) records an epsilon alone "
-            "has no leakage: that needs the l1 rate and the grid of each query. Keep a DP ledger; "
-            "leakage(model, Pure(total)), corrdp leakage --epsilon TOTAL, bounds what it leaks"
-        )
-    if records not in (None, model.length):
-        raise InputError(
-            f"{records} records, and the model has "
-            f"{'no fixed length' if model.length is None else f'{model.length} records'}; leave "
-            "records out"
-        )
-    return model.length
-
-
-def rule_of(
-    kind: str, model: Model | None, confidence: Confidence, accept: str | None
-) -> str | None:
-    """The rule of a new ledger, as it stands in its header; raises on what cannot be kept."""
-    if kind == "dp" or model is None:
-        if confidence != "default" or accept is not None:
-            raise InputError(
-                "confidence and accept are about a model, and a DP ledger has none; leave them out"
-            )
-        return None
-    from corrdp.calibration.adequate import promise_on
-
-    kept = promise_on(model, confidence, accept)
-    return canonical({"confidence": kept.confidence, "accept": accept})
-
-
-def release_level(epsilon: float) -> int:
-    """Units at which a release is charged and drawn: down to the unit, for a little more noise.
-
-    Rounding up instead could push a release that was calibrated to the whole budget beyond it. An
-    epsilon that is drawn at already stays: it may lie an ulp below its unit.
+    What is spent is the levels of all releases, in order (composition#units-of-several-releases).
+    As long as no record's total is above the cap, fixed when the ledger was made, they may have
+    been chosen from earlier answers (composition#levels-chosen-on-the-way).
     """
-    units = units_up(epsilon)
-    units = units if level(units) == epsilon else units_down(epsilon)
-    if units < 1:
-        raise InputError(f"epsilon {epsilon:.3g} is below the unit of the books, 1e-12")
-    return units
+
+    composes = True
+    _known: dict[Any, int]
+
+    @property
+    def limit(self) -> str:
+        """What may be spent, in words."""
+        return f"{super().limit} at delta {self.header.chance:g}"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the budget rests on."""
+        return (*super().assumptions, self.adaptivity)
+
+    @property
+    def adaptivity(self) -> str:
+        """Which levels may be chosen from earlier answers."""
+        blind = "levels were chosen without looking at earlier answers (what is asked need not be)"
+        if not self.header.cap:
+            return blind
+        whom = RECORD if self.unit is None else self.unit.words
+        return (
+            f"{blind}. They may be chosen from answers as long as no record's total, epsilons "
+            f"counted as Gaussian levels, is above mu {rounded(self.header.cap, up=False)}: a cap "
+            f"that was fixed when the ledger was made, by its budget for {whom}"
+        )
+
+    def after(self, spent: Any, level: ChargedLevel) -> Any:
+        """What is spent with one more release."""
+        return (*spent, level)
+
+    def joint(self, spent: Sequence[ChargedLevel]) -> Joint:
+        """What all releases promise together."""
+        from corrdp.bounds.units import ONE
+
+        return compose_levels(spent, self.unit or ONE, self.header.records)
+
+    def guarantee(self, spent: Any) -> Guarantee:
+        """What all releases promise together about the unit."""
+        return self.joint(spent).of_unit
+
+    def converted(self, joint: Joint) -> int:
+        """The level of all releases at the budget's delta, rounded up to the unit."""
+        from corrdp.metric.profiles import profile_of
+
+        return _units(profile_of(joint.of_unit).epsilon(self.header.chance))
+
+    def cost(self, spent: Any, *, by_record: bool = True) -> int:
+        """The level of all releases; without ``by_record``, as if all had the worst record's."""
+        if not spent:
+            return 0
+        key = spent, by_record
+        if key not in self._known:
+            joint = self.joint(spent)
+            found = [self.converted(joint.largest)]
+            if by_record and joint.is_vector:
+                found.append(self.converted(joint))
+            if all(level.notion == "pure" and not level.whole for level in spent):
+                # nothing is left to chance: the sum says less where releases are few
+                found.append(super().cost(summed(spent)))
+            self._known[key] = min(found)
+        return self._known[key]
+
+    def fits(self, spent: Any) -> bool:
+        """Whether all releases keep the budget: by the cap, or by what they come to."""
+        if self._as_mu(spent) <= (self.header.cap or 0):
+            return True
+        return any(self.cost(spent, by_record=by) <= self.header.budget for by in (False, True))
+
+    def _as_mu(self, spent: Sequence[ChargedLevel]) -> float:
+        """The largest total of a record, in units of mu, every level counted as Gaussian."""
+        gaussian = [level.as_gaussian for level in spent]
+        if not gaussian or None in gaussian:
+            return math.inf if gaussian else 0.0
+        joint: Any = self.joint([level for level in gaussian if level is not None]).largest
+        size = 1 if self.unit is None else self.unit.size
+        return max(joint.records.mu, joint.of_unit.mu / size) * UNIT
+
+    def room(self, spent: Any, release: ChargedLevel) -> int:
+        """Units that a further release of the same records may have, rounded down."""
+        return self._room(spent, release, by_record=True, precision=_PRECISION)
+
+    def room_at_least(self, spent: Any, release: ChargedLevel = ALL) -> int:
+        """Units that a further release of every record may have for certain: as if every record
+        had spent as much as the worst one. To a part of 1e-4 of the whole budget."""
+        return self._room(spent, release, by_record=False, precision=_ROUGH)
+
+    def _room(self, spent: Any, release: ChargedLevel, *, by_record: bool, precision: float) -> int:
+        cap, mu = self.header.cap or 0, self._as_mu(spent)
+        left = math.floor(math.sqrt((cap - mu) * (cap + mu)) * (1 - 1e-12)) if mu < cap else 0
+        kinds = {level.notion for level in (*spent, release)}
+        if kinds == {"gaussian"} and not by_record:
+            return left
+
+        def cost(units: int) -> int:
+            now = self.after(spent, release.spread(units))
+            return self.cost(now, by_record=by_record)
+
+        return self._largest(cost, release, left or self._most(release) // 100, precision)
+
+    def _largest(
+        self, cost: Callable[[int], int], release: ChargedLevel, start: int, precision: float
+    ) -> int:
+        """The largest level that keeps the budget, to a part of the most; few costs are asked."""
+        most = self._most(release)
+
+        def off(part: float) -> float:
+            return cost(int(part * most)) / self.header.budget - 1.0
+
+        least = 1.0 / most + precision
+        if off(least) > 0.0:
+            return 0
+        return int(last_below(off, least, 1.0, max(start / most, least), within=precision) * most)
+
+    def _most(self, release: ChargedLevel) -> int:
+        """More than this no release may have: that of an empty ledger of independent records."""
+        if release.symbol == "epsilon":
+            return self.header.budget
+        from corrdp.metric.tradeoff import mu_for
+
+        mu = mu_for(self.header.budget / UNIT, self.header.chance)
+        return max(units_down(mu if release.notion == "gaussian" else mu * mu / 2), 1)
+
+    def cap(self) -> int | None:
+        """The mu that every record may spend by releases of all records; for a new ledger."""
+
+        def cost(units: int) -> int:
+            return self.converted(self.joint([ALL_GAUSSIAN.spread(units)]))
+
+        start = self._most(ALL_GAUSSIAN) // 4
+        return self._largest(cost, ALL_GAUSSIAN, start, _PRECISION) or None
+
+
+class ComposingDP(_Composing):
+    """A budget (epsilon, delta) of plain DP."""
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        self._known = {}
+
+
+class ComposingBDP(_Composing, BDPBudget):
+    """A budget (target, delta) of BDP: what all releases promise is converted once.
+
+    The private fit of the model is among the levels, so that leakage need not add it.
+    """
+
+    def converted(self, joint: Joint) -> int:
+        """The leakage of all releases at the budget's delta, rounded up to the unit."""
+        promise = self.promise if joint.is_vector else self._any_length
+        try:
+            found = promise.leakage(
+                joint.records, own=self._better(joint), fit_counts=True, **self.asked
+            )
+        except NotApplicableError:  # rare events come to more than the delta at every level
+            return MOST + 1
+        return _units(found.value)
+
+    @cached_property
+    def _any_length(self) -> Promise:
+        return self.promise.of_any_length(self.asked["unit"])
+
+    def _better(self, joint: Joint) -> Guarantee | None:
+        """The own guarantee of units where it says more than that of their records."""
+        from corrdp.guarantees import GDP
+
+        one, own = joint.records, joint.own
+        if isinstance(one, GDP) and isinstance(own, GDP) and not joint.is_vector:
+            assert self.unit is not None
+            return own if own.mu < one.mu * self.unit.size * (1 - 1e-9) else None
+        return own
+
+
+def budget_of(header: Header) -> DPBudget:
+    """The rule of a ledger."""
+    if header.delta is None:
+        return DPBudget(header) if header.kind == "dp" else BDPBudget(header)
+    return ComposingDP(header) if header.kind == "dp" else ComposingBDP(header)
 
 
 def _largest_fitting(over: Callable[[int], int], low: int, high: int) -> int:

@@ -1,7 +1,4 @@
-"""The SQLite file of a ledger: tables, transactions, errors in words, and how a charge gets in.
-
-A charge is worked out without the lock, and verified inside.
-"""
+"""The SQLite file of a ledger: tables, transactions, and errors in words."""
 
 from __future__ import annotations
 
@@ -9,27 +6,12 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from corrdp.errors import CorrdpError, InputError, RefusedError
-from corrdp.ledgers.budget import BDPBudget, DPBudget, budget_of
-from corrdp.ledgers.history import (
-    VERSION,
-    Charge,
-    Head,
-    Header,
-    LastSeen,
-    Wanted,
-    check_chain,
-    check_first,
-    check_head,
-    check_unit,
-    read_answer,
-)
-from corrdp.ledgers.units import MOST, written
+from corrdp.ledgers.history import VERSION, Charge, Head, Header, Wanted
+from corrdp.ledgers.units import DELTA_UNIT, Notion
 
 APPLICATION = 0x43445031  # "CDP1" in the file's header: this is a corrdp ledger
 PATIENCE = 60.0  # seconds to wait for another process
@@ -37,12 +19,12 @@ PATIENCE = 60.0  # seconds to wait for another process
 # may be back, and undo a charge whose answer is out. EXTRA syncs the directory as well.
 SYNCHRONOUS = "EXTRA"
 
-# mu, delta and signature are empty as yet: there, so that the file need not change again. Numbers
-# are text, exact; the answer comes last, so that a look at the charges does not read it
+# the signature is empty as yet. Numbers are text, exact; the answer comes last, so that a look at
+# the charges does not read it
 _CHARGES = (
     "CREATE TABLE charges (number INTEGER PRIMARY KEY, version INTEGER NOT NULL, "
     "made TEXT NOT NULL, kind TEXT NOT NULL, what TEXT NOT NULL, epsilon TEXT, mu TEXT, "
-    "delta TEXT, digest TEXT, unit TEXT, reads TEXT, answered TEXT, hash TEXT NOT NULL, "
+    "rho TEXT, delta TEXT, digest TEXT, unit TEXT, reads TEXT, answered TEXT, hash TEXT NOT NULL, "
     "signature TEXT, answer TEXT)",
     "CREATE TRIGGER charges_stay BEFORE UPDATE ON charges "
     "BEGIN SELECT RAISE(ABORT, 'charges are append-only'); END",
@@ -51,28 +33,42 @@ _CHARGES = (
 )
 _SCHEMA = (
     "CREATE TABLE ledger (id TEXT NOT NULL, kind TEXT NOT NULL, budget INTEGER NOT NULL, "
-    "records INTEGER, digest TEXT, model TEXT, made TEXT NOT NULL, rule TEXT)",
+    "records INTEGER, digest TEXT, model TEXT, made TEXT NOT NULL, rule TEXT, delta INTEGER, "
+    "unit TEXT, cap INTEGER)",
     "CREATE TABLE head (number INTEGER NOT NULL, hash TEXT NOT NULL, total TEXT NOT NULL)",
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
     *_CHARGES,
 )
-_TO_3 = (
-    "DROP TRIGGER IF EXISTS charges_stay",
-    "DROP TRIGGER IF EXISTS charges_remain",
-    "ALTER TABLE charges RENAME TO older",
-    *_CHARGES,
-    "INSERT INTO charges (number, version, made, kind, what, epsilon, digest, unit, hash) "
-    "SELECT number, 2, made, kind, what, epsilon, digest, unit, hash FROM older",
-    "DROP TABLE older",
-    "ALTER TABLE ledger ADD COLUMN rule TEXT",
-    f"PRAGMA user_version = {VERSION}",
-)
-# what stands where in a charge, by the version of the file
-_COLUMNS = {
-    2: "number, 2, made, kind, what, epsilon, NULL, NULL, digest, unit, NULL, NULL, hash",
-    3: "number, version, made, kind, what, epsilon, mu, delta, digest, unit, reads, answered, hash",
+# what a file of each version has, in the order of the fields of a header and of a charge
+_HEADERS = {
+    2: "id, kind, budget, records, digest, model, made, NULL, NULL, NULL, NULL",
+    3: "id, kind, budget, records, digest, model, made, rule, NULL, NULL, NULL",
+    4: "id, kind, budget, records, digest, model, made, rule, delta, unit, cap",
 }
+_COLUMNS = {
+    2: "number, 2, made, kind, what, epsilon, NULL, NULL, NULL, digest, unit, NULL, NULL, hash",
+    3: "number, version, made, kind, what, epsilon, mu, NULL, delta, digest, unit, reads, "
+    "answered, hash",
+    4: "number, version, made, kind, what, epsilon, mu, rho, delta, digest, unit, reads, "
+    "answered, hash",
+}
+_NEW = ("rule TEXT", "delta INTEGER", "unit TEXT", "cap INTEGER")
+
+
+def _migration(version: int) -> tuple[str, ...]:
+    """What brings a file of an older version to this one; charges keep their hashes."""
+    kept = {2: "NULL, NULL", 3: "signature, answer"}[version]
+    return (
+        "DROP TRIGGER IF EXISTS charges_stay",
+        "DROP TRIGGER IF EXISTS charges_remain",
+        "ALTER TABLE charges RENAME TO older",
+        *_CHARGES,
+        f"INSERT INTO charges SELECT {_COLUMNS[version]}, {kept} FROM older",
+        "DROP TABLE older",
+        *(f"ALTER TABLE ledger ADD COLUMN {column}" for column in _NEW[version - 2 :]),
+        f"PRAGMA user_version = {VERSION}",
+    )
 
 
 def create_file(path: Path, header: Header, wanted: Sequence[Wanted] = ()) -> None:
@@ -83,10 +79,9 @@ def create_file(path: Path, header: Header, wanted: Sequence[Wanted] = ()) -> No
             raise InputError(f"{path} exists; open it, or choose another name")
         for statement in _SCHEMA:
             db.execute(statement)
-        db.execute(
-            "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", tuple(vars(header).values())
-        )
-        head = Head(0, header.hash, "0")
+        fields = tuple(vars(header).values())
+        db.execute(f"INSERT INTO ledger VALUES ({', '.join('?' * len(fields))})", fields)
+        head = header.start
         db.execute("INSERT INTO head VALUES (?, ?, ?)", (head.number, head.hash, head.sum))
         for want in wanted:
             charge, head = want.after(head)
@@ -140,11 +135,11 @@ def reading(db: sqlite3.Connection) -> Iterator[None]:
 
 def read_header(db: sqlite3.Connection) -> Header:
     """What the ledger is about."""
-    rule = "NULL" if _version(db) == 2 else "rule"
-    query = f"SELECT id, kind, budget, records, digest, model, made, {rule} FROM ledger"
-    header = Header(*_single(db, query, "ssiISSsS", "header"))
+    query = f"SELECT {_HEADERS[_version(db)]} FROM ledger"
+    header = Header(*_single(db, query, "ssiISSsSISI", "header"))
     whole = header.kind == "bdp" and header.model is not None and header.digest is not None
-    if header.budget < 1 or not (whole or header.kind == "dp") or (header.records or 1) < 1:
+    least = min(header.records or 1, header.delta or 1, header.budget)
+    if least < 1 or not (whole or header.kind == "dp") or (header.delta or 1) > DELTA_UNIT:
         raise InputError(f"the header of the ledger is not what was written; {_RESTORE}")
     return header
 
@@ -165,16 +160,28 @@ def read_charges(db: sqlite3.Connection, after: int = 0, most: int = -1) -> list
     )
     charges = []
     for row in rows:
-        number, version, made, kind, what, epsilon, mu, delta, *rest = _typed(
-            row, "iissssSSSSSSs", f"charge {row[0]}"
+        number, version, made, kind, what, *numbers, digest, unit, reads, answered, seal = _typed(
+            row, "iisssSSSSSSSSs", f"charge {row[0]}"
         )
-        if version not in _COLUMNS or mu is not None or delta is not None:
+        given = tuple(text is not None for text in numbers)
+        if version not in _COLUMNS or given not in _NOTIONS:
             raise InputError(
                 f"charge {number} of the ledger is of a kind that this corrdp does not add up; use "
                 "the corrdp that made it"
             )
-        charges.append(Charge(number, version, made, kind, what, epsilon, *rest))
+        amount = next(text for text in numbers if text is not None)
+        rest = (amount, digest, unit, reads, answered, seal, _NOTIONS[given], numbers[3])
+        charges.append(Charge(number, version, made, kind, what, *rest))
     return charges
+
+
+# by which of epsilon, mu, rho and delta a charge has
+_NOTIONS: dict[tuple[bool, ...], Notion] = {
+    (True, False, False, False): "pure",
+    (True, False, False, True): "approximate",
+    (False, True, False, False): "gaussian",
+    (False, False, True, False): "zcdp",
+}
 
 
 def read_stored(db: sqlite3.Connection, number: int) -> str | None:
@@ -204,13 +211,13 @@ def append(db: sqlite3.Connection, charge: Charge, answer: str | None, head: Hea
     An older file is brought to this version first, in the same transaction: its charges keep their
     hashes, and its header says no more than it did.
     """
-    for statement in _TO_3 if _version(db) == 2 else ():
+    for statement in () if (version := _version(db)) == VERSION else _migration(version):
         db.execute(statement)
-    row = {**vars(charge), "answer": answer}
+    row = {**vars(charge), **dict(charge.numbers()), "answer": answer}
     db.execute(
-        "INSERT INTO charges (number, version, made, kind, what, epsilon, digest, unit, reads, "
-        "answered, hash, answer) VALUES (:number, :version, :made, :kind, :what, :amount, :digest, "
-        ":unit, :reads, :answered, :hash, :answer)",
+        "INSERT INTO charges (number, version, made, kind, what, epsilon, mu, rho, delta, digest, "
+        "unit, reads, answered, hash, answer) VALUES (:number, :version, :made, :kind, :what, "
+        ":epsilon, :mu, :rho, :delta, :digest, :unit, :reads, :answered, :hash, :answer)",
         row,
     )
     db.execute(
@@ -303,147 +310,3 @@ def _in_words(path: Path, error: sqlite3.Error) -> CorrdpError:
     else:
         why = "its tables are not those of a ledger; restore a copy that checks"
     return InputError(f"cannot use the ledger {path}: {why} ({name}: {said}). Nothing was released")
-
-
-_RACES = 3  # lost to other processes; then the lock is held while the cost is worked out
-
-
-@dataclass(frozen=True)
-class Book:
-    """The file of a ledger, what it is about, and what this process has seen of it."""
-
-    path: Path
-    header: Header
-    seen: LastSeen = field(default_factory=LastSeen)
-
-    @cached_property
-    def budget(self) -> DPBudget | BDPBudget:
-        """The rule by which charges count."""
-        return budget_of(self.header)
-
-    def head(self) -> Head:
-        """Where the ledger stands."""
-        with opened(self.path) as db, reading(db):
-            return self.verified_head(db)
-
-    def verified_head(self, db: sqlite3.Connection) -> Head:
-        """Where the ledger stands, after a look at its header and last charge; ``check`` looks at
-        all."""
-        self._check_header(db)
-        head = read_head(db)
-        check_first(self.header, read_charges(db, most=1))
-        check_head(self.header, head, read_charges(db, after=head.number - 2))
-        self.seen.check(lambda k: head.hash if k == head.number else read_hash(db, k))
-        self.seen.move(head)
-        return head
-
-    def answer(self, number: int) -> Any:
-        """What was stored with a charge."""
-        with opened(self.path) as db, reading(db):
-            head = self.verified_head(db)
-            if number > head.number:
-                raise InputError(f"there is no charge {number}: the ledger has {head.number}")
-            charges, text = read_charges(db, number - 1, most=1), read_stored(db, number)
-        if [charge.number for charge in charges] != [number]:
-            raise InputError(
-                f"charge {number} of the ledger is missing; restore a copy that checks"
-            )
-        return read_answer(charges[0], text)
-
-    def checked(self) -> tuple[Header, list[Charge]]:
-        """Header and charges, after the whole file was verified."""
-        with opened(self.path) as db, reading(db):
-            check_pages(db)
-            header, charges, last = read_header(db), read_charges(db), read_head(db)
-            check_chain(header, charges, last)
-            for charge in charges:
-                read_answer(charge, read_stored(db, charge.number))
-        self.seen.check({charge.number: charge.hash for charge in charges}.get)
-        return header, charges
-
-    def check_fits(self, wanted: Sequence[Wanted]) -> None:
-        """Refuse charges that do not fit as the ledger stands now."""
-        with opened(self.path) as db:
-            with reading(db):
-                head, pending = self._pending(db, wanted)
-            self._following(head, pending)
-
-    def append(self, wanted: Sequence[Wanted]) -> list[Charge]:
-        """Write charges in one transaction; those of private fits that are there are left out.
-
-        What they cost, and the text of a long vector, is worked out while others may write. Whoever
-        writes first moves the head, and the others begin anew.
-        """
-        steps = self._written(wanted)
-        if steps:  # the charges are on disk
-            self.seen.move(steps[-1].head)
-        return [step.charge for step in steps]
-
-    def _written(self, wanted: Sequence[Wanted]) -> list[_Step]:
-        with opened(self.path) as db:
-            for _ in range(_RACES):
-                with reading(db):
-                    head, pending = self._pending(db, wanted)
-                steps = self._following(head, pending)
-                with writing(db):
-                    self._check_header(db)
-                    if read_head(db) == head:
-                        return _write(db, steps)
-            with writing(db):
-                return _write(db, self._following(*self._pending(db, wanted)))
-
-    def _pending(
-        self, db: sqlite3.Connection, wanted: Sequence[Wanted]
-    ) -> tuple[Head, list[Wanted]]:
-        """Where the ledger stands, and what of the wanted charges is not in it yet."""
-        head = self.verified_head(db)
-        pending = [w for w in wanted if w.kind != "fit" or not has_fit(db, str(w.digest))]
-        check_unit(read_charges(db, most=1), pending)
-        return head, pending
-
-    def _following(self, head: Head, pending: Sequence[Wanted]) -> list[_Step]:
-        """The charges as they follow on a head; refused if they do not fit."""
-        steps, start = [], head
-        for each in pending:
-            want = each.told(head)
-            charge, head = want.after(head)
-            steps.append(_Step(charge, want.answer, head))
-        if steps and (head.total.largest > MOST or not self.budget.fits(head.total)):
-            raise self._does_not_fit(start, pending)
-        return steps
-
-    def _check_header(self, db: sqlite3.Connection) -> None:
-        if read_header(db) != self.header:
-            raise InputError(
-                f"{self.path} is not the ledger that was opened, or its budget or model was "
-                "changed; open it again, and corrdp ledger check (ledger.check()) says where"
-            )
-
-    def _does_not_fit(self, head: Head, pending: Sequence[Wanted]) -> RefusedError:
-        spent, release = head.total, pending[-1]
-        for want in pending[:-1]:
-            spent = spent + want.runs
-        room = self.budget.room(spent, release.runs)
-        beside = f" beside {pending[0].what}" if len(pending) > 1 else ""
-        whom = "every record" if release.runs.is_scalar else "these records"
-        return RefusedError(
-            f"epsilon {written(release.runs.largest)} for {release.what!r} does not fit{beside}: "
-            f"{written(self.budget.cost(spent))} of the {self.budget.words} budget of "
-            f"{written(self.header.budget)} is spent, and a release of {whom} may have at most "
-            f"epsilon {written(room)}. Nothing was charged"
-        )
-
-
-@dataclass(frozen=True)
-class _Step:
-    """A charge to be written, its answer, and the head that it leaves."""
-
-    charge: Charge
-    answer: str | None
-    head: Head
-
-
-def _write(db: sqlite3.Connection, steps: list[_Step]) -> list[_Step]:
-    for step in steps:
-        append(db, step.charge, step.answer, step.head)
-    return steps

@@ -18,11 +18,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 from corrdp.errors import InputError, RefusedError
-from corrdp.ledgers.units import Runs, level, written
+from corrdp.ledgers.units import DELTA_UNIT, ChargedLevel, Notion, Runs, level, written
 
-# of the file. 2: charges name their unit; 3: answers, what is read, room for mu; 4: the rule by
-# which a BDP ledger converts
-VERSION = 3
+# of the file. 2: charges name their unit; 3: answers, what is read, the rule by which a BDP ledger
+# converts; 4: mu, rho and delta of charges, delta and unit of a budget
+VERSION = 4
 _SHOWN = 80  # characters of a charge's words in a table
 _KEPT = 12  # digits of a hash that are enough to tell it from others
 
@@ -50,6 +50,14 @@ class Header:
         How a BDP ledger converts epsilons, as JSON: confidence, and why alternatives without a
         price are accepted. None in files made before version 3, which take the fitted numbers of
         their model as exact and look at no richer model.
+    delta : int or None
+        What the budget leaves to chance, in units of 1e-18; None for nothing.
+    unit : str or None
+        What is protected, as JSON: a number of records, a duration, "person" or a list of records.
+        None for one record, or what the first charge says.
+    cap : int or None
+        With a delta: the mu that every record may spend whatever the answers are, in units of
+        1e-12 (composition#levels-chosen-on-the-way).
     """
 
     id: str
@@ -60,12 +68,26 @@ class Header:
     model: str | None
     made: str
     rule: str | None = None
+    delta: int | None = None
+    unit: str | None = None
+    cap: int | None = None
 
     @property
     def hash(self) -> str:
-        """Where the chain starts."""
-        said = {k: v for k, v in vars(self).items() if k != "rule" or v is not None}
+        """Where the chain starts; what older files do not have is not in their hashes."""
+        later = ("rule", "delta", "unit", "cap")
+        said = {k: v for k, v in vars(self).items() if k not in later or v is not None}
         return text_digest(canonical(said))
+
+    @property
+    def start(self) -> Head:
+        """Where a ledger without charges stands."""
+        return Head(0, self.hash, "0")
+
+    @property
+    def chance(self) -> float:
+        """The budget's delta."""
+        return (self.delta or 0) / DELTA_UNIT
 
 
 @dataclass(frozen=True)
@@ -85,18 +107,22 @@ class Charge:
     what : str
         What was released, in words.
     amount : str
-        Epsilon of each record in units of 1e-12, as the text of :class:`Runs`; records that the
+        Level of each record in units of 1e-12, as the text of :class:`Runs`; records that the
         release does not touch have 0.
     digest : str or None
         Fingerprint of the model that the release was calibrated with, where one was named.
     unit : str or None
-        Whom its epsilon protects, in words; None is one record of the data set.
+        Whom its level protects, in words; None is one record of the data set.
     reads : str or None
         First and last record read, as JSON, where known.
     answered : str or None
         SHA-256 of the answer, where one is stored.
     hash : str
-        SHA-256 of the hash before, this charge, and the sum of all charges up to this one.
+        SHA-256 of the hash before, this charge, and the sum of all pure charges up to this one.
+    notion : {"pure", "approximate", "gaussian", "zcdp"}
+        What the level is: epsilon, epsilon beside a delta, mu or rho.
+    chance : str or None
+        The delta of each record in units of 1e-18, for "approximate".
     """
 
     number: int
@@ -110,21 +136,39 @@ class Charge:
     reads: str | None
     answered: str | None
     hash: str
+    notion: Notion = "pure"
+    chance: str | None = None
 
     @cached_property
-    def runs(self) -> Runs:
-        """Epsilon of each record, in units of 1e-12."""
-        return read_runs(self.amount, f"charge {self.number}")
+    def level(self) -> ChargedLevel:
+        """What it costs each record."""
+        where = f"charge {self.number}"
+        chance = None if self.chance is None else read_runs(self.chance, where)
+        amount = read_runs(self.amount, where)
+        return ChargedLevel(self.notion, amount, chance, whole=self.unit is not None)
 
     @property
-    def epsilon(self) -> float:
-        """The largest double not above the charge (its largest entry): the most to draw at."""
-        return level(self.runs.largest)
+    def runs(self) -> Runs:
+        """Level of each record (epsilon, mu or rho), in units of 1e-12."""
+        return self.level.runs
+
+    @property
+    def epsilon(self) -> float | None:
+        """The largest double not above the charge (its largest entry): the most to draw at.
+
+        None where the charge has no epsilon, but a mu or a rho.
+        """
+        return level(self.runs.largest) if self.level.symbol == "epsilon" else None
+
+    @property
+    def mu(self) -> float | None:
+        """The same of a Gaussian charge; None for others."""
+        return level(self.runs.largest) if self.notion == "gaussian" else None
 
     def __repr__(self) -> str:
-        some = "" if self.runs.is_scalar else " at most, by record"
+        some = "" if self.level.is_scalar else " at most, by record"
         return (
-            f"Charge {self.number}: epsilon {written(self.runs.largest)}{some}, {self.in_short} "
+            f"Charge {self.number}: {self.level.in_words}{some}, {self.in_short} "
             f"({self.made}, {self.hash[:12]})"
         )
 
@@ -135,12 +179,18 @@ class Charge:
         return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 4].rstrip()} ..."
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; ``epsilon`` in units of 1e-12, a vector as [units, length] pairs."""
+        """Plain JSON; levels in units of 1e-12, delta of 1e-18, vectors as [units, length]."""
+        found = {name: None if text is None else json.loads(text) for name, text in self.numbers()}
         more = {
             "reads": None if self.reads is None else json.loads(self.reads),
             "answered": self.answered,
         }
-        return {**self._body(), **more, "hash": self.hash}
+        return {**self._body(), **found, **more, "hash": self.hash}
+
+    def numbers(self) -> tuple[tuple[str, str | None], ...]:
+        """Epsilon, mu, rho and delta, as text: what stands in the columns of the file."""
+        found = {self.level.symbol: self.amount, "delta": self.chance}
+        return tuple((name, found.get(name)) for name in NUMBERS)
 
     def _body(self) -> dict[str, Any]:
         """What files of version 2 say of a charge."""
@@ -159,12 +209,13 @@ class Charge:
         if self.version == 2 and self.reads is None and self.answered is None:
             summed = read_runs(total, "the total").to_json()
             return text_digest(canonical([before, self._body(), summed]))
-        body = {name: getattr(self, name) for name in _SEALED}
-        # mu and delta are for guarantees that corrdp does not add up yet
-        body |= {"epsilon": self.amount, "mu": None, "delta": None}
+        body = {name: getattr(self, name) for name in _SEALED} | dict(self.numbers())
+        if self.version == 3:  # it knew no rho
+            del body["rho"]
         return text_digest(canonical([before, body, total]))
 
 
+NUMBERS = ("epsilon", "mu", "rho", "delta")
 _SEALED = ("number", "version", "made", "kind", "what", "digest", "unit", "reads", "answered")
 
 
@@ -172,49 +223,51 @@ _SEALED = ("number", "version", "made", "kind", "what", "digest", "unit", "reads
 class Wanted:
     """A charge that is not written yet, and its answer as JSON text where there is one.
 
-    ``tell`` makes that text of the sum of all charges up to this one.
+    ``tell`` makes that text of what is spent with it.
     """
 
     kind: Literal["release", "fit"]
     what: str
-    runs: Runs
+    level: ChargedLevel
     digest: str | None
     unit: str | None = None
     answer: str | None = None
-    tell: Callable[[Runs], str] | None = None
+    tell: Callable[[Any], str] | None = None
 
-    def told(self, head: Head) -> Wanted:
-        """The same with its answer as it follows on a head."""
-        if self.tell is None:
-            return self
-        return replace(self, answer=self.tell(head.total + self.runs))
+    def told(self, spent: Any) -> Wanted:
+        """The same with its answer, by what is spent with it."""
+        return self if self.tell is None else replace(self, answer=self.tell(spent))
 
     def after(self, head: Head) -> tuple[Charge, Head]:
         """The charge as it follows on a head, and the head that it leaves."""
-        total = head.total + self.runs
-        touched = self.runs.touched
+        total = head.total + self.level.epsilon
+        runs, chance = self.level.runs, self.level.delta
+        touched = runs.touched
         bare = Charge(
             number=head.number + 1,
             version=VERSION,
             made=now(),
             kind=self.kind,
             what=self.what,
-            amount=self.runs.text,
+            amount=runs.text,
             digest=self.digest,
             unit=self.unit,
             reads=None if touched is None else canonical(touched),
             answered=None if self.answer is None else text_digest(self.answer),
             hash="",
+            notion=self.level.notion,
+            chance=None if chance is None else chance.text,
         )
+        vars(bare)["level"] = self.level  # long vectors: read once
         charge = replace(bare, hash=bare.sealed(head.hash, total.text))
         after = Head(charge.number, charge.hash, total.text)
-        vars(charge)["runs"], vars(after)["total"] = self.runs, total  # long vectors: read once
+        vars(charge)["level"], vars(after)["total"] = self.level, total
         return charge, after
 
 
 @dataclass(frozen=True)
 class Head:
-    """Where a ledger stands: its last charge and the sum of all, as text."""
+    """Where a ledger stands: its last charge and the sum of all pure ones, as text."""
 
     number: int
     hash: str
@@ -222,7 +275,7 @@ class Head:
 
     @cached_property
     def total(self) -> Runs:
-        """The sum of all charges."""
+        """The sum of all pure charges."""
         return read_runs(self.sum, "the total")
 
 
@@ -232,8 +285,8 @@ def read_runs(text: str, where: str) -> Runs:
         return Runs.from_text(text)
     except ValueError:
         raise InputError(
-            f"{where} of the ledger is not what was written: {text[:40]!r} is no epsilon; "
-            "restore a copy that checks"
+            f"{where} of the ledger is not what was written: {text[:40]!r} is no epsilon, mu, rho "
+            "or delta; restore a copy that checks"
         ) from None
 
 
@@ -263,6 +316,8 @@ class LastSeen:
 
     def __init__(self) -> None:
         self._mark = (0, "")  # replaced as a whole: threads may share a ledger
+        # a head, and the levels of all charges up to it, which were followed
+        self.kept: tuple[Head, tuple[ChargedLevel, ...]] | None = None
 
     def check(self, hash_of: Callable[[int], str | None]) -> None:
         """Refuse a ledger that lacks it; ``hash_of`` gives the hash of a charge by its number."""
@@ -307,18 +362,7 @@ def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
         ...
     corrdp.errors.InputError: charge 1 of the ledger, 'count', is not what was written: ...
     """
-    before, total = header.hash, Runs.scalar(0)
-    for number, charge in enumerate(charges, start=1):
-        if charge.number != number:
-            raise InputError(f"charge {number} of the ledger is missing; {_RESTORE}")
-        total = total + charge.runs
-        if charge.hash != charge.sealed(before, total.text):
-            raise InputError(
-                f"charge {number} of the ledger, {charge.what!r}, is not what was written: it or "
-                f"{'the budget and model' if number == 1 else 'what comes before it'} was changed "
-                f"or moved; {_RESTORE}"
-            )
-        before = charge.hash
+    last = followed(header.start, charges)
     if head.number > len(charges):
         raise InputError(
             f"charge {len(charges) + 1} of the ledger is missing: its head counts {head.number}; "
@@ -329,18 +373,39 @@ def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
             f"charge {head.number + 1} of the ledger was added behind its head, which counts "
             f"{head.number}; {_RESTORE}"
         )
-    if head.hash != before:
+    if head.hash != last.hash:
         raise InputError(f"the budget, the model or the head of the ledger was changed; {_RESTORE}")
-    if head.total != total:
+    if head.total != last.total:
         raise InputError(
             f"the total of the ledger is {written(head.total.largest)} at most, its charges add "
-            f"up to {written(total.largest)}; {_RESTORE}"
+            f"up to {written(last.total.largest)}; {_RESTORE}"
         )
+    if header.delta is None and any(charge.notion != "pure" for charge in charges):
+        raise InputError(
+            f"the budget leaves nothing to chance, and not every charge is pure; {_RESTORE}"
+        )
+
+
+def followed(head: Head, charges: Sequence[Charge]) -> Head:
+    """Where a ledger stands after further charges; raises on the first that does not follow."""
+    for charge in charges:
+        number, total = head.number + 1, head.total + charge.level.epsilon
+        if charge.number != number:
+            raise InputError(f"charge {number} of the ledger is missing; {_RESTORE}")
+        if charge.hash != charge.sealed(head.hash, total.text):
+            raise InputError(
+                f"charge {number} of the ledger, {charge.what!r}, is not what was written: it or "
+                f"{'the budget and model' if number == 1 else 'what comes before it'} was changed "
+                f"or moved; {_RESTORE}"
+            )
+        head = Head(number, charge.hash, total.text)
+        vars(head)["total"] = total
+    return head
 
 
 def check_first(header: Header, first: Sequence[Charge]) -> None:
     """Check the budget, the kind and the model against the first charge, which seals them."""
-    if first and first[0].hash != first[0].sealed(header.hash, first[0].amount):
+    if first and first[0].hash != first[0].sealed(header.hash, first[0].level.epsilon.text):
         raise InputError(
             f"the budget, kind, model or first charge of the ledger was changed; {_LOOK}"
         )
@@ -358,25 +423,30 @@ def check_head(header: Header, head: Head, last: Sequence[Charge]) -> None:
         raise InputError(f"the last charge or the total of the ledger was changed; {_LOOK}")
 
 
-def check_unit(first: Sequence[Charge], wanted: Sequence[Wanted]) -> None:
-    """Refuse charges of another unit than the first one's: their epsilons do not add up.
+def check_unit(header: Header, first: Sequence[Charge], wanted: Sequence[Wanted]) -> None:
+    """Refuse charges of another unit than the first one's: their levels do not add up.
+
+    A ledger that was made for a unit takes levels of records, which it converts, and of its unit.
 
     Examples
     --------
+    >>> header = Header("a", "dp", 10, None, None, None, "")
     >>> charge = Charge(1, 3, "", "release", "count", "3", None, None, None, None, "")
-    >>> check_unit([charge], [Wanted("release", "tree", Runs.scalar(3), None, "one user replaced")])
+    >>> level = ChargedLevel("pure", Runs.scalar(3))
+    >>> tree = Wanted("release", "tree", level, None, "one user replaced")
+    >>> check_unit(header, [charge], [tree])
     Traceback (most recent call last):
         ...
-    corrdp.errors.RefusedError: this ledger adds up epsilons for one record, and 'tree' has its ...
+    corrdp.errors.RefusedError: this ledger adds up levels for one record, and 'tree' has its ...
     """
     lines: list[Charge | Wanted] = [*first, *wanted]
-    kept = lines[0].unit if lines else None
+    kept = lines[0].unit if lines and header.unit is None else header.unit
     for want in wanted:
-        if want.unit != kept:
+        if want.unit != kept and (header.unit is None or want.unit is not None):
             raise RefusedError(
-                f"this ledger adds up epsilons for {kept or RECORD}, and {want.what!r} has its "
-                f"epsilon for {want.unit or RECORD}: these do not add up. Keep a ledger for each "
-                "unit, or convert in a plan (corrdp account) and charge the epsilon for the "
+                f"this ledger adds up levels for {kept or RECORD}, and {want.what!r} has its "
+                f"level for {want.unit or RECORD}: these do not add up. Keep a ledger for each "
+                "unit, or convert in a plan (corrdp account) and charge the level for the "
                 "ledger's own unit. Nothing was charged"
             )
 

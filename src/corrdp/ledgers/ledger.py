@@ -6,10 +6,8 @@ or a model is asked.
 
 from __future__ import annotations
 
-import json
 import operator
 import os
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,20 +16,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from corrdp._checks import check_path, check_whole
 from corrdp.errors import InputError, NotApplicableError, RefusedError
-from corrdp.ledgers.budget import (
-    BDPBudget,
-    DPBudget,
+from corrdp.ledgers.book import (
+    Book,
     check_model,
     exported,
     fit_of,
-    fit_units,
-    records_of,
-    rule_of,
+    new_budget,
+    protected,
     wanted_of,
 )
-from corrdp.ledgers.file import Book, create_file, opened, read_charges, read_header, reading
-from corrdp.ledgers.history import RECORD, Charge, Header, answer_text, check_kept, now
-from corrdp.ledgers.units import UNIT, Runs, budget_units, rounded, written
+from corrdp.ledgers.budget import ALL, ALL_GAUSSIAN, BDPBudget, DPBudget, fit_units
+from corrdp.ledgers.file import create_file, opened, read_charges, read_header, reading
+from corrdp.ledgers.history import RECORD, Charge, Header, answer_text, check_kept
+from corrdp.ledgers.units import UNIT, ChargedLevel, Runs, rounded, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,10 +58,9 @@ class Ledger:
 
     Notes
     -----
-    A DP ledger compares the largest entry of the summed per-record epsilons with its budget. A BDP
-    ledger holds one model and compares ``leakage(model, summed vector)``; leakages themselves are
-    never added. On a fitted model that is the largest leakage over its confidence region and the
-    richer models beside it, as in :func:`corrdp.calibrate`.
+    A DP ledger compares what all releases promise a record, or a unit, with its budget; a BDP
+    ledger holds one model and compares the leakage of that. Leakages are never added. Without a
+    delta epsilons add up; with one, releases of all kinds are composed by their exact profile.
 
     A private fit of the model costs epsilon on the same records. It is charged like a release:
     when a BDP ledger is made, or by the first charge that names the model on a DP ledger. Do not
@@ -72,7 +68,8 @@ class Ledger:
 
     References
     ----------
-    composition#leakages-do-not-add: compose epsilons record by record, then convert once.
+    composition#leakages-do-not-add: compose record by record, then convert once;
+    composition#units-of-several-releases.
 
     Examples
     --------
@@ -98,6 +95,8 @@ class Ledger:
         path: str | os.PathLike[str],
         *,
         budget: float,
+        delta: float = 0.0,
+        unit: int | str | Sequence[int] | None = None,
         kind: Literal["dp", "bdp"] = "dp",
         model: Model | None = None,
         records: int | None = None,
@@ -112,6 +111,11 @@ class Ledger:
             Must not exist.
         budget : float
             The DP level, or BDP level, that all releases together keep.
+        delta : float
+            Outputs of at most this probability may tell more than the budget; 0 takes pure
+            releases only.
+        unit : int, str or sequence of int, optional
+            What the budget protects instead of one record, as in :func:`corrdp.leakage`.
         kind : {"dp", "bdp"}
         model : Model, optional
             For a BDP ledger: how the records depend on each other. It is stored in the file.
@@ -122,25 +126,16 @@ class Ledger:
             For a BDP ledger on a fitted model, as in :func:`corrdp.calibrate`: the rule by which
             epsilons are converted. It is written down here, shown, and never changes.
         """
-        units = budget_units(budget)
-        header = Header(
-            id=uuid.uuid4().hex,
-            kind=kind,
-            budget=units,
-            records=records_of(kind, model, records),
-            digest=None if model is None else model.digest,
-            model=None if model is None else json.dumps(model.to_dict()),
-            made=now(),
-            rule=rule_of(kind, model, confidence, accept),
-        )
-        ledger = cls(Path(check_path("path", path)).absolute(), header)
+        rule = new_budget(kind, budget, delta, unit, model, records, confidence, accept)
+        ledger = cls(Path(check_path("path", path)).absolute(), rule.header)
+        vars(ledger._book)["budget"] = rule  # it took some leakages
         fit = 0 if model is None else fit_units(model)
-        if fit and ledger._budget.cost(Runs.scalar(fit)) > units:
+        if fit and not rule.fits(rule.after(ledger._book.nothing, ChargedLevel("pure", Runs(fit)))):
             raise RefusedError(
                 f"the private fit of the model, epsilon {written(fit)}, leaks more than the budget "
-                f"of {written(units)} by itself; no ledger was made"
+                f"of {rule.limit} by itself; no ledger was made"
             )
-        create_file(ledger.path, header, [fit_of(model, fit)] if model and fit else [])
+        create_file(ledger.path, rule.header, [fit_of(model, fit)] if model and fit else [])
         return ledger
 
     @classmethod
@@ -158,7 +153,7 @@ class Ledger:
         *,
         what: str,
         model: Model | None = None,
-        unit: str | None = None,
+        unit: int | str | Sequence[int] | None = None,
         answer: Any = None,
     ) -> Charge:
         """Write down a release before it is shown; once this returns, the charge is on disk.
@@ -166,17 +161,19 @@ class Ledger:
         Parameters
         ----------
         epsilon : float, sequence of float, or guarantee
-            One number for every record, or one per record. A release that is sampled afterwards
-            may draw at ``charge.epsilon``, which is never above what was charged.
+            One number for every record, or one per record. A ledger with a delta takes
+            ``GDP(mu)``, ``ZCDP(rho)`` and ``Approximate(epsilon, delta)`` as well. A release that
+            is sampled afterwards may draw at ``charge.epsilon`` (``charge.mu``), which is never
+            above what was charged.
         what : str
             What is released, in words.
         model : Model, optional
             What the release was calibrated with. A BDP ledger refuses another than its own; a DP
             ledger charges the model's private fit along with its first release.
         unit : str, optional
-            Whom epsilon protects, in words, such as "one user replaced"; left out, one record. The
-            first charge fixes the unit of a DP ledger, and another is refused: epsilons for
-            different units do not add up.
+            Whom the level protects, in words, such as "one user replaced"; left out, one record.
+            The first charge fixes the unit of a DP ledger, and another is refused. A ledger made
+            with a unit converts levels of records, and takes those of its own unit as they are.
         answer : JSON, optional
             What was sampled and not shown yet. It is stored in the same transaction, so that what
             was paid for cannot be lost: :meth:`answer` gives it back.
@@ -219,7 +216,7 @@ class Ledger:
         *,
         what: str,
         model: Model | None = None,
-        unit: str | None = None,
+        unit: int | str | Sequence[int] | None = None,
         stored: Callable[[Made], Any] = operator.methodcaller("to_dict"),
     ) -> Made:
         """Sample a release, then charge it and store it in one transaction, then return it.
@@ -244,15 +241,15 @@ class Ledger:
         Raises
         ------
         RefusedError
-            When it does not fit. What was sampled is then lost to everybody.
+            When it does not fit; what was sampled is lost to everybody.
         """
         wanted = wanted_of(self.header, epsilon, what, model, unit)
         self._book.check_fits(wanted)
         made = sample()
 
-        def tell(total: Runs) -> str:  # once more where another process charges in between
+        def tell(spent: Any) -> str:  # once more where another process charges in between
             nonlocal made
-            made = replace(made, together=self._standing(total))
+            made = replace(made, together=self._standing(spent))
             return answer_text(stored(made))
 
         charge = self._book.append([*wanted[:-1], replace(wanted[-1], tell=tell)])[-1]
@@ -261,14 +258,7 @@ class Ledger:
     def charge_fit(self, model: Model) -> Charge | None:
         """Charge a private fit and store its model, once: before the model is written or used.
 
-        Parameters
-        ----------
-        model : Model
-
-        Returns
-        -------
-        Charge or None
-            None when this model's fit is charged already.
+        None is returned when this model's fit is charged already.
 
         Examples
         --------
@@ -305,11 +295,15 @@ class Ledger:
         return self.header.records
 
     @property
+    def delta(self) -> float:
+        """Outputs of at most this probability may tell more than the budget; 0 for none."""
+        return self.header.chance
+
+    @property
     def unit(self) -> str | None:
-        """Whom the epsilons protect, in words, as the first charge said; None before it."""
+        """Whom the levels protect, in words: as the ledger was made, or its first charge said."""
         with opened(self.path) as db, reading(db):
-            first = read_charges(db, most=1)
-        return first[0].unit or RECORD if first else None
+            return protected(self.header, self._budget, read_charges(db, most=1))
 
     @property
     def digest(self) -> str | None:
@@ -325,13 +319,30 @@ class Ledger:
 
     @property
     def epsilon(self) -> float | np.ndarray:
-        """The summed epsilon: one number, or one per record where they differ."""
-        return self._total.doubles()
+        """The summed epsilon of pure releases: one number, or one per record where they differ."""
+        return self._book.head().total.doubles()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What all releases promise together about the ledger's unit, before dependence counts.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from corrdp.guarantees import GDP
+        >>> path = os.path.join(tempfile.mkdtemp(), "a.ledger")
+        >>> ledger = Ledger.create(path, budget=2, delta=1e-6)
+        >>> for _ in range(100):
+        ...     _ = ledger.charge(GDP(.02), what="a count")
+        >>> round(ledger.guarantee.mu, 9), ledger.standing
+        (0.2, '0.8342 of 2 at delta 1e-06 (DP level)')
+        """
+        return self._budget.guarantee(self._book.spent())
 
     @property
     def spent(self) -> float:
-        """What counts against the budget: the largest epsilon, or the leakage of the sum."""
-        return self._budget.cost(self._total) / UNIT
+        """What counts against the budget: the level of all releases, or their leakage."""
+        return self._budget.cost(self._book.spent()) / UNIT
 
     @property
     def standing(self) -> str:
@@ -345,30 +356,35 @@ class Ledger:
         >>> ledger.standing
         '0.7 of 3 (DP level)'
         """
-        return self._standing(self._total)
+        return self._standing(self._book.spent())
 
-    def _standing(self, total: Runs) -> str:
-        spent = rounded(self._budget.cost(total), up=True)
-        return f"{spent} of {written(self.header.budget)} ({self._budget.words} level)"
+    def _standing(self, spent: Any) -> str:
+        unit = self._budget.unit
+        whom = "" if unit is None else f" for {unit.words}"
+        cost = rounded(self._budget.cost(spent), up=True)
+        return f"{cost} of {self._budget.limit} ({self._budget.words} level{whom})"
 
     @property
     def remaining(self) -> float:
         """The epsilon that one more release of every record may have; rounded down.
 
-        On a BDP ledger, to a millionth: ``max { e : leakage(model, sum + e) <= budget }``. That
-        takes some leakages of the sum; :attr:`remaining_at_least` is quick where the sum is a long
-        vector.
+        On a BDP ledger, to a millionth: ``max { e : leakage(model, sum + e) <= budget }``, which
+        takes some leakages; :attr:`remaining_at_least` is quick where the sum is a long vector.
         """
-        return self._budget.room(self._total, Runs.scalar(1)) / UNIT
+        return self._budget.room(self._book.spent(), ALL) / UNIT
 
     @property
     def remaining_at_least(self) -> float:
-        """An epsilon that one more release of every record may have for certain.
+        """An epsilon that one more release of every record may have for certain: as if, on a BDP
+        ledger, every record had spent as much as the one that spent most."""
+        return self._budget.room_at_least(self._book.spent()) / UNIT
 
-        The same as :attr:`remaining` where every record has spent the same; elsewhere, on a BDP
-        ledger, as if every record had spent as much as the one that spent most.
-        """
-        return self._budget.room_at_least(self._total) / UNIT
+    @property
+    def remaining_mu(self) -> float:
+        """The mu that one more Gaussian release of every record may have; 0 without a delta."""
+        if not self._budget.composes:
+            return 0.0
+        return self._budget.room_at_least(self._book.spent(), ALL_GAUSSIAN) / UNIT
 
     @property
     def head(self) -> str:
@@ -393,18 +409,9 @@ class Ledger:
             return tuple(read_charges(db))
 
     def answer(self, number: int) -> Any:
-        """What was released under a charge, as plain JSON, as often as it is asked for.
+        """What was released under the charge of this number, as plain JSON, as often as you ask.
 
-        Parameters
-        ----------
-        number : int
-            Of the charge.
-
-        Returns
-        -------
-        JSON or None
-            None where the charge was made without its answer, as all were before version 3 of the
-            file.
+        None where the charge was made without its answer, as all were before version 3 of the file.
 
         Examples
         --------
@@ -429,8 +436,7 @@ class Ledger:
         Raises
         ------
         InputError
-            Naming the first charge that was changed, deleted, added or moved, or the total that
-            is not the sum.
+            Naming the first charge that was changed, deleted, added or moved, or a wrong total.
         """
         header, charges = self._book.checked()
         if head is not None:
@@ -440,37 +446,34 @@ class Ledger:
         return len(charges)
 
     def export(self) -> dict[str, Any]:
-        """Everything but the model as plain JSON; budget and epsilons in units of 1e-12.
+        """Everything but the model as plain JSON; levels in units of 1e-12, deltas of 1e-18.
 
         ``remaining`` is :attr:`remaining_at_least`, ``answered`` the SHA-256 of a stored answer.
         """
         with opened(self.path) as db, reading(db):
             charges, head = read_charges(db), self._book.verified_head(db)
-        return exported(self.header, charges, head, self._budget)
+        return exported(self.header, charges, head, self._budget, self._book.spent())
 
     def __repr__(self) -> str:
-        charges = self.history()
+        charges, budget = self.history(), self._budget
+        spent = written(budget.cost(self._book.spent()))
         lines = [
-            f"Ledger {self.path.name}: {self._budget.words} budget {written(self.header.budget)}",
-            f"  spent        {written(self._budget.cost(self._total))} in {len(charges)} charges",
+            f"Ledger {self.path.name}: {budget.words} budget {budget.limit}",
+            f"  spent        {spent} in {len(charges)} charges",
         ]
         if self.records is not None:
             lines.append(f"  records      {self.records}")
-        if charges and charges[0].unit is not None:
-            lines.append(f"  unit         {charges[0].unit}")
+        if (unit := protected(self.header, budget, charges)) not in (None, RECORD):
+            lines.append(f"  unit         {unit}")
         if self.digest is not None:
             lines.append(f"  model        {self.digest[:12]}")
         lines += [f"  assumes      {text}" for text in self.assumptions]
         return "\n".join(lines + [f"  {charge!r}" for charge in charges])
-
-    @property
-    def _total(self) -> Runs:
-        return self._book.head().total
 
     @cached_property
     def _book(self) -> Book:
         return Book(self.path, self.header)
 
     @property
-    def _budget(self) -> DPBudget | BDPBudget:
+    def _budget(self) -> DPBudget:
         return self._book.budget

@@ -1,4 +1,4 @@
-"""Epsilons as whole numbers of 1e-12 nats, and per-record vectors of them in runs.
+"""Levels as whole numbers of 1e-12 (deltas of 1e-18), and per-record vectors of them in runs.
 
 One rule reads floats: a float stands for the shortest decimal that names it, what people type and
 what Python prints. ``.001`` is 1/1000, though the double is 2e-20 above that. Charges then round
@@ -11,19 +11,22 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from corrdp.errors import InputError
+from corrdp.errors import GuaranteeError, InputError
 
 if TYPE_CHECKING:
     import numpy as np
 
-UNIT = 10**12  # units in one nat
+    from corrdp.guarantees import Guarantee
+
+UNIT = 10**12  # units in one nat, of mu and of rho
+DELTA_UNIT = 10**18  # units of delta in 1
 MOST = 10**6 * UNIT  # sums of a few stay inside 64-bit integers
 _DIGITS = 4  # of a level in a table for people
 # runs as text, in the one way to write them; possessive, or a million of them would be remembered
@@ -31,7 +34,7 @@ _RUN = r"\[(?:0|[1-9]\d{0,17}),[1-9]\d{0,15}\]"
 _TEXT = re.compile(rf"(?:0|[1-9]\d{{0,18}})|\[{_RUN}(?:,{_RUN})++\]", re.ASCII)
 
 
-def units_up(value: float) -> int:
+def units_up(value: float, unit: int = UNIT) -> int:
     """Units of a charge: the decimal that names the float, rounded up.
 
     Examples
@@ -39,10 +42,10 @@ def units_up(value: float) -> int:
     >>> units_up(.001), units_up(1 / 3)
     (1000000000, 333333333334)
     """
-    return int((Decimal(repr(float(value))) * UNIT).to_integral_value(ROUND_CEILING))
+    return int((Decimal(repr(float(value))) * unit).to_integral_value(ROUND_CEILING))
 
 
-def units_down(value: float) -> int:
+def units_down(value: float, unit: int = UNIT) -> int:
     """Units of a budget, or of a release that may draw a little more noise: rounded down.
 
     Examples
@@ -50,7 +53,7 @@ def units_down(value: float) -> int:
     >>> units_down(.3), units_down(1 / 3)
     (300000000000, 333333333333)
     """
-    return int((Decimal(repr(float(value))) * UNIT).to_integral_value(ROUND_FLOOR))
+    return int((Decimal(repr(float(value))) * unit).to_integral_value(ROUND_FLOOR))
 
 
 def level(units: int) -> float:
@@ -129,38 +132,37 @@ class Runs:
         return cls(units[starts], np.add.reduceat(lengths, starts))
 
     @classmethod
-    def charged(cls, epsilon: Any, records: int | None) -> Runs:
-        """A charge: every entry of epsilon rounded up to the unit.
+    def charged(
+        cls, levels: Any, records: int | None, name: str = "epsilon", *, zero: bool = False
+    ) -> Runs:
+        """A charge: every level rounded up to the unit.
 
         Parameters
         ----------
-        epsilon : float, sequence of float, or guarantee
+        levels : float or array of float
         records : int or None
             How many entries a vector must have; None refuses vectors.
+        name : {"epsilon", "mu", "rho", "delta"}
+        zero : bool
+            Whether all of them may be 0.
         """
-        if not _is_number(epsilon):
-            epsilon = _dp_level(epsilon)
-        if _is_number(epsilon):
-            return cls.scalar(_checked("epsilon", epsilon, units_up))
-        if records is None:
-            raise InputError(
-                f"epsilon has {len(epsilon)} entries and the ledger does not know how many records "
-                "there are. Releases from families, or of some records, need a ledger that was "
-                "made with the number of records (records=) or a model of fixed length; give one "
-                "number, or make such a ledger"
-            )
-        if len(epsilon) != records:
-            raise InputError(
-                f"epsilon has {len(epsilon)} entries and the ledger {records} records; give one "
-                "number, or one entry per record"
-            )
+        unit = DELTA_UNIT if name == "delta" else UNIT
+        if is_number(levels):
+            if zero and levels == 0:
+                return cls.scalar(0)
+            return cls.scalar(_checked(name, levels, unit))
         import numpy as np
 
-        _checked("the largest epsilon", float(epsilon.max()), units_up)
-        starts = np.flatnonzero(np.r_[True, epsilon[1:] != epsilon[:-1]])
-        levels, places = np.unique(epsilon[starts], return_inverse=True)
-        units = np.array([units_up(value) for value in levels.tolist()], dtype=np.int64)
-        return cls.joined(units[places], np.diff(starts, append=len(epsilon)))
+        entries = np.asarray(levels, dtype=float)
+        if entries.ndim == 0:
+            return cls.charged(float(entries), records, name, zero=zero)
+        _check_entries(name, len(entries), records)
+        if entries.any() or not zero:
+            _checked(f"the largest {name}", float(entries.max()), unit)
+        starts = np.flatnonzero(np.r_[True, entries[1:] != entries[:-1]])
+        values, places = np.unique(entries[starts], return_inverse=True)
+        units = np.array([units_up(value, unit) for value in values.tolist()], dtype=np.int64)
+        return cls.joined(units[places], np.diff(starts, append=len(entries)))
 
     @classmethod
     def from_text(cls, text: str) -> Runs:
@@ -272,35 +274,166 @@ class Runs:
         return (self.units / UNIT).repeat(self.lengths)
 
 
-def _dp_level(epsilon: Any) -> Any:
-    """The epsilon of a guarantee, as a float or an array; nothing else can be added up."""
-    from corrdp.guarantees import L1, Approximate, Pure, as_guarantee
-
-    guarantee = as_guarantee(epsilon)
-    if isinstance(guarantee, Approximate) and guarantee.delta == 0:
-        return guarantee.epsilon
-    if isinstance(guarantee, Pure) or (isinstance(guarantee, L1) and guarantee.epsilon is not None):
-        return guarantee.epsilon
-    from corrdp.errors import GuaranteeError
-
-    raise GuaranteeError(
-        f"a ledger adds up pure epsilons, and {type(guarantee).__name__} has none; compose such "
-        "releases in a plan (corrdp account), or release with Laplace noise, Pure(epsilon)"
-    )
+Notion = Literal["pure", "approximate", "gaussian", "zcdp"]
+_SYMBOLS = {"pure": "epsilon", "approximate": "epsilon", "gaussian": "mu", "zcdp": "rho"}
 
 
-def _is_number(value: Any) -> bool:
+@dataclass(frozen=True)
+class ChargedLevel:
+    """What one release costs each record.
+
+    Parameters
+    ----------
+    notion : {"pure", "approximate", "gaussian", "zcdp"}
+    runs : Runs
+        Epsilon, mu or rho of each record, in units of 1e-12.
+    delta : Runs or None
+        For "approximate", in units of 1e-18.
+    whole : bool
+        Whether the level is about the ledger's unit as a whole, and not about each record of it.
+    """
+
+    notion: Notion
+    runs: Runs
+    delta: Runs | None = None
+    whole: bool = False
+
+    @classmethod
+    def of(cls, promise: Any, records: int | None = None, *, whole: bool = False) -> ChargedLevel:
+        """The level of a guarantee, rounded up to the unit.
+
+        Parameters
+        ----------
+        promise : float, sequence of float, or guarantee
+        records : int or None
+            How many entries a vector must have; None refuses vectors.
+        whole : bool
+            Whether it is about the unit as a whole.
+
+        Examples
+        --------
+        >>> from corrdp.guarantees import GDP, Approximate
+        >>> ChargedLevel.of(GDP(.02)).in_words, ChargedLevel.of(Approximate(.1, 1e-9)).in_words
+        ('mu 0.02', 'epsilon 0.1, delta 1e-09')
+        """
+        if is_number(promise):
+            return cls("pure", Runs.charged(promise, records), whole=whole)
+        from corrdp.guarantees import GDP, L1, ZCDP, Approximate, Pure, as_guarantee
+
+        given = as_guarantee(promise)
+        if isinstance(given, Pure) or (isinstance(given, L1) and given.epsilon is not None):
+            return cls("pure", Runs.charged(given.epsilon, records), whole=whole)
+        if isinstance(given, GDP):
+            return cls("gaussian", Runs.charged(given.mu, records, "mu"), whole=whole)
+        if isinstance(given, ZCDP):
+            return cls("zcdp", Runs.charged(given.rho, records, "rho"), whole=whole)
+        if isinstance(given, Approximate):
+            if given.largest_delta == 0:
+                return cls.of(Pure(given.epsilon), records, whole=whole)
+            deltas = Runs.charged(given.delta, records, "delta")
+            epsilons = Runs.charged(given.epsilon, records, zero=True)
+            return cls("approximate", epsilons, deltas, whole)
+        raise GuaranteeError(
+            f"a ledger keeps an epsilon, a mu, a rho or a pair (epsilon, delta) of each release, "
+            f"and {type(given).__name__} is none of these; give a pair that it promises, "
+            "Approximate(epsilon, delta), or charge the releases that it is made of one by one"
+        )
+
+    @property
+    def symbol(self) -> str:
+        """What its numbers are: epsilon, mu or rho."""
+        return _SYMBOLS[self.notion]
+
+    @property
+    def in_words(self) -> str:
+        """The largest level, exactly."""
+        return f"{self.symbol} {written(self.runs.largest)}{self._chance}"
+
+    @property
+    def in_short(self) -> str:
+        """The largest level in four digits, rounded up."""
+        return f"{self.symbol} {rounded(self.runs.largest, up=True)}{self._chance}"
+
+    @property
+    def _chance(self) -> str:
+        return "" if self.delta is None else f", delta {self.delta.largest / DELTA_UNIT:.3g}"
+
+    @property
+    def epsilon(self) -> Runs:
+        """What it adds to the sum of pure epsilons."""
+        return self.runs if self.notion == "pure" else Runs.scalar(0)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether every record has the same level."""
+        return self.runs.is_scalar and (self.delta is None or self.delta.is_scalar)
+
+    @property
+    def as_gaussian(self) -> ChargedLevel | None:
+        """A Gaussian level that promises no more; None for those that are below no such level.
+
+        References
+        ----------
+        composition#the-gaussian-level-of-a-pure-one.
+        """
+        if self.notion == "gaussian":
+            return self
+        if self.notion != "pure":
+            return None
+        import numpy as np
+
+        from corrdp.metric.tradeoff import mu_of
+
+        units = np.ceil(mu_of(self.runs.units / UNIT) * (UNIT * (1 + 1e-12))).astype(np.int64)
+        runs = Runs(int(units)) if self.runs.is_scalar else Runs(units, self.runs.lengths)
+        return replace(self, notion="gaussian", runs=runs)
+
+    def spread(self, units: int) -> ChargedLevel:
+        """The same release with another level."""
+        return replace(self, runs=self.runs.spread(units) if self.runs.largest else Runs(units))
+
+    def guarantee(self, values: Any, deltas: Any) -> Guarantee:
+        """The guarantee of these levels, one or one per record."""
+        from corrdp.guarantees import GDP, ZCDP, Approximate, Pure
+
+        if self.notion == "approximate":
+            return Approximate(values, deltas)
+        kinds: dict[str, Any] = {"pure": Pure, "gaussian": GDP, "zcdp": ZCDP}
+        made: Guarantee = kinds[self.notion](values)
+        return made
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one real number."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _checked(name: str, value: Any, to_units: Any) -> int:
+def _check_entries(name: str, count: int, records: int | None) -> None:
+    if records is None:
+        raise InputError(
+            f"{name} has {count} entries and the ledger does not know how many records there are. "
+            "Releases from families, or of some records, need a ledger that was made with the "
+            "number of records (records=) or a model of fixed length; give one number, or make "
+            "such a ledger"
+        )
+    if count != records:
+        raise InputError(
+            f"{name} has {count} entries and the ledger {records} records; give one number, or "
+            "one entry per record"
+        )
+
+
+def _checked(name: str, value: Any, unit: int = UNIT, *, up: bool = True) -> int:
     """Units of a finite number > 0 that fits."""
     if not 0 < value < math.inf:
         raise InputError(f"{name} must be a finite number > 0, got {value!r}")
-    units = to_units(value) if value <= MOST // UNIT else MOST + 1
-    if units > MOST:
-        raise InputError(f"{name} is beyond {MOST // UNIT} nats, where nothing is private")
-    return units
+    most = 1 if unit == DELTA_UNIT else MOST // UNIT
+    if value > most:
+        raise InputError(
+            f"{name} is beyond {most}{'' if unit == DELTA_UNIT else ' nats'}, where nothing is "
+            "private"
+        )
+    return (units_up if up else units_down)(value, unit)
 
 
 def budget_units(budget: Any) -> int:
@@ -311,9 +444,25 @@ def budget_units(budget: Any) -> int:
     >>> budget_units(1)
     1000000000000
     """
-    if not _is_number(budget):
+    if not is_number(budget):
         raise InputError(f"budget must be a number > 0, got {budget!r}")
-    units = _checked("budget", budget, units_down)
+    units = _checked("budget", budget, up=False)
     if units == 0:
         raise InputError(f"budget is {budget:.3g}, less than the unit of the books, 1e-12")
+    return units
+
+
+def chance_units(delta: Any) -> int:
+    """Units of a budget's delta, rounded down; 0 leaves nothing to chance.
+
+    Examples
+    --------
+    >>> chance_units(1e-6), chance_units(0)
+    (1000000000000, 0)
+    """
+    if not is_number(delta) or not 0 <= delta < 1:
+        raise InputError(f"delta must be a number >= 0 and < 1, got {delta!r}")
+    units = units_down(delta, DELTA_UNIT)
+    if delta and not units:
+        raise InputError(f"delta is {delta:.3g}, less than the unit of the books, 1e-18")
     return units

@@ -161,6 +161,19 @@ def _split(law: LossLaw, width: float) -> _OnGrid:
     return _OnGrid(first, masses * (1.0 + _ULP * (law.losses.size + 16)), law.lost)
 
 
+def on_grid(law: LossLaw, width: float) -> tuple[int, np.ndarray]:
+    """The law at the losses (first + k) width, atoms between two of them split as above.
+
+    Examples
+    --------
+    >>> first, masses = on_grid(response_law(1.0), .4)
+    >>> first, masses.round(6).tolist()
+    (-3, [0.121068, 0.147873, 0.0, 0.0, 0.0, 0.329098, 0.401961])
+    """
+    found = _split(law, width)
+    return found.first, found.masses
+
+
 @njit(cache=True)
 def _convolve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """numpy's takes ten times as long, and a fast Fourier transform has errors of either sign."""

@@ -34,6 +34,7 @@ from corrdp.metric.tradeoff import curve_of, epsilon_for, gaussian_delta
 
 _ULP = 2.0**-52
 _MOST = 1e6  # no larger epsilon is looked for
+_SMALL = 1e-6  # a delta at which profiles are compared; any would do
 _CELLS = 2**21  # epsilons times losses that are worked out at once
 
 
@@ -252,6 +253,42 @@ class LossProfile(PrivacyProfile):
         return (self.law.lost + np.concatenate(found)) * (1 + _ULP * (losses.size + 8))
 
 
+@dataclass(frozen=True)
+class LargestProfile(PrivacyProfile):
+    """The largest delta of several profiles: what holds whichever of them does."""
+
+    each: tuple[PrivacyProfile, ...]
+
+    def _deltas(self, epsilon: np.ndarray) -> np.ndarray:
+        return np.maximum.reduce([profile.delta(epsilon) for profile in self.each])
+
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon >= 0 with this delta, rounded up; inf where there is none."""
+        return max(profile.epsilon(delta) for profile in self.each)
+
+
+def profiles_of(guarantee: Profile) -> tuple[PrivacyProfile, ...]:
+    """The profiles of a guarantee that states one, or several."""
+    stated = (guarantee.delta,) if guarantee.of is None else guarantee.delta
+    makers = [getattr(delta, "__self__", None) for delta in stated]
+    return tuple(
+        maker if isinstance(maker, PrivacyProfile) else FunctionProfile(delta)
+        for maker, delta in zip(makers, stated, strict=True)
+    )
+
+
+def scales_of(profiles: Iterable[PrivacyProfile]) -> np.ndarray:
+    """How the epsilons of several profiles are kept in step: theirs at one small delta."""
+    return np.array([_scale(profile) for profile in profiles])
+
+
+def _scale(profile: PrivacyProfile) -> float:
+    if profile.delta(0.0) == 0.0:
+        return 0.0
+    found = (profile.epsilon(small) for small in (_SMALL, _SMALL**2, _SMALL**3))
+    return next((level for level in found if 0.0 < level < math.inf), 1.0)
+
+
 def _curve_profile(curve: Curve) -> PrivacyProfile:
     """delta(e) = sup over alpha of 1 - f(alpha) - e^e alpha: the conjugate of the curve."""
     if isinstance(curve, ApproximateCurve):
@@ -368,8 +405,8 @@ def profile_of(guarantee: Guarantee | Curve | PrivacyProfile | float) -> Privacy
         return _curve_profile(guarantee)
     promise = as_guarantee(guarantee)
     if isinstance(promise, Profile):
-        made_by = getattr(promise.delta, "__self__", None)
-        return made_by if isinstance(made_by, PrivacyProfile) else FunctionProfile(promise.delta)
+        each = profiles_of(promise)
+        return each[0] if len(each) == 1 else LargestProfile(each)
     if isinstance(promise, Pure):
         return PairProfile(promise.largest)
     if isinstance(promise, Approximate):
@@ -390,8 +427,9 @@ def record_profiles(
               \varepsilon_t = r \sqrt{2 \rho_t} \text{ (zCDP)}
 
     where r is the number chosen, the same for all records, so that nothing is inverted. A larger
-    one means larger epsilons and smaller deltas. For a profile or a curve, which is the same for
-    every record, r is epsilon itself; pure and approximate guarantees have one pair whatever r is.
+    one means larger epsilons and smaller deltas. For a profile or a curve that is the same for
+    every record, r is epsilon itself; where records have different profiles, r times their epsilon
+    at one delta. Pure and approximate guarantees have one pair whatever r is.
 
     Parameters
     ----------
@@ -429,8 +467,26 @@ def record_profiles(
         rho = promise.vector(count)
         width = np.sqrt(2 * rho)
         return lambda ratio: (ratio * width, zcdp_delta(rho, ratio * width))
+    if isinstance(promise, Profile) and promise.is_vector:
+        return _several(promise, count)
     profile = profile_of(promise)
     return lambda ratio: (np.full(count, ratio), np.full(count, profile.delta(ratio)))
+
+
+def _several(promise: Profile, n: int) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
+    if len(promise.of) != n:
+        raise InputError(
+            f"of has {len(promise.of)} entries and the model {n} records; give one entry per record"
+        )
+    each, of = profiles_of(promise), promise.of
+    scales = scales_of(each)
+
+    def family(ratio: float) -> tuple[np.ndarray, np.ndarray]:
+        levels = ratio * scales
+        deltas = [p.delta(level) for p, level in zip(each, levels.tolist(), strict=True)]
+        return levels[of], np.array(deltas)[of]
+
+    return family
 
 
 def compose(
@@ -440,7 +496,7 @@ def compose(
     approximate: Iterable[tuple[float, float]] = (),
     laplace: Iterable[float | tuple[float, int]] = (),
     others: Iterable[Any] = (),
-) -> PrivacyProfile:
+) -> LossProfile:
     r"""What releases of several kinds on the same data promise together, least delta and epsilon.
 
     .. math:: \delta(e) = 1 - P + P \sum_{s \in \{-1, 1\}^k} \prod_j p_{s_j}\,
@@ -475,7 +531,7 @@ def compose(
 
     Returns
     -------
-    PrivacyProfile
+    LossProfile
 
     Notes
     -----

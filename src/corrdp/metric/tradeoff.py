@@ -40,6 +40,7 @@ __all__ = [
     "epsilon_for",
     "gaussian_delta",
     "mu_for",
+    "mu_of",
     "pair_curve",
     "tensor",
 ]
@@ -294,6 +295,38 @@ def epsilon_for(mu: float, delta: float) -> float:
         return 0.0
     # delta falls with epsilon: 1 / epsilon is the parameter that rises with delta
     return 1.0 / _boundary(lambda inverse: delta_for(width, 1.0 / inverse) <= most)
+
+
+def mu_of(epsilon: np.ndarray | float) -> np.ndarray:
+    r"""The least mu such that every epsilon-DP mechanism is mu-GDP.
+
+    .. math:: \mu = -2\,\Phi^{-1}\!\left(\frac{1}{1 + e^\varepsilon}\right)
+                  = 2 \sqrt 2\, \mathrm{erf}^{-1}(\tanh(\varepsilon / 2))
+
+    where Phi is the normal distribution function: both curves have their fixed point at
+    1 / (1 + e^epsilon) then, and a convex curve lies below its chords.
+
+    Parameters
+    ----------
+    epsilon : float or array
+        May be inf.
+
+    References
+    ----------
+    composition#the-gaussian-level-of-a-pure-one.
+
+    Examples
+    --------
+    >>> mu_of(.5).round(6).item()
+    0.623893
+    """
+    from scipy.special import erfinv, ndtri_exp
+
+    given = np.asarray(epsilon, dtype=float)
+    # each form where it loses no digits: near 1/2, and far out
+    near = math.sqrt(8.0) * erfinv(np.tanh(np.minimum(given, 2.0) / 2))
+    far = -2.0 * ndtri_exp(-np.logaddexp(0.0, np.maximum(given, 2.0)))
+    return np.where(given <= 2.0, near, np.where(np.isinf(given), np.inf, far))
 
 
 def _open(delta: float) -> float:

@@ -10,17 +10,19 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from corrdp._checks import check_kind
 from corrdp.bounds.scope import FOR_ALL
 from corrdp.calibration.number import Calibration
+from corrdp.calibration.searching import step_up
 from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError, NotApplicableError
-from corrdp.ledgers.budget import release_level
 from corrdp.ledgers.history import Charge
 from corrdp.ledgers.ledger import Ledger
-from corrdp.ledgers.units import level
+from corrdp.ledgers.units import UNIT, level, units_down, units_up
+from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 
 if TYPE_CHECKING:
     from corrdp.release.number import Release
@@ -34,9 +36,37 @@ def open_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
     return check_kind("ledger", ledger, Ledger, "a Ledger, or the path of one")
 
 
+def release_level(epsilon: float) -> int:
+    """Units at which a release is charged and drawn: down to the unit, for a little more noise.
+
+    Rounding up instead could push a release that was calibrated to the whole budget beyond it. An
+    epsilon that is drawn at already stays: it may lie an ulp below its unit.
+    """
+    units = units_up(epsilon)
+    units = units if level(units) == epsilon else units_down(epsilon)
+    if units < 1:
+        raise InputError(f"epsilon {epsilon:.3g} is below the unit of the books, 1e-12")
+    return units
+
+
 def charged(calibration: Calibration) -> Calibration:
-    """A calibration at the level that a ledger books and draws it at: rounded down to 1e-12."""
-    return replace(calibration, epsilon=level(release_level(calibration.epsilon)))
+    """A calibration at the level that a ledger books and draws it at: rounded down to 1e-12.
+
+    Gaussian noise is a trifle larger, so that its mu, rounded up to 1e-12, is no more than it was.
+    """
+    sigma = calibration.sigma
+    if sigma is None:
+        return replace(calibration, epsilon=level(release_level(calibration.epsilon)))
+    mu = DiscreteGaussian(calibration.query, sigma).guarantee.mu
+    raised, share = sigma, 1e-12 / mu
+    # a sigma that was rounded for the public stays, and has room anyway
+    while step_up(sigma) != sigma and Fraction(_units(calibration, raised), UNIT) > Fraction(mu):
+        raised, share = sigma * (1.0 + share), 2.0 * share
+    return replace(calibration, sigma=raised)
+
+
+def _units(calibration: Calibration, sigma: float) -> int:
+    return units_up(DiscreteGaussian(calibration.query, sigma).guarantee.mu)
 
 
 def check_scope(ledger: Ledger, calibration: Calibration) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from corrdp.bounds.chains.sides import noise_by_unit
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.adequacy import CLOSE, MIN_SEEN, Adequacy
 from corrdp.models.groups import Groups
@@ -211,9 +212,24 @@ def model_section(model: Model) -> str:
     if found.rows:
         parts.append(table(found.head, ((row, False) for row in found.rows), "wide tight"))
     parts += [paragraph(text, "quiet") for text in found.facts]
+    parts += _by_unit(model)
     if model.fitted is not None:
         parts.append(paragraph(FIT_NOTE))
     return "".join(parts)
+
+
+def _by_unit(model: Model) -> list[str]:
+    """What dependence costs an hour or a day, instead of a record."""
+    found = noise_by_unit(model)
+    if not found:
+        return []
+    told = (
+        "What dependence costs, by what is protected: the noise for a leakage of 1, relative to "
+        "the same unit of independent records. A longer unit holds more of what its neighbours "
+        "would tell."
+    )
+    head = ("unit", "noise relative to the same unit of independent records")
+    return [paragraph(told), table(head, (((u, f"{times:.2f}"), False) for u, times in found))]
 
 
 def adequacy_section(adequacy: Adequacy | None, confidence: float | None, *, public: bool) -> str:

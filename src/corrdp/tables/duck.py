@@ -38,10 +38,9 @@ from corrdp.tables.text import (
     literal,
     may_repeat,
     read_csv,
-    reading_options,
+    time_forms,
     too_long,
     without_missing,
-    written_names,
 )
 from corrdp.tables.time import builtin
 
@@ -242,6 +241,8 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
     >>> open_duckdb(path, ("", "NA"), Layout()).columns
     ('day', 'steps')
     """
+    import ibis
+
     path = Path(path)
     if not path.exists():
         raise DataError(f"{path} does not exist")
@@ -255,27 +256,35 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
     places = [str(file.absolute()) for file in files]
     # DuckDB asks for either spelling
     backend = _locked_backend([*places, *map(glob.escape, places)])
-    place = glob.escape(places[0])  # DuckDB reads [1] in a name as a pattern
-    forms: dict[str, str] = {}
+    listed = list(map(glob.escape, places))  # DuckDB reads [1] in a name as a pattern
+    place = listed[0]
     with speaking(path):
         if parquet:
-            listed = list(map(glob.escape, places))
             raw = run(backend.con, lambda: backend.read_parquet(listed))
+            if may_repeat(raw.columns):
+                check_repeated(path, _names_in(files[0]))
             read = without_missing(raw, texts)
-        else:
-            with _naming_separator(path, layout):
-                read, forms = run(backend.con, lambda: read_csv(backend, place, texts, layout))
-            if missing_numbers(texts, layout.decimal):  # however they are written
-                read = without_missing(read, texts, layout.decimal)
+            return _opened(path, read, backend, texts, layout, {}, lambda: raw)
+        with _naming_separator(path, layout):
+            read, form = run(backend.con, lambda: read_csv(backend, place, texts, layout))
         if layout.header and may_repeat(read.columns):
-            check_repeated(path, written_names(path, backend.con, place, layout))
+            check_repeated(path, form.names(backend.con, place, layout))
+        if missing_numbers(texts, layout.decimal):  # however they are written
+            read = without_missing(read, texts, layout.decimal)
 
     def written() -> Any:
-        if parquet:
-            return raw
-        return backend.read_csv(place, all_varchar=True, **reading_options(("",), layout))
+        name = ibis.util.gen_name("written")
+        source = form.scan(place, ("",), layout)
+        backend.con.execute(f"CREATE VIEW {quoted(name)} AS FROM {source}")
+        return backend.table(name)
 
-    return _opened(path, read, backend, texts, layout, forms, written)
+    return _opened(path, read, backend, texts, layout, time_forms(form.forms), written)
+
+
+def _names_in(path: Path) -> list[str]:
+    from pyarrow.parquet import read_schema
+
+    return list(read_schema(path).names)
 
 
 def parquet_files(folder: Path) -> list[Path]:

@@ -15,7 +15,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -285,6 +285,7 @@ def _read_csv(
         head = [head[0], *(line for line in head if line != head[0])]
     with speaking_of_duckdb("the first lines"):
         form = guess_form(head, texts, layout)
+        form = replace(form, quote=form.quote or '"', escape=form.escape or '"')
     header = next(csv.reader(head[:1], delimiter=form.separator, quotechar=form.quote))
     # without pruning each line is read whole, so that one with too few fields is seen
     frame = session.read.option("columnPruning", False).csv(

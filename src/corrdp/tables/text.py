@@ -9,8 +9,8 @@ import gzip
 import re
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -25,7 +25,6 @@ from corrdp.tables.source import (
     USUAL,
     Layout,
     Table,
-    is_parquet,
     missing_numbers,
 )
 from corrdp.tables.time import CLOCK, ISO, shapes
@@ -141,24 +140,14 @@ def may_repeat(columns: Iterable[str]) -> bool:
     return any((n := re.fullmatch(r"(.*)_\d+", name)) and n[1] in known for name in known)
 
 
-def written_names(path: Path, connection: Any, place: str, layout: Layout) -> list[str]:
-    """The names of columns as they stand in a file, which the engine may have changed."""
-    if is_parquet(path):
-        from pyarrow.parquet import read_schema
-
-        return list(read_schema(path).names)
-    options = reading_options(("",), layout) | {"header": False, "all_varchar": True}
-    first = connection.execute(f"FROM {_scan(place, **options)} LIMIT 1").fetchone()
-    return [name.strip() for name in first if name]
-
-
 @dataclass(frozen=True)
 class CsvForm:
     """How a text file is written, as DuckDB guesses it.
 
     Attributes
     ----------
-    separator, quote, escape : str
+    separator, quote, escape, line_end : str
+        Empty where there is none.
     types : dict of str to str
         DuckDB's type of each column, in order.
     forms : dict of str to tuple of str
@@ -168,8 +157,33 @@ class CsvForm:
     separator: str
     quote: str
     escape: str
+    line_end: str
     types: dict[str, str]
-    forms: dict[str, tuple[str, ...]]
+    forms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def scan(
+        self, place: str, texts: tuple[str, ...], layout: Layout, types: Mapping[str, str] = {}
+    ) -> str:
+        """The file in SQL, in these types, or as it is written: every column is text.
+
+        Nothing is guessed again, which costs a tenth of a second for every query that does.
+        """
+        options = {
+            "auto_detect": False,
+            "delim": self.separator,
+            "quote": self.quote,
+            "escape": self.escape,
+            "columns": types or dict.fromkeys(self.types, "VARCHAR"),
+            **({"new_line": self.line_end} if self.line_end else {}),
+        }
+        told = reading_options(texts, replace(layout, names=(), delimiter=None))
+        return _call("read_csv", place, told | options)
+
+    def names(self, connection: Any, place: str, layout: Layout) -> list[str]:
+        """The names of columns as they stand in the file, which the engine may have changed."""
+        source = self.scan(place, ("",), replace(layout, header=False))
+        first = connection.execute(f"FROM {source} LIMIT 1").fetchone()
+        return [name.strip() for name in first if name]
 
 
 def guess_form(lines: Iterable[str], texts: tuple[str, ...], layout: Layout = USUAL) -> CsvForm:
@@ -194,18 +208,23 @@ def guess_form(lines: Iterable[str], texts: tuple[str, ...], layout: Layout = US
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "head.csv"
         path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-        options = {"sample_size": SNIFFED_ROWS, **reading_options(texts, layout)}
-        asked = ", ".join(f"{name} = ${name}" for name in options)
         with duckdb.connect() as connection:
-            separator, quote, escape, columns = connection.execute(
-                f"SELECT Delimiter, Quote, Escape, Columns FROM sniff_csv($path, {asked})",
-                {"path": str(path), **options},
-            ).fetchall()[0]
-            guessed = {column["name"]: column["type"] for column in columns}
-            forms = _time_forms(connection, str(path), reading_options(texts, layout), guessed)
-    quote, escape = ('"' if mark == "(empty)" else mark for mark in (quote, escape))
-    types = {c: "VARCHAR" if _is_time(k) and c not in forms else k for c, k in guessed.items()}
-    return CsvForm(separator, quote, escape, types, forms)
+            return sniffed(connection, str(path), texts, layout)
+
+
+def sniffed(connection: Any, place: str, texts: tuple[str, ...], layout: Layout) -> CsvForm:
+    """Guess how a text file is written from its first ``SNIFFED_ROWS`` rows."""
+    options = {"sample_size": SNIFFED_ROWS, **reading_options(texts, layout)}
+    *marks, columns = connection.execute(
+        "SELECT Delimiter, Quote, Escape, NewLineDelimiter, Columns FROM "
+        + _call("sniff_csv", place, options)
+    ).fetchone()
+    separator, quote, escape, line_end = ("" if mark == "(empty)" else mark for mark in marks)
+    types = {column["name"]: column["type"] for column in columns}
+    form = CsvForm(separator, quote, escape, line_end if "\\" in line_end else "", types)
+    forms = _time_forms(connection, form.scan(place, texts, layout), types)
+    plain = {c: "VARCHAR" if _is_time(k) and c not in forms else k for c, k in types.items()}
+    return replace(form, types=plain, forms=forms)
 
 
 def reading_options(texts: tuple[str, ...], layout: Layout) -> dict[str, Any]:
@@ -228,36 +247,30 @@ def reading_options(texts: tuple[str, ...], layout: Layout) -> dict[str, Any]:
 
 def read_csv(
     backend: Any, place: str, texts: tuple[str, ...], layout: Layout
-) -> tuple[Any, dict[str, str]]:
-    """The file, and the format of each column that was read as dates or times."""
+) -> tuple[Any, CsvForm]:
+    """The file, and how it is written."""
     import ibis
 
-    con, options = backend.con, reading_options(texts, layout)
-    # types are fixed now: every query would guess them again, from as many rows
-    guessed = con.execute(f"DESCRIBE FROM {_scan(place, sample_size=SNIFFED_ROWS, **options)}")
-    types = {column: kind for column, kind, *_ in guessed.fetchall()}
-    forms = _time_forms(con, place, options, types)
-    plain = {column: "VARCHAR" if _is_time(kind) else kind for column, kind in types.items()}
+    form = sniffed(backend.con, place, texts, layout)
+    plain = {c: "VARCHAR" if c in form.forms else kind for c, kind in form.types.items()}
     # a later row that is written in another way is an error; DuckDB would drop what it cannot read
     strict = ", ".join(
-        f"CASE WHEN {quoted(c)} IS NOT NULL THEN CAST(coalesce({_read_by(c, form)}, "
-        f"error({literal(_NO_TIME.format(column=c, kind=types[c]))})) AS {types[c]}) END "
-        f"AS {quoted(c)}"
-        for c, form in forms.items()
+        f"CASE WHEN {quoted(c)} IS NOT NULL THEN CAST(coalesce({_read_by(c, forms)}, "
+        f"error({literal(_NO_TIME.format(column=c, kind=kind))})) AS {kind}) END AS {quoted(c)}"
+        for c, forms in form.forms.items()
+        for kind in (form.types[c],)
     )
-    name, replaced = ibis.util.gen_name("read"), f" REPLACE ({strict})" if forms else ""
-    source = _scan(place, types=plain, **options)
-    con.execute(f"CREATE VIEW {quoted(name)} AS SELECT *{replaced} FROM {source}")
-    return backend.table(name), time_forms(forms)
+    name, replaced = ibis.util.gen_name("read"), f" REPLACE ({strict})" if strict else ""
+    source = form.scan(place, texts, layout, plain)
+    backend.con.execute(f"CREATE VIEW {quoted(name)} AS SELECT *{replaced} FROM {source}")
+    return backend.table(name), form
 
 
 def _is_time(kind: str) -> bool:
     return kind.startswith(("DATE", "TIME"))
 
 
-def _time_forms(
-    connection: Any, place: str, options: dict[str, Any], types: dict[str, str]
-) -> dict[str, tuple[str, ...]]:
+def _time_forms(connection: Any, source: str, types: dict[str, str]) -> dict[str, tuple[str, ...]]:
     """How the first rows of columns that DuckDB takes for dates or times are written.
 
     Left out are columns that can be read in several ways, or in none without losing a word:
@@ -266,11 +279,9 @@ def _time_forms(
     dated = [column for column, kind in types.items() if _is_time(kind)]
     if not dated:
         return {}
-    asked = ", ".join(f"{option} = ${option}" for option in options)
     named = ", ".join(map(quoted, dated))
-    head = f"FROM read_csv($place, all_varchar = true, {asked}) LIMIT"
-    given = {"place": place, **options}
-    seen = connection.execute(f"SELECT {named} {head} {GLANCE}", given).fetchall()
+    head = f"SELECT {named} FROM {source} LIMIT"
+    seen = connection.execute(f"{head} {GLANCE}").fetchall()
     tried: list[tuple[str, tuple[str, ...]]] = []
     for column, texts in zip(dated, zip(*seen, strict=True), strict=False):
         fits = shapes({text: None for text in texts if text is not None})
@@ -279,7 +290,7 @@ def _time_forms(
     if not tried:
         return {}
     reads = ", ".join(f"count({_read_by(c, forms)}) = count({quoted(c)})" for c, forms in tried)
-    found = connection.execute(f"SELECT {reads} FROM (SELECT {named} {head} {SNIFFED_ROWS})", given)
+    found = connection.execute(f"SELECT {reads} FROM ({head} {SNIFFED_ROWS})")
     fitting: dict[str, set[tuple[str, ...]]] = {}
     for (column, forms), fits_all in zip(tried, found.fetchone(), strict=True):
         if fits_all:
@@ -305,10 +316,10 @@ def _read_by(column: str, forms: tuple[str, ...]) -> str:
     return f"try_strptime({quoted(column)}, [{', '.join(map(literal, forms))}])"
 
 
-def _scan(place: str, **options: Any) -> str:
-    """A text file in SQL, with the options of DuckDB's reader."""
+def _call(function: str, place: str, options: dict[str, Any]) -> str:
+    """A function of DuckDB that reads a text file, in SQL."""
     given = ", ".join(f"{name} = {_sql(value)}" for name, value in options.items())
-    return f"read_csv({literal(place)}, {given})"
+    return f"{function}({literal(place)}, {given})"
 
 
 def _sql(value: Any) -> str:

@@ -230,7 +230,7 @@ def _part(
     n: int | None,
 ) -> _Part:
     s = len(end)
-    side = Side(prepare(kernel[None], 1), gaps[None].copy(), end, np.array([np.inf]))
+    side = Side(prepare(kernel[None], 1), gaps[None].copy(), end, np.inf)
     sums = max(reach, 1) * int(units.max()) + 1
     pairwise = s <= PAIRWISE_STATES
     options: list[tuple[int, bool, int, int, np.ndarray, np.ndarray, float]] = []

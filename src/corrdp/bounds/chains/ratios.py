@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.bounds.chains.pairs import paired_blocks, paired_contraction
+from corrdp.bounds.chains.sides import paired_blocks, paired_contraction
 from corrdp.bounds.chains.windows import blocks
 from corrdp.bounds.contraction import contraction
 from corrdp.bounds.registry import bound, level_and_region, whole

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from corrdp._compiled import njit
+from corrdp.bounds.chains.sides import side_steps
 from corrdp.bounds.chains.sweep import (
     CLOSED,
     WORK,
@@ -29,8 +30,8 @@ from corrdp.bounds.chains.sweep import (
     prepare,
     sweep,
 )
-from corrdp.bounds.contraction import side_costs
 from corrdp.bounds.scope import ROUNDING, Bound, Reach
+from corrdp.bounds.steps import joined_arrays
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.chain import Skips, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
@@ -70,9 +71,14 @@ class _Side:
     kernels: Kernels
     rows: np.ndarray  # (n - 1,): row of ``kernels`` for each step; (1,) where one serves all
     eps: _Numbered
+    deltas: _Numbered
     possible: _Numbered
     end: np.ndarray  # weights of the last record: ones, or the initial law
-    far: np.ndarray  # (n,), in the order of the chain: what a record and all beyond it may tell
+    far: np.ndarray  # (n, 2), in the order of the chain: level and delta of a record and all beyond
+
+    @property
+    def is_paired(self) -> bool:
+        return bool(self.deltas.values.any())
 
     def road(self, records: np.ndarray) -> Road:
         """What a sweep goes along, these records standing one after the other."""
@@ -81,7 +87,7 @@ class _Side:
             rows = self.rows[np.minimum(records, len(self.rows) - 1)]
             kernels = Kernels(*(part[rows] for part in kernels))
         eps = self.eps.at(records)
-        return Road(*kernels, eps, eps.max(axis=(1, 2)))
+        return Road(*kernels, eps, eps.max(axis=(1, 2)), self.deltas.at(records))
 
 
 class _Costs(NamedTuple):
@@ -89,7 +95,17 @@ class _Costs(NamedTuple):
 
     found: np.ndarray
     certified: np.ndarray
+    rare: np.ndarray  # deltas, certified; none where the guarantee is pure
     origin: np.ndarray  # distance * s + state of the known record; -1 when none is known
+
+
+@njit(cache=True)
+def raise_to(there: np.ndarray, costs: np.ndarray) -> None:
+    """Raise entries to others, where those are not nan: pairs of values that cannot occur."""
+    for a in range(len(there)):
+        for b in range(len(there)):
+            if costs[a, b] > there[a, b] or np.isnan(there[a, b]):
+                there[a, b] = costs[a, b]
 
 
 @njit(cache=True)
@@ -102,25 +118,23 @@ def _bridge(
     reach: int,
     pairwise: bool,
     found: np.ndarray,
+    rare: np.ndarray,
     origin: np.ndarray,
 ) -> int:
-    """Fill ``found`` and ``origin``; returns the distance up to which all is filled.
+    """Raise ``found``, ``rare``, set ``origin``; returns the distance up to which all is filled.
 
     Sweeps go ``deep[r]`` records down from record r, and ``free`` from the end if nothing is known.
     """
     n, s = len(found), len(end)
-    for i in range(n):
-        for a in range(s):
-            for b in range(s):
-                found[i, a, b] = 0.0 if i == n - 1 else np.nan
-                origin[i, a, b] = -1
-    costs = np.empty((max(reach, free) + 1, s, s))
-    filled = sweep(road, Boundary(n - 1, end, np.nan), free, pairwise, costs)
+    deepest = max(reach, free) + 1
+    costs, chances = np.empty((deepest, s, s)), np.empty((deepest * min(len(rare), 1), s, s))
+    nobody = Boundary(n - 1, end, np.nan, 0.0)
+    filled = sweep(road, nobody, free, pairwise, costs, chances)
     least = min(reach, filled)
     for j in range(1, filled + 1):
-        for a in range(s):
-            for b in range(s):
-                found[n - 1 - j, a, b] = costs[j, a, b]
+        raise_to(found[n - 1 - j], costs[j])
+        if len(rare):
+            raise_to(rare[n - 1 - j], chances[j])
     start = np.zeros(s)
     for boundary in range(1, n):
         if deep[boundary] == 0:
@@ -130,8 +144,8 @@ def _bridge(
                 continue
             for x in range(s):
                 start[x] = 1.0 if x == c else 0.0
-            known = Boundary(boundary, start, np.nan)
-            filled = sweep(road, known, deep[boundary], pairwise, costs)
+            known = Boundary(boundary, start, np.nan, 0.0)
+            filled = sweep(road, known, deep[boundary], pairwise, costs, chances)
             if filled < deep[boundary]:
                 least = min(least, filled)
             for j in range(1, filled + 1):
@@ -140,8 +154,10 @@ def _bridge(
                         if costs[j, a, b] > found[boundary - j, a, b] or (
                             np.isnan(found[boundary - j, a, b])
                         ):
-                            found[boundary - j, a, b] = costs[j, a, b]
                             origin[boundary - j, a, b] = j * s + c
+                raise_to(found[boundary - j], costs[j])
+                if len(rare):
+                    raise_to(rare[boundary - j], chances[j])
     return least
 
 
@@ -154,17 +170,17 @@ def _certify(
     least: int,
     pairwise: bool,
     certified: np.ndarray,
+    rare: np.ndarray,
 ) -> None:
-    """Raise ``certified`` to what any boundary beyond ``least`` costs the records followed."""
+    """Raise ``certified`` and ``rare`` to what any boundary beyond ``least`` costs the records."""
     s = len(end)
-    costs = np.empty((least + 1, s, s))
+    costs, chances = np.empty((least + 1, s, s)), np.empty(((least + 1) * min(len(rare), 1), s, s))
     for k in range(len(followed)):
-        sweep(road, Boundary(followed[k] + least, end, far[k]), least, pairwise, costs)
-        for a in range(s):
-            for b in range(s):
-                beyond = costs[least, a, b]  # nan: the pair cannot occur
-                if beyond > certified[k, a, b] or np.isnan(certified[k, a, b]):
-                    certified[k, a, b] = beyond
+        beyond = Boundary(followed[k] + least, end, far[k, 0], far[k, 1])
+        sweep(road, beyond, least, pairwise, costs, chances)
+        raise_to(certified[k], costs[least])
+        if len(rare):
+            raise_to(rare[k], chances[least])
 
 
 def _follow(side: _Side, around: Surroundings, pairwise: bool) -> tuple[_Costs, np.ndarray, int]:
@@ -182,10 +198,12 @@ def _follow(side: _Side, around: Surroundings, pairwise: bool) -> tuple[_Costs, 
     first = followed[np.searchsorted(followed, along - reach)]  # the furthest in reach
     deep = np.maximum(along - first, 0)
     road = side.road(along)
-    found, origin = np.empty((len(along), s, s)), np.empty((len(along), s, s), dtype=np.int64)
+    found, origin = np.full((len(along), s, s), np.nan), np.full((len(along), s, s), -1)
+    rare = np.full((len(along) if side.is_paired else 0, s, s), np.nan)
+    found[-1:], rare[-1:] = 0.0, 0.0  # nothing lies beyond the end
     free = int(ends[-1] - begins[-1])
     seen = side.possible.at(along)
-    least = _bridge(road, side.end, seen, deep, free, reach, pairwise, found, origin)
+    least = _bridge(road, side.end, seen, deep, free, reach, pairwise, found, rare, origin)
     if least < 1 < n:
         raise NotApplicableError("weights of this chain vanish within one step; use general")
     # records of one kind differ in what may come from beyond
@@ -195,15 +213,18 @@ def _follow(side: _Side, around: Surroundings, pairwise: bool) -> tuple[_Costs, 
     firsts = entries.starts[first_places(entries.numbers)]
     places = np.searchsorted(along, records)[kind_of[firsts]]
     found, origin = found[places], origin[places]
+    rare = rare[places] if side.is_paired else rare
     certified = found.copy()
     inner = np.flatnonzero(records[kind_of[firsts]] < n - 1 - least)
     if least >= 1 and len(inner):
-        raised = certified[inner]
+        raised, rarer = certified[inner], rare[inner if side.is_paired else slice(0)]
         asked = far[far_of[firsts[inner]]]
-        _certify(road, side.end, places[inner], asked, least, pairwise, raised)
+        _certify(road, side.end, places[inner], asked, least, pairwise, raised, rarer)
         certified[inner] = raised
+        if side.is_paired:
+            rare[inner] = rarer
     which = np.repeat(entries.numbers, entries.lengths)
-    return _Costs(found, certified, origin), which, least
+    return _Costs(found, certified, rare, origin), which, least
 
 
 def _beyond(side: _Side, least: int) -> tuple[np.ndarray, np.ndarray]:
@@ -211,11 +232,97 @@ def _beyond(side: _Side, least: int) -> tuple[np.ndarray, np.ndarray]:
 
     Rounded up to nine digits, and to 1e-13 of the largest: what converges becomes one value.
     """
-    mantissa, exponent = np.frexp(np.maximum(side.far, 1e-13 * side.far.max()))
+    mantissa, exponent = np.frexp(np.maximum(side.far, 1e-13 * side.far.max(axis=0)))
     far = np.ldexp(np.ceil(mantissa * 2.0**30) / 2.0**30, exponent)
     index = np.arange(len(far)) + (-least if side.leftwards else least)
-    values, which = distinct(far[np.clip(index, 0, len(far) - 1), None])
-    return values[:, 0], which
+    return distinct(far[np.clip(index, 0, len(far) - 1)])
+
+
+class Followed(NamedTuple):
+    """Both sides of every record, as far as was looked."""
+
+    right: _Costs
+    left: _Costs
+    at_right: np.ndarray  # (n,): entry of ``right`` that each record has
+    at_left: np.ndarray
+    alike: Stretches  # records that share both entries
+    found: np.ndarray  # leakage by entry and pair of values
+    certified: np.ndarray
+    closed: bool  # what lies further cannot be worse
+    possible: _Numbered  # values of each record
+
+    def pairs(self, records: np.ndarray) -> np.ndarray:
+        """Which pairs of values each of these records can have, (k, s, s)."""
+        seen = self.possible.at(records)
+        return seen[:, :, None] & seen[:, None, :]
+
+
+def follow_records(
+    chain: MarkovChain,
+    alive: np.ndarray,
+    steps: np.ndarray,
+    deltas: np.ndarray,
+    pairwise: bool,
+    longest: int,
+    begin: Reach,
+    gap: float = CLOSED,
+    share: float = 1.0,
+) -> Followed:
+    """What lies on both sides of every record of a chain with a length.
+
+    O(k G s^4) for G distances, where k is the number of records that differ in what lies within G
+    of them, and a few passes over the n records: a vector of epsilons with r changes has
+    k <= min(n, 2 r G), a chain that repeats p kernels k <= p + 2 G. With ``share`` no more of the
+    work that one bound may take.
+    """
+    n, s = chain.length, len(alive)
+    if n is None:
+        raise NotApplicableError("one epsilon per record needs a chain with a length")
+    eps, rare = _Numbered(steps, np.zeros(n, int)), _Numbered(deltas, np.zeros(n, int))
+    if max(len(steps), len(deltas)) > 1:
+        own = np.broadcast_to(deltas, (n,)), np.broadcast_to(steps, (n, *steps.shape[1:]))
+        values, which = distinct(np.column_stack([own[0], own[1].reshape(n, -1)]))
+        eps = _Numbered(values[:, 1:].reshape(-1, *steps.shape[1:]), which)
+        rare = _Numbered(values[:, 0], which)
+    masks, support = chain.distinct_support
+    possible = _Numbered(np.ascontiguousarray(masks[:, alive]), support)
+    skips = skip_diameters(chain)
+    sides = [
+        _one_side(chain, alive, eps, rare, possible, longest, skips, leftwards)
+        for leftwards in (False, True)
+    ]
+    ends = np.zeros(n, dtype=np.int64)
+    ends[-1], ends[0] = 2, 1  # a record with an end of the chain in reach is like no other
+    steps_on = np.append(chain.distinct_kernels[1], 0)
+    stretches = Stretches.of(eps.which, steps_on, support, ends)
+    if np.isinf(skips.table).all(axis=1).any():
+        # what is never forgotten may come from the ends of the chain: no record is like another
+        stretches = Stretches(np.arange(n), np.arange(n), n)
+    work = share * WORK / (s**4 * longest)
+    around = _within(stretches, begin.distance, work)
+    if share < 1.0 and around.different * around.reach > 8.0 * work:
+        raise NotApplicableError(
+            f"{around.different:,} records that differ in what lies around them take too long; use "
+            "contraction"
+        )
+    while True:
+        right, at_right, r_least = _follow(sides[0], around, pairwise)
+        left, at_left, l_least = _follow(sides[1], around, pairwise)
+        least = min(r_least, l_least)
+        alike = Stretches.of(at_right, at_left)
+        here = alike.starts[first_places(alike.numbers)]
+        at = here, at_right[here], at_left[here]
+        found = _at_records(eps, possible, right.found, left.found, *at)
+        certified = _at_records(eps, possible, right.certified, left.certified, *at)
+        closed = least >= n - 1 or bool(certified.max() <= found.max() * (1.0 + gap))
+        if closed or least < around.reach:
+            break
+        wider = _within(stretches, 4 * around.reach, work)
+        if wider.reach <= around.reach:
+            break
+        around = wider
+    begin.distance = max(least, begin.distance)
+    return Followed(right, left, at_right, at_left, alike, found, certified, closed, possible)
 
 
 def by_record(
@@ -227,64 +334,25 @@ def by_record(
     certificate: Certificate,
     begin: Reach | None = None,
 ) -> Bound:
-    """Transfer bound of every record of a chain with a length.
-
-    O(k G s^4) for G distances, where k is the number of records that differ in what lies within G
-    of them, and a few passes over the n records: a vector of epsilons with r changes has
-    k <= min(n, 2 r G), a chain that repeats p kernels k <= p + 2 G.
-    """
-    n, s = chain.length, len(alive)
-    if n is None:
-        raise NotApplicableError("one epsilon per record needs a chain with a length")
-    eps = _Numbered(*distinct(steps)) if len(steps) > 1 else _Numbered(steps, np.zeros(n, int))
-    masks, support = chain.distinct_support
-    possible = _Numbered(np.ascontiguousarray(masks[:, alive]), support)
-    peak = eps.values.max(axis=(1, 2))[eps.which]
-    skips = skip_diameters(chain)
-    sides = [
-        _one_side(chain, alive, eps, possible, peak, longest, skips, leftwards)
-        for leftwards in (False, True)
-    ]
-    ends = np.zeros(n, dtype=np.int64)
-    ends[-1], ends[0] = 2, 1  # a record with an end of the chain in reach is like no other
-    steps_on = np.append(chain.distinct_kernels[1], 0)
-    stretches = Stretches.of(eps.which, steps_on, support, ends)
-    if np.isinf(skips.table).all(axis=1).any():
-        # what is never forgotten may come from the ends of the chain: no record is like another
-        stretches = Stretches(np.arange(n), np.arange(n), n)
-    work = WORK / (s**4 * longest)
-    begin = begin or Reach()
-    around = _within(stretches, begin.distance, work)
-    while True:
-        right, at_right, r_least = _follow(sides[0], around, pairwise)
-        left, at_left, l_least = _follow(sides[1], around, pairwise)
-        least = min(r_least, l_least)
-        alike = Stretches.of(at_right, at_left)
-        here = alike.starts[first_places(alike.numbers)]
-        at = here, at_right[here], at_left[here]
-        found = _at_records(eps, possible, right.found, left.found, *at)
-        certified = _at_records(eps, possible, right.certified, left.certified, *at)
-        closed = least >= n - 1 or certified.max() <= found.max() * (1.0 + CLOSED)
-        if closed or least < around.reach:
-            break
-        wider = _within(stretches, 4 * around.reach, work)
-        if wider.reach <= around.reach:
-            break
-        around = wider
-    begin.distance = max(least, begin.distance)
-    values = np.minimum(certified.max(axis=(1, 2)) * (1.0 + ROUNDING), float(peak.sum()))
+    """Transfer bound of every record of a chain with a length; :func:`follow_records` says how."""
+    begin, s = begin or Reach(), len(alive)
+    both = follow_records(chain, alive, steps, np.zeros(1), pairwise, longest, begin)
+    total = float(np.broadcast_to(steps.max(axis=(1, 2)), (chain.length or 1,)).sum())
+    values = np.minimum(both.certified.max(axis=(1, 2)) * (1.0 + ROUNDING), total)
+    alike = both.alike
     per_record = np.repeat(values[alike.numbers], alike.lengths)
     record = int(per_record.argmax())
-    worst = certified[alike.numbers[np.searchsorted(alike.starts, record, side="right") - 1]]
+    worst = both.certified[alike.numbers[np.searchsorted(alike.starts, record, side="right") - 1]]
     a, b = np.unravel_index(worst.argmax(), (s, s))
     labels = [chain.states[x] for x in alive]
     known = []
-    for sign, costs, entry in ((-1, left, at_left[record]), (1, right, at_right[record])):
-        code = int(costs.origin[entry, a, b])
+    sides = ((-1, both.left, both.at_left), (1, both.right, both.at_right))
+    for sign, costs, entries in sides:
+        code = int(costs.origin[entries[record], a, b])
         if code >= 0:
             known.append((sign * (code // s), labels[code % s]))
     witness = Witness(record, (labels[a], labels[b]), tuple(known))
-    proved: Kind = "exact" if s == 2 and closed else "upper bound"
+    proved: Kind = "exact" if s == 2 and both.closed else "upper bound"
     return Bound(float(per_record[record]), proved, certificate, per_record, witness)
 
 
@@ -292,27 +360,29 @@ def _one_side(
     chain: MarkovChain,
     alive: np.ndarray,
     eps: _Numbered,
+    deltas: _Numbered,
     possible: _Numbered,
-    peak: np.ndarray,
     longest: int,
     skips: Skips,
     leftwards: bool,
 ) -> _Side:
     one_step, steps = chain.distinct_kernels
     one_step = one_step[:, alive][:, :, alive]
-    beyond, end = np.cumsum(peak[::-1])[::-1], np.ones(len(alive))
+    peak, rare = eps.values.max(axis=(1, 2))[eps.which], deltas.values[deltas.which]
+    level, beyond = side_steps(peak, rare, skips, leftwards=leftwards)
+    far = np.stack(joined_arrays(peak, rare, level, beyond), axis=1)
+    end = np.ones(len(alive))
     if leftwards:
         one_step, steps = np.swapaxes(one_step, 1, 2), steps[::-1]
-        eps, possible = eps.backwards(), possible.backwards()
-        beyond, end = np.cumsum(peak), first_weights(chain, alive)
+        eps, deltas, possible = eps.backwards(), deltas.backwards(), possible.backwards()
+        end = first_weights(chain, alive)
     one_step = np.ascontiguousarray(one_step)
     if chain.homogeneous:
         kernels, rows = prepare(one_step, longest), np.zeros(1, dtype=np.int64)
     else:
         rows = ahead(steps, longest)
         kernels = prepare(one_step, longest, stretch_from(steps, first_places(rows), longest))
-    far = np.minimum(peak + side_costs(peak, skips, leftwards=leftwards), beyond)
-    return _Side(leftwards, kernels, rows, eps, possible, end, far)
+    return _Side(leftwards, kernels, rows, eps, deltas, possible, end, far)
 
 
 def _within(stretches: Stretches, reach: int, work: float) -> Surroundings:

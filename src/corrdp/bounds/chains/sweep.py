@@ -15,13 +15,14 @@ all ones (to the right) or the initial law (to the left).
     R_j(x, x') = min over m of  (largest eps of each record skipped) + Lambda(A_{j-m}; p_x, p_x')
     A_j        = eps_j + R_j,   A_0 = eps at the boundary
 
-Loops are written out, and every caller passes arrays and flags of one type: what the compiler has
-to make of a sort, of ``@``, of an assignment of whole arrays, or of one more signature costs
-seconds on first use.
-
 An *uncertain* boundary stands for every boundary further away at once: its weights are any
-vector, so that at distance j they are known up to a log-oscillation ``delta_j`` that shrinks as
+vector, so that at distance j they are known up to a log-oscillation ``unsure_j`` that shrinks as
 the chain mixes. This is the certificate that lets the search for the worst distance stop.
+
+Guarantees with a delta (delta#bridges) carry a second number beside every cost: what is rare. With
+(A, D) for each pair of values, the change from law q to p is the step (L, d) with L as above and
+
+    d = sum over y of max(0, p(y) - e^L q(y)) max over y' of D(y, y').
 """
 
 from __future__ import annotations
@@ -33,17 +34,13 @@ from typing import NamedTuple
 import numpy as np
 
 from corrdp._compiled import njit
+from corrdp.bounds.chains.many_states import sweep_many
 from corrdp.bounds.chains.two_states import from_beyond, from_known
-from corrdp.bounds.mixtures import lambda_both, star
-from corrdp.bounds.pivots import fill_growth, pairs_within, room_for
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.chain import multiply_each, row_log_ratio_spread
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.stretches import stretch_from
 
-# Below this a supported weight, or its product with a kernel's entry, counts as lost to underflow:
-# the sweep ends there.
-_VANISHED = 1e-280
 CLOSED = 1e-11  # relative gap at which the search over distances has its certificate
 WORK = 4e9  # rough number of inner steps that one bound may take
 
@@ -64,6 +61,7 @@ class Road(NamedTuple):
     spreads: np.ndarray
     eps: np.ndarray  # (n or 1, s, s): replacing x by x' in record t lowers ln Pr[output] by this
     peaks: np.ndarray  # (n or 1,): largest entry of each eps[t], what skipping record t costs
+    deltas: np.ndarray  # (n or 1,): what may happen beyond that
 
 
 class Boundary(NamedTuple):
@@ -72,6 +70,7 @@ class Boundary(NamedTuple):
     record: int  # at distance 0; distance j is record - j
     weights: np.ndarray  # (s,): of its states; ignored when uncertain
     far: float  # when uncertain: its own oscillation and all beyond it; nan when certain
+    rare: float  # and the delta of that
 
 
 def prepare(one_step: np.ndarray, longest: int, stretches: np.ndarray | None = None) -> Kernels:
@@ -120,252 +119,43 @@ def _order_rows(kernel: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True)
-def close_paths(bounds: np.ndarray, alive: np.ndarray) -> None:
-    """Shortest paths among the states alive: a minimum over jumps may break the triangle."""
-    s = len(bounds)
-    for k in range(s):
-        for x in range(s):
-            for z in range(s):
-                if alive[k] and alive[x] and alive[z]:
-                    bounds[x, z] = min(bounds[x, z], bounds[x, k] + bounds[k, z])
-
-
-@njit(cache=True)
-def _laws(kernel: np.ndarray, weights: np.ndarray, alive: np.ndarray, laws: np.ndarray) -> bool:
-    """Rows of the kernel, reweighted and normalised; False if a possible entry underflowed."""
-    s = len(weights)
-    for x in range(s):
-        total = 0.0
-        for y in range(s):
-            laws[x, y] = kernel[x, y] * weights[y]
-            if alive[x] and laws[x, y] < _VANISHED and kernel[x, y] > 0.0 and weights[y] > 0.0:
-                return False
-            total += laws[x, y]
-        if alive[x]:
-            if total <= 0.0:
-                return False
-            for y in range(s):
-                laws[x, y] /= total
-    return True
-
-
-@njit(cache=True)
-def _jump_costs(
-    bounds: np.ndarray,
-    largest: float,
-    delta: float,
-    laws: np.ndarray,
-    orders: np.ndarray,
-    spreads: np.ndarray,
-    alive: np.ndarray,
+def sweep(
+    road: Road,
+    boundary: Boundary,
+    reach: int,
     pairwise: bool,
-    skipped: float,
-    whole: np.ndarray,
-    real: np.ndarray,
-    wide: np.ndarray,
-    growth: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Lower ``out`` to ``skipped`` and the cost of changing the row, for every pair of values.
-
-    Weights are known up to ``delta``: E_{p^h} f / E_{q^h} f = E_p[f h]/E_q[f h] * E_q[h]/E_p[h],
-    and ln h varies by at most delta; or, for any h at all, the Birkhoff form.
-    """
-    s = len(laws)
-    if pairwise:
-        for x in range(s):
-            for z in range(s):
-                wide[x, z] = bounds[x, z] + delta if x != z else 0.0
-        fill_growth(wide, growth)
-    for x in range(s):
-        for z in range(x):
-            if not (alive[x] and alive[z]) or skipped >= max(out[x, z], out[z, x]):
-                continue
-            there, back = np.inf, np.inf
-            if delta <= 50.0:
-                if pairwise:
-                    enough = math.expm1(out[x, z] - skipped)
-                    there = pairs_within(wide, growth, laws[x], laws[z], enough, whole, real)[1]
-                    enough = math.expm1(out[z, x] - skipped)
-                    back = pairs_within(wide, growth, laws[z], laws[x], enough, whole, real)[1]
-                else:
-                    there, back = lambda_both(largest + delta, laws[x], laws[z], orders[x, z])
-                if delta > 0.0:
-                    slack_back, slack_there = lambda_both(delta, laws[x], laws[z], orders[x, z])
-                    there += slack_there
-                    back += slack_back
-            if delta > 0.0:
-                reach_there, reach_back = largest, largest
-                if s == 2 and pairwise:
-                    first = orders[x, z, 0]
-                    reach_there, reach_back = bounds[first, 1 - first], bounds[1 - first, first]
-                there = min(there, star(reach_there, spreads[x, z]))
-                back = min(back, star(reach_back, spreads[x, z]))
-            out[x, z] = min(out[x, z], skipped + there)
-            out[z, x] = min(out[z, x], skipped + back)
-
-
-@njit(cache=True)
-def sweep(road: Road, boundary: Boundary, reach: int, pairwise: bool, costs: np.ndarray) -> int:
+    costs: np.ndarray,
+    rare: np.ndarray,
+) -> int:
     """Fill ``costs[j]`` with R_j for j = 1..reach; nan where a pair of values cannot occur.
 
     Parameters
     ----------
     road : Road
     boundary : Boundary
+        For an uncertain one, ``costs[reach]`` alone is sure to be filled.
     reach : int
         How many distances to fill.
     pairwise : bool
         Keep a bound per pair of values (exact mixtures), or only the largest.
+    costs : (more than reach, s, s) array
+    rare : (more than reach, s, s) array
+        Gets the deltas of these costs; one of no length where the guarantee is pure.
 
     Returns
     -------
     int
         The largest distance filled; less than ``reach`` when weights vanished in floating point.
     """
-    start, eps = boundary.weights, road.eps
-    s = len(start)
-    longest = road.jumps.shape[1]
-    row_step, eps_step = min(len(road.jumps) - 1, 1), min(len(eps) - 1, 1)
-    uncertain = not math.isnan(boundary.far)
-    bounds = np.zeros((reach + 1, s, s))
-    largest = np.zeros(reach + 1)
-    weights = np.zeros((reach + 1, s))
-    delta = np.zeros(reach + 1)
-    alive, reached = np.ones(s, np.bool_), np.empty(s, np.bool_)
-    spreading, before = np.zeros((s, s)), np.empty((s, s))
-    whole, real = room_for(s)
-    laws, wide, growth = np.empty((s, s)), np.empty((s, s)), np.empty((2, s, s))
-    if uncertain:
-        delta[0] = np.inf
-        largest[0] = boundary.far
-        for x in range(s):
-            weights[0, x] = 1.0
-            spreading[x, x] = 1.0
-            for z in range(s):
-                bounds[0, x, z] = boundary.far
-    else:
-        for x in range(s):
-            weights[0, x] = start[x]
-            alive[x] = start[x] > 0.0
-            for z in range(s):
-                if x != z and start[x] > 0.0 and start[z] > 0.0:
-                    bounds[0, x, z] = eps[boundary.record * eps_step, x, z]
-                    largest[0] = max(largest[0], bounds[0, x, z])
-        _scale(weights[0])
-    for j in range(1, reach + 1):
-        t = boundary.record - j
-        row = t * row_step
-        kernel = road.jumps[row, 0]
-        for x in range(s):
-            reached[x] = False
-            for y in range(s):
-                reached[x] |= kernel[x, y] > 0.0 and alive[y]
-        alive, reached = reached, alive
-        if uncertain:
-            before, spreading = spreading, before
-            for x in range(s):
-                for c in range(s):
-                    spreading[x, c] = 0.0
-                    for y in range(s):
-                        spreading[x, c] += kernel[x, y] * before[y, c]
-            delta[j] = _refer(spreading, weights[j], alive)
-        else:
-            for x in range(s):
-                for y in range(s):
-                    weights[j, x] += kernel[x, y] * weights[j - 1, y]
-            _scale(weights[j])
-            for x in range(s):
-                if alive[x] and weights[j, x] < _VANISHED:
-                    return j - 1
-        for x in range(s):
-            for z in range(s):
-                costs[j, x, z] = np.inf
-        skipped = 0.0
-        for m in range(1, min(longest, j) + 1):
-            if m > 1:
-                skipped += road.peaks[(t + m - 1) * eps_step]
-            known_to = delta[j - m]
-            if not _laws(road.jumps[row, m - 1], weights[j - m], alive, laws):
-                if not uncertain and m == 1:
-                    return j - 1
-                if not uncertain:
-                    break
-                known_to = np.inf
-            _jump_costs(
-                bounds[j - m], largest[j - m], known_to, laws, road.orders[row, m - 1],
-                road.spreads[row, m - 1], alive, pairwise, skipped, whole, real, wide, growth,
-                costs[j],
-            )  # fmt: skip
-            worst = 0.0
-            for x in range(s):
-                for z in range(s):
-                    if x != z and alive[x] and alive[z]:
-                        worst = max(worst, costs[j, x, z])
-            if skipped >= worst:
-                break  # longer jumps cost more than what they could save
-        for x in range(s):
-            for z in range(s):
-                if x == z or not (alive[x] and alive[z]):
-                    costs[j, x, z] = np.nan
-                else:
-                    bounds[j, x, z] = costs[j, x, z] + eps[t * eps_step, x, z]
-        if pairwise and longest > 1:
-            close_paths(bounds[j], alive)
-        for x in range(s):
-            for z in range(s):
-                if x != z and alive[x] and alive[z]:
-                    largest[j] = max(largest[j], bounds[j, x, z])
+    if not pairwise or len(boundary.weights) > 2 or road.jumps.shape[1] > 1:
+        return sweep_many(road, boundary, reach, pairwise, costs, rare)
+    # two states, where jumps gain nothing
+    own = road.eps, road.deltas, boundary.record
+    if math.isnan(boundary.far):
+        return from_known(road.jumps, *own, boundary.weights, reach, costs, rare)
+    far = boundary.far, boundary.rare
+    from_beyond(road.jumps, road.orders, road.spreads, *own, *far, reach, costs, rare)
     return reach
-
-
-@njit(cache=True, error_model="numpy")
-def _scale(weights: np.ndarray) -> None:
-    """Divide by the largest."""
-    top = 0.0
-    for x in range(len(weights)):
-        top = max(top, weights[x])
-    for x in range(len(weights)):
-        weights[x] /= top
-
-
-@njit(cache=True)
-def _refer(spreading: np.ndarray, reference: np.ndarray, alive: np.ndarray) -> float:
-    """Weights between those of every boundary state, and how far (log-oscillation) they can be.
-
-    Column c of ``spreading`` holds the weights that boundary state c alone would give. Each is
-    scaled to a largest entry of one; their sum is the reference. Infinite where the weight of a
-    state that is alive has underflowed.
-    """
-    s = len(reference)
-    used = np.zeros(s, np.bool_)
-    for x in range(s):
-        reference[x] = 0.0
-    for c in range(s):
-        top = 0.0
-        for x in range(s):
-            top = max(top, spreading[x, c])
-        used[c] = top > 0.0
-        if used[c]:
-            for x in range(s):
-                spreading[x, c] /= top
-                reference[x] += spreading[x, c]
-    worst = 0.0
-    for x in range(s):
-        if alive[x] and reference[x] < _VANISHED:
-            return np.inf
-    for c in range(s):
-        if not used[c]:
-            continue
-        low, high = np.inf, 0.0
-        for x in range(s):
-            if alive[x]:
-                ratio = spreading[x, c] / reference[x]
-                low, high = min(low, ratio), max(high, ratio)
-        if low <= 0.0:
-            return np.inf
-        worst = max(worst, math.log(high / low))
-    return worst
 
 
 def first_weights(chain: MarkovChain, alive: np.ndarray) -> np.ndarray:
@@ -382,31 +172,37 @@ class Side:
     """What lies on one side of a record, read from it outwards to a boundary."""
 
     kernels: Kernels
-    eps: np.ndarray  # (records or 1, s, s)
+    eps: np.ndarray  # (1, s, s)
     end: np.ndarray  # weights of the last record on this side: ones, or the initial law
-    far: np.ndarray  # (records or 1,): bound on the oscillation of a record and all beyond it
+    far: float  # bound on the oscillation of a record and all beyond it
+    delta: float = 0.0  # what may happen beyond eps
+    rare: float = 0.0  # and beyond ``far``
 
     @property
     def road(self) -> Road:
         """What a sweep inwards goes along."""
-        return Road(*self.kernels, self.eps, self.eps.max(axis=(1, 2)))
+        return Road(*self.kernels, self.eps, self.eps.max(axis=(1, 2)), np.array([self.delta]))
 
     def profile(self, start: np.ndarray, reach: int, uncertain: bool, pairwise: bool) -> np.ndarray:
-        """Costs at distances 0..reach of one boundary, for equal eps."""
+        """Costs at distances 0..reach of one boundary."""
+        return self.pairs(start, reach, uncertain, pairwise)[0]
+
+    def pairs(
+        self, start: np.ndarray, reach: int, uncertain: bool, pairwise: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Costs at distances 0..reach of one boundary, and their deltas (none without a delta)."""
         s = len(start)
         costs = np.full((reach + 1, s, s), np.nan)
-        if s == 2 and len(self.kernels.jumps) == len(self.eps) == 1:  # not one per record
-            return costs[: self._two_states(start, uncertain, costs) + 1]
-        boundary = Boundary(reach, start, float(self.far[0]) if uncertain else math.nan)
-        filled = sweep(self.road, boundary, reach, pairwise, costs)
-        return costs[: filled + 1]
-
-    def _two_states(self, start: np.ndarray, uncertain: bool, costs: np.ndarray) -> int:
-        kernel, orders, spreads = (part[0, 0] for part in self.kernels)
-        e01, e10 = self.eps[0, 0, 1], self.eps[0, 1, 0]
-        if uncertain:
-            more_in_0 = bool(orders[1, 0, 0] == 0)
-            from_beyond(kernel, more_in_0, spreads[1, 0], self.far[0], e01, e10, costs)
-            return len(costs) - 1
-        w0, w1 = start / start.max()
-        return int(from_known(kernel, w0, w1, e01, e10, costs))
+        rare = np.full((reach + 1 if self.delta else 0, s, s), np.nan)
+        if s > 2 or not pairwise:
+            far = (self.far, self.rare) if uncertain else (math.nan, 0.0)
+            boundary = Boundary(reach, start, *far)
+            filled = sweep_many(self.road, boundary, reach, pairwise, costs, rare)
+            return costs[: filled + 1], rare[: filled + 1]
+        # compiled in a tenth of the time
+        own = self.eps, np.array([self.delta]), reach
+        if not uncertain:
+            filled = from_known(self.kernels.jumps, *own, start, reach, costs, rare)
+            return costs[: filled + 1], rare[: filled + 1]
+        from_beyond(*self.kernels, *own, self.far, self.rare, reach, costs, rare)
+        return costs, rare

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from corrdp.bounds.chains.records import by_record
-from corrdp.bounds.chains.sweep import CLOSED, WORK, Side, first_weights, prepare
-from corrdp.bounds.contraction import limit_with_skipping
+from corrdp.bounds.chains.sides import limit_steps
+from corrdp.bounds.chains.sweep import CLOSED, WORK, Kernels, Side, first_weights, prepare
 from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, VISIBLE, Bound, Reach, Scope
+from corrdp.bounds.steps import joined, repeated
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.base import steps as steps_of
 from corrdp.models.chains.chain import skip_diameters
@@ -31,7 +34,7 @@ from corrdp.results import Certificate, Kind, Witness
 REFERENCE = "theorem chains#transfer"
 PAIRWISE_STATES = 8  # above this many states one bound per pair of values takes too long
 _FURTHEST = 2**20  # distances worked out at most; beyond, the certificate stands for the rest
-_MOST_STATES = 120  # above this even one bound for all pairs does
+MOST_STATES = 120  # above this even one bound for all pairs does
 # The same as WORK where one bound serves all pairs: seconds. Chains that forget within as many
 # records as that allows have their value; of slower ones the certificate for all distances is left.
 _WORK_OF_MANY = 5e8
@@ -39,6 +42,7 @@ _LEAST_DISTANCE = 8
 # What rounding leaves between a certificate and the value found, however far one looks: for tiny
 # epsilons more than the relative gap at which the search ends.
 _ROUNDED = 1e-12
+_RARER = 1e-5  # the share of a delta that may be left open: a leakage feels a hundredth of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,8 @@ class Choices:
 
     found: np.ndarray  # (reach + 2, s, s); the last entry is for more than ``reach`` records
     certified: np.ndarray
+    rare: np.ndarray  # the same for deltas, certified; none where the guarantee is pure
+    rarer: float  # share by which some delta is above what was found
     free: np.ndarray  # (reach + 1, s, s)
     bridged: np.ndarray  # (reach + 1, s, s): the worst state known at each distance
     states: np.ndarray  # (reach + 1, s, s): which state that is
@@ -67,26 +73,33 @@ class Choices:
 
 def _choices(side: Side, reach: int, pairwise: bool, furthest: float) -> Choices:
     """Every boundary up to ``reach``, and one uncertain boundary for all beyond, if there are."""
-    free = side.profile(side.end, reach, False, pairwise)
+    free, free_rare = side.pairs(side.end, reach, False, pairwise)
     reach = len(free) - 1
-    bridged = np.full_like(free, np.nan)
+    bridged, rare = np.full_like(free, np.nan), np.full_like(free_rare, np.nan)
     states = np.zeros(free.shape, dtype=np.int16)
     for state, row in enumerate(np.eye(len(side.end))):
-        part = side.profile(row, reach, False, pairwise)
+        part, part_rare = side.pairs(row, reach, False, pairwise)
         reach = len(part) - 1
         free, bridged, states = free[: reach + 1], bridged[: reach + 1], states[: reach + 1]
         states[part > np.nan_to_num(bridged, nan=-1.0)] = state
         bridged = np.fmax(bridged, part)
+        rare = np.fmax(rare[: reach + 1], part_rare)
     free[0] = 0.0
     running = np.fmax.accumulate(bridged, axis=0)
     found = np.concatenate([np.fmax(running, free), running[-1:]])
     found[0] = 0.0
     certified = found.copy()
+    rare = np.fmax.accumulate(rare, axis=0)
+    rare, rarer = np.concatenate([np.fmax(rare, free_rare[: reach + 1]), rare[-1:]]), 0.0
     if reach < furthest:
-        beyond = side.profile(side.end, max(reach, 1), True, pairwise)[-1]
+        beyond, beyond_rare = side.pairs(side.end, max(reach, 1), True, pairwise)
         # the uncertain boundary covers every longer free end too
-        certified[-1] = np.fmax(certified[-1], beyond)
-    return Choices(found, certified, free, bridged, states)
+        certified[-1] = np.fmax(certified[-1], beyond[-1])
+        if len(rare):
+            most = np.nanmax(rare, initial=0.0)
+            rare[-1] = np.fmax(rare[-1], beyond_rare[-1])
+            rarer = float(np.nanmax(rare, initial=0.0) / most - 1.0) if most > 0.0 else math.inf
+    return Choices(found, certified, rare, rarer, free, bridged, states)
 
 
 def step_matrices(chain: MarkovChain, epsilon: np.ndarray | float) -> np.ndarray:
@@ -137,9 +150,9 @@ def transfer(chain: MarkovChain, steps: np.ndarray, reach: Reach | None = None) 
     3.310747
     """
     alive = np.flatnonzero(chain.occurring)
-    if len(alive) > _MOST_STATES:
+    if len(alive) > MOST_STATES:
         raise NotApplicableError(
-            f"transfer takes too long for {len(alive)} states (at most {_MOST_STATES}); use "
+            f"transfer takes too long for {len(alive)} states (at most {MOST_STATES}); use "
             "contraction, or merge states"
         )
     if len(alive) < len(chain.states):
@@ -148,19 +161,19 @@ def transfer(chain: MarkovChain, steps: np.ndarray, reach: Reach | None = None) 
     if len(alive) == 1:
         zeros = None if chain.length is None else np.zeros(chain.length)
         return Bound(0.0, "exact", _certificate(chain), zeros)
-    if _one_profile_serves(chain, steps):
+    if len(steps) == 1 and one_profile_serves(chain, len(alive)):
         return _by_distance(chain, alive, steps, reach or Reach())
-    return by_record(chain, alive, steps, *_limits(len(alive)), _certificate(chain), reach)
+    return by_record(chain, alive, steps, *limits_of(len(alive)), _certificate(chain), reach)
 
 
-def _one_profile_serves(chain: MarkovChain, steps: np.ndarray) -> bool:
-    """Whether costs depend on the distance only: one kernel, one matrix, every state possible."""
-    if not chain.homogeneous or len(steps) > 1:
+def one_profile_serves(chain: MarkovChain, s: int) -> bool:
+    """Whether costs depend on the distance only: one kernel, every one of s states possible."""
+    if not chain.homogeneous:
         return False
     if chain.length is None or _possible_always(chain):
         return True
     # states that can occur at some times only: follow every record, unless that takes too long
-    return chain.length * 32.0 * steps.shape[1] ** 4 > WORK
+    return chain.length * 32.0 * s**4 > WORK
 
 
 def _possible_always(chain: MarkovChain) -> bool:
@@ -169,50 +182,86 @@ def _possible_always(chain: MarkovChain) -> bool:
     return bool(chain.first[chain.occurring].all() and (kernel > 0).any(axis=0).all())
 
 
-def _limits(s: int) -> tuple[bool, int]:
+def limits_of(s: int) -> tuple[bool, int]:
     """Whether to keep pairs, and the longest jump: two states gain nothing from jumping."""
     return s <= PAIRWISE_STATES, 1 if s == 2 else (6 if s <= PAIRWISE_STATES else 3)
 
 
-def two_sides(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray) -> tuple[Side, Side]:
+def two_sides(
+    chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, delta: float = 0.0
+) -> tuple[Side, Side]:
     """What lies to the right and to the left of a record, one matrix of steps for all records.
 
     Sides of a chain whose kernel changes with time reach to its ends only, not to any distance.
     """
-    kernels = chain.transition[None] if chain.homogeneous else chain.transition
-    kernels = np.ascontiguousarray(kernels[:, alive][:, :, alive])
-    back = np.ascontiguousarray(np.swapaxes(kernels, 1, 2)[::-1])
-    longest = _limits(len(alive))[1]
+    alike = chain.homogeneous
+    ahead, back, table = _ways(chain) if alike else _ways.__wrapped__(chain)
     top = float(steps.max())
-    far = math.inf
-    if chain.homogeneous:
-        far = (limit_with_skipping(top, skip_diameters(chain).table)[0] + top) / 2.0
-    if chain.length is not None:
-        far = min(far, chain.length * top)
+    level, rare = math.inf, 1.0
+    if alike:
+        level, rare = limit_steps(top, delta, table[0])
+    far, rare = top + level, joined(top, delta, level, rare)
+    if chain.length is not None and chain.length * top <= far:
+        far, rare = (float(x) for x in repeated(top, delta, chain.length))
     elif math.isinf(far):
         raise NotApplicableError(
             "the chain never forgets, so the bound grows with its length; give it a length"
         )
     right, left = np.ones(len(alive)), first_weights(chain, alive)
     return (
-        Side(prepare(kernels, longest), steps, right, np.array([far])),
-        Side(prepare(back, longest), steps, left, np.array([far])),
+        Side(ahead, steps, right, far, delta, min(rare, 1.0)),
+        Side(back, steps, left, far, delta, min(rare, 1.0)),
     )
 
 
-def has_closed(certified: float, found: float) -> bool:
+@lru_cache(maxsize=8)  # a search asks for many epsilons
+def _ways(chain: MarkovChain) -> tuple[Kernels, Kernels, np.ndarray]:
+    """Kernels to the right and to the left with their jumps, and diameters of jumps."""
+    alive = np.flatnonzero(chain.occurring)
+    kernels = chain.transition[None] if chain.homogeneous else chain.transition
+    kernels = np.ascontiguousarray(kernels[:, alive][:, :, alive])
+    back = np.ascontiguousarray(np.swapaxes(kernels, 1, 2)[::-1])
+    longest = limits_of(len(alive))[1]
+    table = skip_diameters(chain).table if chain.homogeneous else np.empty((1, 0))
+    return prepare(kernels, longest), prepare(back, longest), table
+
+
+def has_closed(certified: float, found: float, gap: float = CLOSED) -> bool:
     """Whether a certificate for all distances meets the worst one found."""
-    return bool(certified <= found * (1.0 + CLOSED) + _ROUNDED)
+    return bool(certified <= found * (1.0 + gap) + _ROUNDED)
 
 
-def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, begin: Reach) -> Bound:
+class Distances(NamedTuple):
+    """Both sides of a record by distance, as far as was looked."""
+
+    right: Choices
+    left: Choices
+    found: np.ndarray  # leakage by shape and pair of values
+    certified: np.ndarray
+    reach: int
+    closed: bool  # what lies further cannot be worse
+
+
+def search_distances(
+    chain: MarkovChain,
+    alive: np.ndarray,
+    steps: np.ndarray,
+    begin: Reach,
+    delta: float = 0.0,
+    gap: float = CLOSED,
+    share: float = 1.0,
+) -> Distances:
+    """Look further until the certificate for all distances meets the worst one found.
+
+    With ``share`` as much of the work that one bound may take, and as far.
+    """
     s, n = len(alive), chain.length
-    pairwise, longest = _limits(s)
+    pairwise, longest = limits_of(s)
     top = float(steps.max())
-    sides = two_sides(chain, alive, steps)
-    work = WORK if pairwise else _WORK_OF_MANY
-    most = min(max(int(work / (s**4 * longest)), _LEAST_DISTANCE), _FURTHEST)
-    contracted = 2.0 * float(sides[0].far[0]) - top  # what contraction says of any length
+    sides = two_sides(chain, alive, steps, delta)
+    work = share * (WORK if pairwise else _WORK_OF_MANY)
+    most = min(max(int(work / (s**4 * longest)), _LEAST_DISTANCE), int(share * _FURTHEST))
+    contracted = 2.0 * sides[0].far - top  # what contraction says of any length
     if n is not None:
         most = min(most, max(n - 1, 1))
     reach = min(begin.distance, most)
@@ -226,15 +275,22 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, begin
         found = _combine(steps[0], right.found, left.found, n, got)
         certified = _combine(steps[0], right.certified, left.certified, n, got)
         whole = n is not None and got >= n - 1
-        closed = whole or has_closed(certified.max(), found.max())
+        closed = has_closed(certified.max(), found.max(), gap)
+        closed = whole or (closed and max(right.rarer, left.rarer) <= _RARER)
         if closed or got == most or got < reach or found.max() > contracted * (1.0 + VISIBLE):
             break  # what is found only grows: above contraction's value it cannot win any more
         reach = min(4 * reach, most)
     begin.distance = max(got, begin.distance)
-    values = (found if whole else certified).max(axis=(1, 2)) * (1.0 + ROUNDING)
+    return Distances(right, left, found, found if whole else certified, got, closed)
+
+
+def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, begin: Reach) -> Bound:
+    s, n, top = len(alive), chain.length, float(steps.max())
+    right, left, found, certified, got, closed = search_distances(chain, alive, steps, begin)
+    values = certified.max(axis=(1, 2)) * (1.0 + ROUNDING)
     if n is not None:
         values = np.minimum(values, n * top)  # rounding must not lift it above the sum of epsilons
-    k_right, k_left, where = _shapes(n, got)
+    k_right, k_left, where = shapes(n, got)
     # of the shapes that attain the maximum, the one most records have
     best = int(np.argmax(np.bincount(where) * (values >= values.max() * (1.0 - ROUNDING))))
     a, b = np.unravel_index(found[best].argmax(), found[best].shape)
@@ -258,7 +314,7 @@ def _by_distance(chain: MarkovChain, alive: np.ndarray, steps: np.ndarray, begin
     return Bound(float(values.max()), kind, certificate, per_record, witness)
 
 
-def _shapes(n: int | None, reach: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def shapes(n: int | None, reach: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distinct (records to the right, records to the left), and which one each record has.
 
     More than ``reach`` records count as reach + 1. Without a length any pair can occur, and the
@@ -281,7 +337,7 @@ def _combine(
         total = eps + np.fmax.reduce(right, axis=0) + np.fmax.reduce(left, axis=0)
         total = total[None]
     else:
-        k_right, k_left, _ = _shapes(n, reach)
+        k_right, k_left, _ = shapes(n, reach)
         total = eps + right[k_right] + left[k_left]
     total = np.where(np.isnan(total), -np.inf, total)
     s = len(eps)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.chains.sweep import close_paths
+from corrdp.bounds.chains.many_states import close_paths
 from corrdp.bounds.contraction import contraction, limit_with_skipping
 from corrdp.bounds.registry import bound, level_and_confidence
 from corrdp.bounds.scope import ROUNDING, Bound
@@ -178,7 +178,7 @@ def _settle(
                     if value < costs[x, z]:
                         moved = max(moved, costs[x, z] - value)
                         costs[x, z] = value
-        close_paths(costs, everywhere)
+        close_paths(costs, np.zeros_like(costs), everywhere)
         if moved <= 1e-13 * costs.max():
             break
 
@@ -270,10 +270,8 @@ def switching_contraction(
     ----------
     chains#contraction, a kernel that changes.
     """
+    found = switched(chain, confidence)
     if isinstance(chain.parts[0], SeasonalChain):
-        from corrdp.bounds.chains.seasons import switching_seasons
-
-        found = switching_seasons(chain, confidence)
         order, n = chain.parts[0].order, chain.length
         value, _ = limit_with_skipping(order * guarantee.largest, found)
         if n is not None:
@@ -282,11 +280,19 @@ def switching_contraction(
             raise NotApplicableError("the seasons tell states apart for ever; give a length")
         per_record = None if n is None else np.full(n, value)
         return Bound(value, "upper bound", Certificate("contraction", SEASONS), per_record)
-    found = switching_diameters(chain.parts, confidence)
     part: Any = replace(chain.parts[0], length=chain.length)
     if isinstance(part, WindowChain):
         return blocks(part, guarantee, found)
     return contraction(part, guarantee, found)
+
+
+def switched(chain: SwitchingChain, confidence: float | None) -> np.ndarray:
+    """Diameters of jumps of 1, 2, .. records or blocks, the kernels changing once; (1, jumps)."""
+    if not isinstance(chain.parts[0], SeasonalChain):
+        return switching_diameters(chain.parts, confidence)
+    from corrdp.bounds.chains.seasons import switching_seasons
+
+    return switching_seasons(chain, confidence)
 
 
 @lru_cache(maxsize=16)  # a search asks for many epsilons

@@ -40,15 +40,18 @@ def _leaf(
     weights: np.ndarray,
     radius: float,
     signed: bool,
+    noisy: bool,
     known: int,
+    pull: np.ndarray,
     best: np.ndarray,
     argmax: np.ndarray,
 ) -> None:
     """Costs of all targets at once for one K; ``given`` is the covariance given K."""
-    for p in range(count):
-        i = free[p]
-        own = given[i, i]
-        for row in range(len(weights)):
+    for row in range(len(weights)):
+        spread = 0.0  # variance of the weighted sum given K
+        for p in range(count):
+            i = free[p]
+            own = given[i, i]
             total = 0.0
             for q in range(count):
                 j = free[q]
@@ -62,7 +65,13 @@ def _leaf(
                         left = own * given[j, j] - given[i, j] ** 2
                         wide = radius * np.sqrt(max(left, 0.0))
                     total += weights[row, j] * (abs(given[i, j]) + wide)
-            cost = abs(weights[row, i] + total / own)
+            pull[i] = weights[row, i] + total / own
+            spread += weights[row, i] * pull[i] * own
+        for p in range(count):
+            i = free[p]
+            cost = abs(pull[i])
+            if noisy:  # what the others hide when record i is fixed
+                cost /= np.sqrt(1.0 + max(spread - pull[i] ** 2 * given[i, i], 0.0))
             if cost > best[row, i]:
                 best[row, i] = cost
                 argmax[row, i] = known
@@ -70,7 +79,7 @@ def _leaf(
 
 @njit(cache=True)
 def _enumerate(
-    correlation: np.ndarray, weights: np.ndarray, radius: np.ndarray, signed: bool
+    correlation: np.ndarray, weights: np.ndarray, radius: np.ndarray, signed: bool, noisy: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Largest cost of every record over all K, for each row of weights, and the K attaining it.
 
@@ -82,7 +91,7 @@ def _enumerate(
     given = np.empty((m, m, m))  # given[k]: the covariance given the first k chosen records
     free = np.empty((m, m), dtype=np.int64)
     counts = np.empty(m, dtype=np.int64)
-    chosen = np.empty(m, dtype=np.int64)
+    chosen, pull = np.empty(m, dtype=np.int64), np.empty(m)
     for i in range(m):
         free[0, i] = i
         for j in range(m):
@@ -90,7 +99,7 @@ def _enumerate(
     counts[0] = m
     known = 0
     depth = 0
-    _leaf(given[0], free[0], m, weights, radius[0], signed, known, best, argmax)
+    _leaf(given[0], free[0], m, weights, radius[0], signed, noisy, known, pull, best, argmax)
     following = 0  # the next record to try to add at this depth
     while True:
         if following >= m or depth == m - 1:
@@ -119,13 +128,21 @@ def _enumerate(
         chosen[depth] = d
         known |= 1 << d
         depth += 1
-        _leaf(new, free[depth], count, weights, radius[depth], signed, known, best, argmax)
+        _leaf(
+            new, free[depth], count, weights, radius[depth], signed, noisy, known, pull, best,
+            argmax,
+        )  # fmt: skip
         following = d + 1
     return best, argmax
 
 
 def coefficient_costs(
-    shape: Shape, rates: np.ndarray, radius: np.ndarray | None = None, *, signed: bool = False
+    shape: Shape,
+    rates: np.ndarray,
+    radius: np.ndarray | None = None,
+    *,
+    signed: bool = False,
+    noisy: bool = False,
 ) -> Costs:
     """``max over K of rate_i + sum_j |b_j| rate_j`` for every record, by enumeration.
 
@@ -141,6 +158,9 @@ def coefficient_costs(
         Added uncertainty of the coefficients by number of known records.
     signed : bool
         ``|rate_i + sum_j b_j rate_j|`` instead; rates may then be negative.
+    noisy : bool
+        With ``signed``: that over ``sqrt(1 + v)``, where v is the variance of the weighted sum of
+        the unknown records, given the known ones and record i.
 
     Returns
     -------
@@ -162,9 +182,10 @@ def coefficient_costs(
     # unit variances: coefficients become comparable, and rounding errors bounded by cond
     weights = rates * shape.deviations
     wide = np.zeros(shape.size) if radius is None else radius
-    best, known = _enumerate(np.ascontiguousarray(shape.correlation), weights, wide, signed)
+    correlation = np.ascontiguousarray(shape.correlation)
+    best, known = _enumerate(correlation, weights, wide, signed, noisy)
     slack = rounding_slack(shape)
-    raised = best * (1.0 + slack) + slack * np.abs(weights).sum(axis=1, keepdims=True)
+    raised = best * (1.0 + 2.0 * slack) + slack * np.abs(weights).sum(axis=1, keepdims=True)
     if shape.size == 1:
         raised = best
     return Costs(raised / shape.deviations, known, 0.0 if shape.size == 1 else slack)

@@ -32,7 +32,7 @@ from corrdp.queries import Sum
 from corrdp.results import Certificate, Kind, Metric, Witness
 
 EPS = float(np.finfo(float).eps)
-_L1_PRIVATE = (
+L1_PRIVATE = (
     "the mechanism is l1-private at the given rate per unit of each record: sums and means of "
     "clipped values with Laplace noise are, an arbitrary DP mechanism is not"
 )
@@ -160,7 +160,7 @@ def metric_bound(
     record = int(per_record.argmax())
     low, high = model.secret_range
     assumptions = (
-        _L1_PRIVATE,
+        L1_PRIVATE,
         f"both values of the attacked record lie in the secret range [{low:g}, {high:g}]; values "
         "further apart may leak as much as the epsilons of the block together",
         *extra,

@@ -48,6 +48,10 @@ LANGE = ("lange", "Lange (2024), theorem 6.2 (gaussian-records#gaussian-factors)
 SIGNED = ("signed", "theorem gaussian-records#signed-sums")
 UNCERTAIN = ("regression", "proposition 6.1 over a region (gaussian-records#gaussian-confidence)")
 ESTIMATE = ("estimate", "numerical integration (gaussian-records#regression)")
+ONE_SUM = (
+    "the mechanism is this one sum of unclipped values with Laplace noise: the value does not hold "
+    "after clipping, nor for another sum"
+)
 
 
 @bound("regression", on=GaussianRecords, given=by_distance)
@@ -388,13 +392,9 @@ def signed(model: GaussianRecords, guarantee: L1, *, weights: np.ndarray | None 
         values[members] = found.values[which.reshape(-1)]
         known[members] = found.known[which.reshape(-1)]
         slack = max(slack, found.slack)
-    said = (
-        "the mechanism is this one sum of unclipped values with Laplace noise: the value does not "
-        "hold after clipping, nor for another sum",
-    )
     rate_only = L1(guarantee.rate)
     costs = Costs(values, known, slack)
-    return metric_bound(model, rate_only, costs, SIGNED, attained=True, extra=said)
+    return metric_bound(model, rate_only, costs, SIGNED, attained=True, extra=(ONE_SUM,))
 
 
 def _clipped(model: GaussianRecords, scope: Scope) -> tuple[L1, Sum]:

@@ -12,6 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
+LONGEST_PERIOD = 2016  # a week of five minutes
+
 
 def distinct(stack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct entries of a stack of float64 arrays, and which one each entry is. O(n log n).
@@ -66,6 +68,24 @@ def first_places(numbers: np.ndarray) -> np.ndarray:
     places = np.empty(int(numbers.max()) + 1, dtype=np.int64)
     places[numbers[::-1]] = np.arange(len(numbers))[::-1]  # the last one written stays
     return places
+
+
+def period_of(numbers: np.ndarray) -> int:
+    """After how many places a sequence repeats itself in its middle; 1 where it does not.
+
+    A hint where to look, no proof: both ends may differ. At most ``LONGEST_PERIOD``.
+
+    Examples
+    --------
+    >>> period_of(np.array([5, 0, 1, 1, 0, 1, 1, 0])), period_of(np.arange(8))
+    (3, 1)
+    """
+    half = len(numbers) // 2
+    middle = numbers[max(half - LONGEST_PERIOD, len(numbers) // 8) : half + LONGEST_PERIOD]
+    for p in np.flatnonzero(middle[1 : len(middle) // 2 + 1] == middle[0]) + 1:
+        if np.array_equal(middle[p:], middle[:-p]):
+            return int(p)
+    return 1
 
 
 @dataclass(frozen=True, eq=False)

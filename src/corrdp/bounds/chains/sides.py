@@ -19,7 +19,7 @@ import numpy as np
 
 from corrdp._compiled import njit
 from corrdp._invert import last_kept
-from corrdp.bounds.chains.windows import BLOCKS, block_diameters, switching_diameters
+from corrdp.bounds.chains.windows import BLOCKS, block_diameters, switched
 from corrdp.bounds.contraction import (
     LARGEST,
     STEP_ULPS,
@@ -32,17 +32,20 @@ from corrdp.bounds.contraction import (
 )
 from corrdp.bounds.levels import Closed, close
 from corrdp.bounds.messages import graph_bound
-from corrdp.bounds.pairs import ULP, Steps, eta, joined, repeated
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope
-from corrdp.bounds.units import ONE, Unit, of_largest, of_unit
-from corrdp.errors import NotApplicableError
+from corrdp.bounds.steps import ULP, Steps, eta, grown, joined, repeated
+from corrdp.bounds.units import ONE, Unit, hull_of, of_largest, of_unit, read_unit
+from corrdp.errors import InputError, NotApplicableError
+from corrdp.guarantees import Approximate, Pure
+from corrdp.models.base import Model
 from corrdp.models.chains.chain import LONGEST_SKIP, Skips, SwitchingChain, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate
 
 REFERENCE = "theorem delta#sides"
+_FORGOTTEN = -math.log(1e-9)  # what a side may miss of a longer one
 
 
 @njit(cache=True, error_model="numpy")
@@ -56,6 +59,7 @@ def _side(
     jumps: np.ndarray,
     leftwards: bool,
     slack: float,
+    begin: tuple[float, float],
     costs: np.ndarray,
     deltas: np.ndarray,
 ) -> float:
@@ -67,8 +71,8 @@ def _side(
     n = len(own)
     step, end = (-1, 0) if leftwards else (1, n - 1)
     row_step, delta_step = min(len(rows) - 1, 1), min(len(delta) - 1, 1)
-    costs[end], deltas[end] = 0.0, 0.0
-    largest = 0.0
+    costs[end], deltas[end] = begin
+    largest = costs[end]
     for k in range(1, n):
         t = end - step * k
         best, d_best = np.inf, 0.0
@@ -105,7 +109,12 @@ def _side(
 
 
 def side_steps(
-    eps: np.ndarray, delta: np.ndarray, skips: Skips, *, leftwards: bool = False
+    eps: np.ndarray,
+    delta: np.ndarray,
+    skips: Skips,
+    *,
+    leftwards: bool = False,
+    begin: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Level and delta of all records after t (before t), for each record t. O(n) a jump length.
 
@@ -115,12 +124,17 @@ def side_steps(
         What each record is worth by itself.
     skips : Skips
         Diameters of jumps, from :func:`~corrdp.bounds.contraction.skip_diameters`.
+    leftwards : bool
+        The records before t instead.
+    begin : tuple of float
+        Level and delta of what lies beyond the last record (the first).
     """
     n = len(eps)
     if n == 1:
-        return np.zeros(1), np.zeros(1)
+        return np.full(1, begin[0]), np.full(1, begin[1])
     if not delta.any():
-        return side_costs(eps, skips, leftwards=leftwards) * (1.0 + 1e-12), np.zeros(n)
+        costs = side_costs(eps, skips, leftwards=leftwards, begin=begin[0])
+        return costs * (1.0 + 1e-12), np.zeros(n)
     with np.errstate(over="ignore"):
         own = np.minimum(np.expm1(eps / 2.0) * (1.0 + 4.0 * ULP), 2.0 * LARGEST)
     jumps = useful_skips(skips.table, float(eps.min()))
@@ -129,7 +143,9 @@ def side_steps(
     slack = 1.0 + STEP_ULPS * ULP
     loose = looseness_of(skips.table)
     delta = np.ascontiguousarray(delta, dtype=float)
-    top = _side(own, delta, loose, far, wide, skips.rows, jumps, leftwards, slack, costs, deltas)
+    start = math.expm1(min(begin[0] / 2.0, 340.0)) * (1.0 + 4.0 * ULP), begin[1]
+    how = jumps, leftwards, slack, start
+    top = _side(own, delta, loose, far, wide, skips.rows, *how, costs, deltas)
     if not top <= LARGEST:
         raise NotApplicableError("epsilons this large leave nothing of a delta; use pure noise")
     return 2.0 * np.log1p(costs) * (1.0 + 8.0 * ULP), np.minimum(deltas, 1.0)
@@ -165,17 +181,17 @@ def limit_steps(eps: float, delta: float, diameters: np.ndarray) -> tuple[float,
             continue
         worth, d_worth = (float(x) for x in repeated(eps, delta, m))
         level = max((contraction_limit(worth, diameter) - worth) / 2.0, 0.0) * (1.0 + 1e-14)
-        h = eta(level, diameter)
-        d = math.inf
+        skipped, d_skipped = (float(x) for x in repeated(eps, delta, m - 1))
+        if skipped + level >= best[0]:
+            continue
+        h, d = eta(level, diameter) if delta > 0.0 else 0.0, math.inf
         if worth < 700.0 and math.exp(worth) * h < 1.0:
             d = d_worth / (1.0 - math.exp(worth) * h)
         if h < 1.0:
-            d = min(d, math.exp(min(level, 700.0)) * d_worth / (1.0 - h))
+            d = min(d, grown(level) * d_worth / (1.0 - h))
         d = min(h * d * (1.0 + 1e-12), 1.0) if h * d_worth > 0.0 else 0.0
-        skipped, d_skipped = (float(x) for x in repeated(eps, delta, m - 1))
-        if skipped + level < best[0]:
-            found = d if m == 1 else joined(level, d, skipped, d_skipped)
-            best = skipped + level, min(found * (1.0 + 1e-14), 1.0)
+        found = d if m == 1 else joined(level, d, skipped, d_skipped)
+        best = skipped + level, min(found * (1.0 + 1e-14), 1.0)
     return best
 
 
@@ -199,6 +215,30 @@ def unit_noise(chain: MarkovChain, size: int, target: float = 1.0) -> float:
     if not kept(target * 1e-9 / size):
         return math.inf
     return target / size / last_kept(kept, target * 1e-9 / size, target / size, relative=1e-9)
+
+
+def noise_by_unit(chain: Model) -> list[tuple[str, float]]:
+    """The noise of :func:`unit_noise` for a record, an hour, a day and a week, where these are
+    whole numbers of steps of one kernel that forgets.
+
+    Examples
+    --------
+    >>> ((unit, times),) = noise_by_unit(MarkovChain([[.8, .2], [.2, .8]]))
+    >>> unit, round(times, 2)
+    ('record', 3.96)
+    """
+    if not isinstance(chain, MarkovChain) or not chain.homogeneous:
+        return []
+    found: list[tuple[str, float]] = []
+    for words in ("record", "1 hour", "1 day", "1 week"):
+        try:
+            unit = read_unit(chain, words)
+        except InputError:
+            continue  # no whole number of usual steps, or longer than the series
+        times = unit_noise(chain, 1 if unit is None else unit.size)
+        if math.isfinite(times) and (unit is not None or not found):
+            found.append((words, times))
+    return found
 
 
 def steps_beside(unit: Unit, right: Any, left: Any) -> Steps:
@@ -249,18 +289,16 @@ def paired_contraction(chain: MarkovChain, scope: Scope, skips: Skips | None = N
     """
     skips = skip_diameters(chain) if skips is None else skips
     unit, own = scope.unit or ONE, None
-    if unit.members is not None:  # all records from the first to the last of the set
-        first, last = unit.members[0], unit.members[-1]
-        wider = Unit(last - first + 1, tuple(range(first, last + 1)), unit.words)
-        own = of_unit(scope.guarantee, wider, chain.length) if wider.size > unit.size else None
-    found = close(scope, chain.length, lambda unit: chain_sides(chain, unit, skips), own=own)
-    alike = not getattr(scope.guarantee, "is_vector", False) and unit.members is None
-    if chain.length is not None and chain.homogeneous and alike and scope.own is None:
-        # of many records only the worst are searched to the end; one of any length is one record
+    if hull_of(unit) != unit:
+        own = of_unit(scope.guarantee, hull_of(unit), chain.length)
+    if _is_endless(chain, scope, skips):
         endless = chain.with_length(None)
-        longest = close(scope, None, lambda unit: chain_sides(endless, unit, skips))
-        if longest.delta <= found.delta:
-            found = replace(found, values=np.minimum(found.values, longest.values[0]))
+        found = close(scope, None, lambda unit: chain_sides(endless, unit, skips))
+        assert chain.length is not None
+        values = np.full(chain.length - unit.size + 1, found.values[0])
+        found = replace(found, values=values, length=chain.length)
+    else:
+        found = close(scope, chain.length, lambda unit: chain_sides(chain, unit, skips), own=own)
     hull = found.bound(Certificate("contraction", REFERENCE))
     if own is None or chain.length is None:
         return hull
@@ -275,16 +313,32 @@ def paired_contraction(chain: MarkovChain, scope: Scope, skips: Skips | None = N
     return apart if (apart.value, apart.delta) < (hull.value, hull.delta) else hull
 
 
+def _is_endless(chain: MarkovChain, scope: Scope, skips: Skips) -> bool:
+    """Whether a chain of any length says as much: its ends are forgotten in the middle.
+
+    Where one pair serves all records the recursion along the chain is as fast.
+    """
+    unit, guarantee = scope.unit or ONE, scope.guarantee
+    if chain.length is None or not chain.homogeneous or unit.members is not None:
+        return False
+    if isinstance(guarantee, Pure | Approximate) or getattr(guarantee, "is_vector", False):
+        return False
+    if getattr(scope.own, "is_vector", False):
+        return False
+    with np.errstate(divide="ignore"):
+        rates = -np.log(np.tanh(skips.table[0] / 4.0)) / np.arange(1, skips.table.shape[1] + 1)
+    return bool((chain.length - unit.size) * rates.max() > 2.0 * _FORGOTTEN)
+
+
 @bound("contraction", on=SwitchingChain, paired=True, given=whole)
 @bound("contraction", on=SwitchingChain, confidence=True, paired=True, given=whole)
 def switching_pairs(chain: SwitchingChain, scope: Scope) -> Bound:
     """Contraction where the kernel changes once, for guarantees with a delta and for windows."""
-    diameters = switching_diameters(chain.parts, scope.confidence)
-    if chain.order > 1:
+    diameters, part = switched(chain, scope.confidence), chain.parts[0]
+    if not isinstance(part, MarkovChain):
         found = _blocks(chain, scope, chain.order, diameters)
         return found.bound(Certificate("contraction", REFERENCE))
-    part: Any = replace(chain.parts[0], length=chain.length)
-    return paired_contraction(part, scope, Skips(diameters))
+    return paired_contraction(part.with_length(chain.length), scope, Skips(diameters))
 
 
 @bound("blocks", on=WindowChain, paired=True, given=whole)
@@ -324,8 +378,9 @@ def _blocks(chain: Any, scope: Scope, order: int, diameters: np.ndarray) -> Clos
     wider = unit if unit.members is None and unit.size >= size else Unit(size)
     if unit.members is not None:
         wider = Unit(max(size, unit.members[-1] - unit.members[0] + 1))
-    own = scope.own if wider == unit else None
-    own = own or of_largest(scope.guarantee, wider.size)
+    own = of_largest(scope.guarantee, wider.size)
+    if scope.own is not None and wider == unit:
+        own = of_largest(scope.own, 1)
     found = close(replace(scope, unit=wider), n, sides_of, own=own, count=1)
     values = np.full(n, found.values[0]) if n is not None and unit == ONE else found.values
     return replace(found, unit=unit, values=values)

@@ -1,11 +1,13 @@
-"""Transfer on two states with a delta: equal to the programs, adversary by adversary."""
+"""Transfer with a delta: two states equal the programs adversary by adversary, more never below."""
+
+import math
 
 import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.bounds.chains.rare import from_known
-from corrdp.bounds.pairs import put_together
+from corrdp.bounds.chains.sweep import Side, prepare
+from corrdp.bounds.steps import put_together
 from tests.oracles.approximate import Programs
 from tests.oracles.chains import chain_joint
 
@@ -26,10 +28,11 @@ def one_adversary(kernel, start, n, target, known, eps, delta, direction):
         distance = abs(nearest - target)
         if distance == 0:
             continue
-        costs = np.full((distance + 1, 2, 2), np.nan)
-        rows = kernel.T if back else kernel
-        from_known(np.ascontiguousarray(rows), *weights, eps, delta, costs)
-        steps.append(tuple(costs[distance, direction]))
+        kernels = prepare(np.ascontiguousarray(kernel.T if back else kernel)[None], 1)
+        side = Side(kernels, eps * (1.0 - np.eye(2))[None], weights, math.inf, delta)
+        costs, rare = side.pairs(weights, distance, False, True)
+        values = distance, direction, 1 - direction
+        steps.append((costs[values], rare[values]))
     return [float(x) for x in put_together(*np.array(steps).T)]
 
 
@@ -83,6 +86,67 @@ def test_never_below_the_program_over_all_adversaries(size):
     programs = Programs(chain_joint(kernel, start, 4), 0.6, 0.01, 2)
     worst = max(programs.worst(range(k, k + size), leak.value) for k in range(5 - size))
     assert worst <= leak.delta + 1e-9
+
+
+def random_chain(rng, s, n, varying):
+    kernel = rng.dirichlet(np.full(s, rng.choice([0.3, 1.0, 3.0])), (n - 1, s) if varying else s)
+    if rng.random() < 0.3:
+        kernel[..., 0, 0] = 0.0
+        kernel /= kernel.sum(axis=-1, keepdims=True)
+    start = rng.dirichlet(np.ones(s))
+    if rng.random() < 0.2:
+        start = np.r_[0.0, start[1:] / start[1:].sum()]
+    return kernel, start
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_never_below_the_program_whatever_the_chain(seed):
+    """Two and three states, kernels and levels that vary, zeros, windows."""
+    rng = np.random.default_rng([19, seed])
+    s, n = ((2, 4), (3, 3), (2, 5), (3, 3))[seed % 4]
+    kernel, start = random_chain(rng, s, n, seed % 3 == 0)
+    eps, delta = rng.uniform(0.05, 1.2), rng.uniform(0.001, 0.02)
+    if seed % 2:
+        eps, delta = (x * rng.random(n) * (rng.random(n) < 0.8) for x in (eps, delta))
+        eps[0] = 0.4
+    chain = cdp.MarkovChain(kernel, n, initial=start)
+    guarantee, size = cdp.Approximate(eps, delta), 1 + seed % 5 // 3
+    unit = size if size > 1 else None
+    leak = cdp.leakage(chain, guarantee, unit=unit, method="transfer")
+    wide = cdp.leakage(chain, guarantee, unit=unit, method="contraction")
+    assert leak.value <= wide.value * (1 + 1e-9)
+    first = int(rng.integers(n - size + 1))
+    level = leak.value if leak.per_record is None else leak.per_record[first]
+    programs = Programs(chain_joint(kernel, start, n), eps, delta, s)
+    assert programs.worst(range(first, first + size), level) <= leak.delta + 1e-9
+
+
+@pytest.mark.parametrize("states", [2, 3])
+def test_a_vector_of_equal_levels_is_one_level(states):
+    kernel = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])[:states, :states]
+    chain = cdp.MarkovChain(kernel / kernel.sum(axis=1, keepdims=True), 6)
+    one, each = (
+        cdp.leakage(chain, cdp.Approximate(level, 1e-4), method="transfer")
+        for level in (0.5, np.full(6, 0.5))
+    )
+    assert (one.value, one.delta) == pytest.approx((each.value, each.delta), rel=1e-9)
+
+
+def test_three_states_without_delta_are_the_pure_transfer():
+    chain = cdp.MarkovChain([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], 12)
+    pure = cdp.leakage(chain, 1.0, method="transfer").value
+    tiny = cdp.leakage(chain, cdp.Approximate(1.0, 1e-12), method="transfer").value
+    assert pure * (1 - 1e-9) <= tiny <= pure * (1 + 1e-6)
+    assert tiny < 0.85 * cdp.leakage(chain, cdp.Approximate(1.0, 1e-12), method="contraction").value
+
+
+def test_a_set_is_protected_from_its_first_to_its_last_record():
+    chain = cdp.MarkovChain(P, 9)
+    for guarantee in (cdp.Approximate(0.3, 1e-6), cdp.Approximate(np.full(9, 0.3), 1e-6)):
+        inside = cdp.leakage(chain, guarantee, unit=[3, 5], method="transfer")
+        window = cdp.leakage(chain, guarantee, unit=3, method="transfer")
+        assert inside.value <= window.value * (1 + 1e-9)
+        assert "records 3, 5" in str(inside.witness)
 
 
 def test_pure_windows_are_attained():

@@ -130,18 +130,19 @@ def with_own(
     n, k = level.shape
     out = np.empty(n)
     for i in range(n):
-        a, d, total = own_level[i], own_delta[i], own_level[i]
-        if k == 1:
-            total += level[i, 0]
-            d = joined(a, d, level[i, 0], delta[i, 0])
-        elif k == 2:
-            l1, d1, l2, d2 = level[i, 0], delta[i, 0], level[i, 1], delta[i, 1]
-            total += l1 + l2
-            # each of the three steps comes last once, after the other two in their better order
-            last = grown(a + l1) * d2 + joined(a, d, l1, d1)
-            last = min(last, grown(a + l2) * d1 + joined(a, d, l2, d2))
-            d = min(last, grown(l1 + l2) * d + joined(l1, d1, l2, d2))
-        out[i] = min(d * (1.0 + (32.0 + 8.0 * total) * ULP), 1.0)
+        l1, d1 = (level[i, 0], delta[i, 0]) if k > 0 else (0.0, 0.0)
+        l2, d2 = (level[i, 1], delta[i, 1]) if k > 1 else (0.0, 0.0)
+        a, d = own_level[i], own_delta[i]
+        total = a + l1 + l2
+        if total > _LARGE:
+            out[i] = 0.0 if d + d1 + d2 == 0.0 else 1.0
+            continue
+        ea, e1, e2 = math.exp(a), math.exp(l1), math.exp(l2)
+        # each of the three steps comes last once, after the other two in their better order
+        least = ea * e1 * d2 + min(d + ea * d1, d1 + e1 * d)
+        least = min(least, ea * e2 * d1 + min(d + ea * d2, d2 + e2 * d))
+        least = min(least, e1 * e2 * d + min(d1 + e1 * d2, d2 + e2 * d1))
+        out[i] = min(least * (1.0 + (32.0 + 8.0 * total) * ULP), 1.0)
     return out
 
 
