@@ -196,12 +196,14 @@ class _Search:
     ) -> None:
         self.sides, self.family, self.count = sides, _family(guarantee, n), count
         self.own = Own(own, count)
-        # the record with the largest deltas, whatever the ratio; None where there is no ratio
-        self.worst = None
+        # from a ratio to the largest delta of a record; None where there is no ratio
+        self.worst: Callable[[float], float] | None = None
         if not isinstance(guarantee, Pure | Approximate):
-            if isinstance(guarantee, GDP | ZCDP):
+            if isinstance(guarantee, GDP | ZCDP):  # one record has the largest at every ratio
                 guarantee = type(guarantee)(guarantee.largest)
-            self.worst = record_profiles(guarantee, 1)
+            vector = getattr(guarantee, "is_vector", False)
+            few = record_profiles(guarantee, (n or 1) if vector else 1)
+            self.worst = lambda ratio: float(few(ratio)[1].max())
 
     def fixed(self, own: Pure | Approximate, ratio: float = 1.0) -> tuple[np.ndarray, float]:
         """Leakage and Delta where each record has one pair."""
@@ -311,7 +313,7 @@ class _Search:
         low, high = -14.0, 10.0
         while high - low > 1e-3:
             middle = (low + high) / 2.0
-            above = self.worst(math.exp(middle))[1][0] > wanted
+            above = self.worst(math.exp(middle)) > wanted
             low, high = (middle, high) if above else (low, middle)
         return high
 

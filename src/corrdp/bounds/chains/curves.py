@@ -215,7 +215,7 @@ def least_level(
     eps = record.epsilon(_SHARE * limit)
     highest = unit.epsilon(_SHARE * limit) - eps
     highest += limit_with_skipping(eps, diameters[None])[0]
-    if not math.isfinite(highest):
+    if not 0.0 < highest < math.inf:  # at 0 the limit covers the guarantee whole: pairs say 0
         return math.inf
     apart = eps * (1.0 - np.eye(2))[None]
     pairs = search_distances(chain, alive, apart, Reach(), record.delta(eps), _CLOSED)
