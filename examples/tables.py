@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 import corrdp as cdp
-from corrdp.plots.cells import draw_release
 
 STEPS = 288  # of five minutes, in a day
 DAYS = 2 * 364
@@ -47,7 +46,7 @@ def main() -> None:
     docs = Path(__file__).parent.parent / "docs"
     for name, query in asked.items():
         answer = cdp.calibrate(chain, 1.0, query=query, accept="a simulation").release(frame)
-        figure = draw_release(answer)[0].get_figure(root=True)
+        figure = answer.plot()[0].get_figure(root=True)
         assert figure is not None
         figure.patch.set_alpha(1)
         figure.savefig(docs / f"table-{name}.svg", metadata={"Date": None, "Creator": None})
