@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from corrdp.queries import Count as Count
     from corrdp.queries import Histogram as Histogram
     from corrdp.queries import Mean as Mean
+    from corrdp.queries import Quantile as Quantile
     from corrdp.queries import Series as Series
     from corrdp.queries import Sum as Sum
     from corrdp.reconstruction.risk import Risk as Risk

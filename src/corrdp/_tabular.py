@@ -187,7 +187,7 @@ def save_result(result: Any, path: Any, overwrite: bool) -> Path:
     elif ending == ".tex":
         content = as_latex(result.tabulated()) + "\n"
     elif ending == ".csv":
-        content = _csv(result.tabulated())
+        content = as_csv(result.tabulated())
     else:
         import io
 
@@ -198,7 +198,14 @@ def save_result(result: Any, path: Any, overwrite: bool) -> Path:
     return place
 
 
-def _csv(columns: Columns) -> str:
+def as_csv(columns: Columns) -> str:
+    """Columns as the text of a CSV file.
+
+    Examples
+    --------
+    >>> as_csv({"hour": [0, 1], "value": [3, 4]})
+    'hour,value\\n0,3\\n1,4\\n'
+    """
     import csv
     import io
 

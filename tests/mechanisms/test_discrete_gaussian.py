@@ -178,7 +178,7 @@ def test_opendp_proves_what_is_booked_or_nothing_is_drawn():
     pytest.importorskip("opendp")
     for query, cells in ((COUNT, 1), (Sum(0, 10), 1), (Histogram("abc"), 3)):
         noisy = DiscreteGaussian.for_mu(query, 0.25)
-        measurement, used = gaussian_mechanism(cells, query.steps, noisy.rho, noisy.scale)
+        measurement, used = gaussian_mechanism(cells, query.squared_steps, noisy.rho, noisy.scale)
         assert noisy.scale <= used <= noisy.scale * (1 + 1e-12)
         assert len(with_noise(measurement, [1] * cells)) == cells
     with pytest.raises(RefusedError, match="was promised"):

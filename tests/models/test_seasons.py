@@ -16,7 +16,7 @@ from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.seasons import pool_seasons
 from corrdp.models.files import model_from_dict
-from corrdp.release.answer import check_timetable
+from corrdp.release.timetable import check_timetable
 from corrdp.tables.source import open_table
 from tests.helpers.tabular import write_csv
 

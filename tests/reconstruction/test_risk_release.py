@@ -12,7 +12,7 @@ import corrdp as cdp
 from corrdp.bounds import exact
 from corrdp.calibration.searching import in_digits, percent
 from corrdp.reconstruction.effective import records_of
-from corrdp.release.number import RecordLaw, record_law
+from corrdp.release.laws import RecordLaw, record_law
 from corrdp.report.words import public_release
 from tests.helpers.commands import done, write_series
 

@@ -16,7 +16,7 @@ from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.groups import Groups, Independent, JointTable
 from corrdp.models.reads import check_reads
 from corrdp.queries import Count, Histogram, Mean, Query, Sum
-from corrdp.release.answer import _check_room, exact_answer
+from corrdp.release.answer import check_room, exact_answer
 from corrdp.tables.source import open_table
 
 KERNEL = [[0.9, 0.1], [0.2, 0.8]]
@@ -144,6 +144,6 @@ def test_sums_beyond_64_bits_are_refused() -> None:
     query = Sum(1e6 - 1, 1e6)
     records = 2**62 // max(query.grid_bounds) + 1
     assert records > 10**6  # far from everyday sizes
-    _check_room(query, records - 1)
+    check_room(query, records - 1)
     with pytest.raises(RefusedError, match="64-bit"):
-        _check_room(query, records)
+        check_room(query, records)

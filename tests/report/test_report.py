@@ -100,13 +100,18 @@ def test_the_steward_reads_everything(release, chain, calibration):
         f"{release.value:,}", f"{low:,.0f}", f"{high:,.0f}", f"{calibration.epsilon:.6g}",
         f"{chain.transition[0, 1]:.4f}", f"{chain.fitted.standard_errors[0, 1]:.4f}",
         f"{calibration.scale:.6g}", chain.digest, "whole series is not one record", "user-level",
-        "unbounded neighbours", "Gaussian noise", "no epsilon in this report accounts for",
+        "unbounded neighbours", "no epsilon in this report accounts for",
         *(candidate.method for candidate in calibration.leakage.candidates),
         *calibration.assumptions,
     ]  # fmt: skip
     for part in expected:
         assert part in seen
-    assert text.count("<svg") == 4
+    assert text.count("<svg") == 5
+    lead = [
+        text.index(part) for part in ("<svg", 'class="promise"', "What dependence cost", "<h2>")
+    ]
+    assert lead == sorted(lead)  # the chart, the promise in a sentence, the price, then the rest
+    assert f"{calibration.price:.3g} times what independent records need" in seen
 
 
 def test_public_leaves_out_what_was_fitted(chain, handed_out):
@@ -133,7 +138,7 @@ def test_public_leaves_out_what_was_fitted(chain, handed_out):
     for kept in (f"{calibration.epsilon:.6g}", f"{calibration.scale:.6g}", f"{release.value:,}"):
         assert kept in seen
     assert "still reveal a little about it" in seen
-    assert text.count("<svg") == 1
+    assert text.count("<svg") == 2
 
 
 def test_levels_that_spell_out_the_fit_are_not_handed_out(chain, calibration, release, handed_out):

@@ -232,7 +232,7 @@ def test_a_directory_of_parts(tmp_path, monkeypatch):
 def test_other_separators_quotes_and_names(tmp_path):
     for name, text in [
         ("a.csv", ('"t";"say";s', '1;"x; ""y""";0', "2;;1", '3;"NA";0', '4;"z";0')),
-        ("b.csv", (",t,t,s", "0,1,9,a", "1,2,9,b", "2,3,9,a", "3,4,9,b")),
+        ("b.csv", (",t,u,s", "0,1,9,a", "1,2,9,b", "2,3,9,a", "3,4,9,b")),
         ("day[1].csv", ("t\ts", "1\ta", "2\tb", "3\ta", "4\ta")),
     ]:
         path = lines(tmp_path / name, *text)
@@ -437,14 +437,13 @@ def test_files_that_cannot_be_used(tmp_path):
         ("none.parquet", "no rows"),
         ("nano.parquet", "microseconds"),
         ("latin.csv", "text in UTF-8"),
-        ("folder", r"folder/\*\.parquet"),
     ]:
         path = name if "://" in name else tmp_path / name
         with pytest.raises(DataError, match=message) as caught:
             open_table(path, engine="spark")
         assert "\n" not in str(caught.value)
-    pattern = tmp_path / "folder" / "*.parquet"
-    assert count_where(open_table(pattern, engine="spark"), "a > 1").value == 1
+    for place in (tmp_path / "folder", tmp_path / "folder" / "*.parquet"):
+        assert count_where(open_table(place, engine="spark"), "a > 1").value == 1
 
 
 def test_lines_that_do_not_fit(tmp_path):

@@ -18,7 +18,8 @@ import pytest
 from corrdp.errors import DataError, DataWarning
 from corrdp.queries import Count, Histogram, Mean, Sum
 from corrdp.tables.count import count_where, grid_sum, histogram
-from corrdp.tables.source import Table, open_table
+from corrdp.tables.order import rows_in_order
+from corrdp.tables.source import Layout, Table, open_table
 from corrdp.tables.text import warn_unfound
 
 
@@ -333,3 +334,40 @@ def test_histogram_of_an_expression(tmp_path):
 def test_histogram_of_measurements_is_refused(tmp_path):
     with pytest.raises(DataError, match="100,000 distinct"):
         histogram(parquet_table(tmp_path, {"v": np.arange(100_001)}), "v")
+
+
+def test_a_directory_of_parquet_files_is_one_table(tmp_path):
+    folder = tmp_path / "lake"
+    for part, values in (("a", [1, 2]), ("b/c", [3])):
+        (folder / part).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"x": values}), folder / f"{part}.parquet")
+    (folder / "_SUCCESS").write_text("")
+    (folder / "_temporary").mkdir()
+    pq.write_table(pa.table({"x": [99]}), folder / "_temporary" / "d.parquet")
+    table = open_table(folder)
+    assert table.collect(table.pick(x="x"))["x"].to_pylist() == [1, 2, 3]
+    (folder / "_delta_log").mkdir()
+    with pytest.raises(DataError, match="is a table of Delta"):
+        open_table(folder)
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(DataError, match="holds no Parquet files"):
+        open_table(tmp_path / "nothing")
+    with pytest.raises(DataError, match="are for text"):
+        open_table(folder, layout=Layout(delimiter=";"))
+
+
+def test_rows_that_come_in_order_are_not_sorted_again(tmp_path):
+    """And rows that do not are, whichever column is out of order."""
+    frame = pa.table({"who": [1, 1, 2, 2], "t": [1, 2, 1, 2], "s": [0, 1, 1, 0]})
+    for order, sorted_ in (([0, 1, 2, 3], True), ([1, 0, 2, 3], False), ([2, 3, 0, 1], False)):
+        path = tmp_path / f"{''.join(map(str, order))}.parquet"
+        pq.write_table(frame.take(order), path)
+        walk = rows_in_order(open_table(path), "s", ["t"], "who")
+        kept = walk.rows.op()
+        assert ("kept" in getattr(kept, "name", "")) != sorted_
+        found = walk.table.collect(walk.lagged(("state",), 1)).to_pylist()
+        assert [(row["state_1"], row["state"]) for row in found] == [
+            (None, 0), (0, 1), (None, 1), (1, 0),
+        ]  # fmt: skip
+    missing = pa.table({"t": [1, None, 3], "s": [0, 1, 1]})
+    assert "kept" in rows_in_order(open_table(missing), "s", ["t"], None).rows.op().name

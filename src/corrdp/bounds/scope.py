@@ -21,7 +21,7 @@ from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.region import Region
 from corrdp.models.reads import resolved
-from corrdp.queries import Query, Sum
+from corrdp.queries import Quantile, Query, Several, Sum
 from corrdp.results import Certificate, Kind, Metric, Witness
 
 # Relative slack added to recursions of a few hundred floating-point steps, so that an upper
@@ -357,6 +357,11 @@ def _query_scope(model: Model, level: Guarantee, query: Query, text: str) -> Sco
     if isinstance(model, RealModel):
         return _real_scope(model, level.epsilon if isinstance(level, Pure) else level, query)
     query = resolved(model, query)
+    if query.is_table or isinstance(query, Several | Quantile):
+        raise InputError(
+            "tables, quantiles and several queries are priced by bounds for every mechanism "
+            "(releases#tables): leave the query out, leakage(model, epsilon)"
+        )
     if not isinstance(level, Pure):
         return replace(_wide_scope(_read_by(model, query, level)), query=query)
     if level.is_vector:

@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from corrdp._checks import check_choice, check_number
+from corrdp._invert import last_kept
 from corrdp.bounds.scope import spread_over
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, L1, Pure
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.mechanisms.gaussian import squared_sensitivity
 from corrdp.mechanisms.laplace import DiscreteLaplace
+from corrdp.mechanisms.several import NoisyQuantile, Together, normal_mechanism, pure_mechanism
 from corrdp.metric.profiles import profile_of
 from corrdp.metric.tradeoff import mu_for
 from corrdp.models.base import Model
-from corrdp.queries import Query
+from corrdp.queries import Quantile, Query, Several
 
 BY_EXPECTED_ERROR = (
     "of Laplace and Gaussian noise the one with the smaller expected error was taken, by the model "
@@ -38,13 +40,15 @@ class LaplaceNoise:
         """What a release promises record by record."""
         return spread_over(model, query, level)
 
-    def mechanism(self, query: Query, level: float) -> DiscreteLaplace:
+    def mechanism(self, query: Query, level: float) -> DiscreteLaplace | NoisyQuantile | Together:
         """The mechanism whose noise is drawn."""
-        return DiscreteLaplace.for_epsilon(query, level)
+        return pure_mechanism(query, level)
 
     def scale(self, query: Query, level: float) -> float:
-        """Scale of the noise, in the units of the answer."""
-        return self.mechanism(query, level).scale
+        """Scale of the noise: in the units of the answer, for a quantile in records, for several
+        queries in units of what one record can move them by."""
+        found = self.mechanism(query, level)
+        return 1.0 / level if isinstance(found, Together) else found.scale
 
     def epsilon(self, query: Query, level: float) -> float:
         """The plain DP level."""
@@ -73,9 +77,9 @@ class GaussianNoise:
         """What a release promises record by record."""
         return spread_mu(model, query, self.mechanism(query, level))
 
-    def mechanism(self, query: Query, level: float) -> DiscreteGaussian:
+    def mechanism(self, query: Query, level: float) -> DiscreteGaussian | Together:
         """The mechanism whose noise is drawn."""
-        return DiscreteGaussian(query, self.scale(query, level))
+        return normal_mechanism(query, self.scale(query, level))
 
     def scale(self, query: Query, level: float) -> float:
         """Sigma, in the units of the answer: twelve digits, so that a sigma survives its level."""
@@ -91,7 +95,15 @@ class GaussianNoise:
 
     def level(self, query: Query, epsilon: float) -> float:
         """The level of the least noise that is (epsilon, delta)-DP as it is booked."""
-        noisy = DiscreteGaussian.for_mu(query, mu_for(epsilon, self.delta))
+        most = mu_for(epsilon, self.delta)
+        if isinstance(query, Several):
+            return last_kept(
+                lambda level: self.mechanism(query, level).guarantee.largest <= most,
+                most / 2,
+                most,
+                relative=1e-9,
+            )
+        noisy = DiscreteGaussian.for_mu(query, most)
         return self.level_at(query, noisy.sigma * (1.0 + 1e-11))  # twelve digits are kept of it
 
     def most(self, target: float) -> float:
@@ -102,9 +114,10 @@ class GaussianNoise:
 Noise = LaplaceNoise | GaussianNoise
 
 
-def spread_mu(model: Model, query: Query, mechanism: DiscreteGaussian) -> GDP:
+def spread_mu(model: Model, query: Query, mechanism: DiscreteGaussian | Together) -> GDP:
     """The booked mu for the records that a query reads, 0 for the others."""
-    mu, pattern = mechanism.guarantee.mu, None if model.length is None else model.reads(query)
+    mu = mechanism.guarantee.largest
+    pattern = None if model.length is None else model.reads(query)
     return GDP(mu if pattern is None else mu * pattern)
 
 
@@ -119,6 +132,29 @@ def noise_in_words(scale: float, sigma: float | None) -> str:
     if sigma is None:
         return f"discrete Laplace of scale {scale:.6g}"
     return f"discrete Gaussian of sigma {sigma:.6g}"
+
+
+def law_in_words(mechanism: DiscreteLaplace | DiscreteGaussian | NoisyQuantile | Together) -> str:
+    """The law of the noise of a mechanism; of several, one after another.
+
+    Examples
+    --------
+    >>> from corrdp.queries import Count
+    >>> law_in_words(pure_mechanism(Several((Count(1), Quantile(.5, 0, 9, 10))), 1.0))
+    'discrete Laplace of scale 2; exponential of scale 4 records, by which a point may be off'
+    """
+    if isinstance(mechanism, Together):
+        return "; ".join(dict.fromkeys(map(law_in_words, mechanism.parts)))
+    if isinstance(mechanism, NoisyQuantile):
+        return choice_in_words(mechanism.scale)
+    normal = isinstance(mechanism, DiscreteGaussian)
+    scale = mechanism.sigma if isinstance(mechanism, DiscreteGaussian) else mechanism.scale
+    return noise_in_words(scale, scale if normal else None)
+
+
+def choice_in_words(scale: float) -> str:
+    """The law by which a quantile is chosen."""
+    return f"exponential of scale {scale:.6g} records, by which a point may be off"
 
 
 def unit_in_words(unit: Any) -> str:
@@ -138,12 +174,13 @@ def unit_in_words(unit: Any) -> str:
     return f"records {', '.join(map(str, unit))}"
 
 
-def read_noise(noise: Any, delta: Any) -> tuple[Noise, ...]:
+def read_noise(noise: Any, delta: Any, query: Query) -> tuple[Noise, ...]:
     """The kinds of noise to try, by the arguments of :func:`corrdp.calibrate`.
 
     Examples
     --------
-    >>> read_noise("best", 1e-6)
+    >>> from corrdp.queries import Count
+    >>> read_noise("best", 1e-6, Count(1))
     (LaplaceNoise(), GaussianNoise(delta=1e-06))
     """
     check_choice("noise", noise, ("laplace", "gaussian", "best"))
@@ -160,4 +197,11 @@ def read_noise(noise: Any, delta: Any) -> tuple[Noise, ...]:
             "delta=1e-6"
         )
     gaussian = GaussianNoise(check_number("delta", delta, above=0, below=1))
+    if any(isinstance(part, Quantile) for part, _ in query.parts):
+        if noise == "best":
+            return (LaplaceNoise(),)
+        raise InputError(
+            'a quantile is chosen among points and has no Gaussian noise: noise="laplace", or a '
+            "release of its own"
+        )
     return (gaussian,) if noise == "gaussian" else (LaplaceNoise(), gaussian)

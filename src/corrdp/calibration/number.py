@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -15,6 +15,7 @@ from corrdp._checks import check_choice, check_flag, check_kind
 from corrdp._json import added, coded
 from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.registry import BY_NAME_ONLY
+from corrdp.bounds.units import read_unit
 from corrdp.calibration.adequacy import (
     Adequacy,
     model_lines,
@@ -35,7 +36,7 @@ from corrdp.calibration.noise import (
     GaussianNoise,
     LaplaceNoise,
     Noise,
-    noise_in_words,
+    law_in_words,
     read_noise,
     spread_mu,
 )
@@ -43,11 +44,13 @@ from corrdp.calibration.searching import Search, check_level, step_down, step_up
 from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
+from corrdp.mechanisms.laplace import DiscreteLaplace
+from corrdp.mechanisms.several import NoisyQuantile, Part, Together, atoms, normal_mechanism
 from corrdp.models.base import Model
 from corrdp.models.files import model_from_dict
 from corrdp.models.reads import resolved
 from corrdp.plots import axes_or_pyplot
-from corrdp.queries import Query, Series, query_from_dict
+from corrdp.queries import Mean, Quantile, Query, Series, Several, query_from_dict
 from corrdp.results import OTHERS_ADD, Result, verb
 
 if TYPE_CHECKING:
@@ -55,7 +58,6 @@ if TYPE_CHECKING:
 
     from corrdp.guarantees import GDP, L1, Pure
     from corrdp.ledgers.ledger import Ledger
-    from corrdp.mechanisms.laplace import DiscreteLaplace
     from corrdp.release.number import Release
 
 
@@ -113,14 +115,14 @@ class Calibration(Result):
         """What the release promises before correlation (a vector when it reads some records)."""
         if self.sigma is None:
             return LaplaceNoise().guarantee(self.model, self.query, self.epsilon)
-        return spread_mu(self.model, self.query, DiscreteGaussian(self.query, self.sigma))
+        return spread_mu(self.model, self.query, normal_mechanism(self.query, self.sigma))
 
     @property
-    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | NoisyQuantile | Together:
         """The mechanism whose noise is drawn: the query plus noise on the query's grid."""
         if self.sigma is None:
             return LaplaceNoise().mechanism(self.query, self.epsilon)
-        return DiscreteGaussian(self.query, self.sigma)
+        return normal_mechanism(self.query, self.sigma)
 
     @property
     def scale(self) -> float:
@@ -130,26 +132,46 @@ class Calibration(Result):
     @property
     def noise(self) -> str:
         """The law of the noise, in words."""
-        return noise_in_words(self.scale, self.sigma)
+        return law_in_words(self.mechanism)
 
-    def error(self, beta: float, norm: Literal["inf", "l1"] = "inf") -> float:
+    def error(self, beta: float, norm: Literal["inf", "l1"] = "inf") -> Any:
         """Smallest alpha on the noise grid with ``Pr[error >= alpha] <= beta``, for the law drawn.
+
+        A number; one for each of several queries, as if it were alone. Of a mean by cell, that of
+        the sums behind it; of a quantile, how many records it is off by.
 
         Parameters
         ----------
         beta : float in (0, 1)
         norm : {"inf", "l1"}
-            Largest or summed error over the cells of a histogram; the same for one number. The
-            sum is for Laplace noise.
+            Largest or summed error over the cells of a histogram or table; the same for one
+            number. The sum is for Laplace noise.
         """
         mechanism = self.mechanism
-        if isinstance(mechanism, DiscreteGaussian):
-            check_choice("norm", norm, ("inf",))
-            return mechanism.error(beta)
-        return mechanism.error(beta, norm)
+        if isinstance(mechanism, DiscreteLaplace):
+            return mechanism.error(beta, norm)
+        check_choice("norm", norm, ("inf",))
+        return mechanism.error(beta)
 
     @property
-    def error_95(self) -> float:
+    def error_in_words(self) -> str:
+        """The error to expect, of each query."""
+        asked = self.query.queries if isinstance(self.query, Several) else (self.query,)
+        parts = iter(atoms(self.mechanism))
+        return "; ".join(_error_in_words(query, next(parts), parts) for query in asked)
+
+    @property
+    def price(self) -> float:
+        """How many times as much noise as independent records need for the same promise."""
+        unit = read_unit(self.model, self.unit)
+        size = 1 if unit is None else unit.size
+        if self.sigma is None or self.delta is None:
+            return self.target / size / self.epsilon
+        plain = GaussianNoise(self.delta)
+        return self.sigma / plain.scale(self.query, plain.most(self.target) / size)
+
+    @property
+    def error_95(self) -> Any:
         """Errors of 95 % of releases stay below this."""
         return self.error(0.05)
 
@@ -160,13 +182,14 @@ class Calibration(Result):
         ledger: Ledger | str | os.PathLike[str] | None = None,
         nonnegative: bool = False,
         state: str | None = None,
+        engine: str = "duckdb",
     ) -> Release:
         """Answer the query on ``data`` with OpenDP's noise, charged to a ledger if one is given.
 
         See :func:`corrdp.release.number.draw`.
         """
         done: Release = verb("release.number.draw")(
-            self, data, ledger=ledger, nonnegative=nonnegative, state=state
+            self, data, ledger=ledger, nonnegative=nonnegative, state=state, engine=engine
         )
         return done
 
@@ -178,7 +201,7 @@ class Calibration(Result):
             *([f"  unit         {self.leakage.unit}"] if self.leakage.unit else []),
             f"  epsilon      {self.epsilon:.9g} (plain DP level, {rounded})",
             f"  noise        {self.noise}",
-            f"  error        below {self.error_95:.6g} in 95 % of releases",
+            f"  error        {self.error_in_words}",
             f"  leakage      {self.leakage.value:.9g} ({self.leakage.kind}, "
             f"{self.leakage.certificate.name})",
             f"  scope        {self.leakage.scope}",
@@ -226,7 +249,7 @@ def calibrate(
     model: Model,
     target: float | None = None,
     *,
-    query: Query,
+    query: Query | Sequence[Query],
     epsilon: float | None = None,
     method: str = "best",
     confidence: Confidence = "default",
@@ -237,6 +260,7 @@ def calibrate(
     noise: str = "laplace",
     delta: float | None = None,
     unit: int | str | Sequence[int] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> Calibration: ...
 
 
@@ -244,7 +268,7 @@ def calibrate(
     model: Model,
     target: float | None = None,
     *,
-    query: Query,
+    query: Query | Sequence[Query],
     epsilon: float | None = None,
     method: str = "best",
     confidence: Confidence = "default",
@@ -255,6 +279,7 @@ def calibrate(
     noise: str = "laplace",
     delta: float | None = None,
     unit: int | str | Sequence[int] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> Calibration | SeriesCalibration:
     """Largest epsilon, and so least noise, whose leakage on the model is at most the target.
 
@@ -269,8 +294,8 @@ def calibrate(
     model : Model
     target : float
         BDP level to promise.
-    query : Query
-        What will be released.
+    query : Query or sequence of Query
+        What will be released: a number, a table (``by=``), or several of them in one release.
     epsilon : float, optional
         Instead of a target: the DP level of the release; the target is then what it leaks.
     method : str
@@ -302,6 +327,9 @@ def calibrate(
     unit : int, str or sequence of int, optional
         What is protected instead of one record, as in :func:`corrdp.leakage`: a number of records
         in a row, a duration such as "1h", "person", or a set of records.
+    weights : sequence of float, optional
+        How several queries share the budget, epsilon or (Gaussian noise) mu^2; equally when left
+        out.
 
     Returns
     -------
@@ -346,7 +374,7 @@ def calibrate(
         )
     if (target is None) == (epsilon is None):
         raise InputError("give either a target (BDP level) or epsilon (DP level): one of them")
-    query = resolved(model, query)
+    query = resolved(model, _one(query, weights))
     check_accept(accept)
     if isinstance(query, Series):
         from corrdp.calibration.series import calibrate_series
@@ -371,7 +399,13 @@ def calibrate(
         )
     if adversary != "all":
         raise InputError('adversary="none" is for Series(); a curator\'s promise is against all')
-    kinds = read_noise(noise, delta)
+    kinds = read_noise(noise, delta, query)
+    if method == "exact" and (query.is_table or isinstance(query, Several | Quantile)):
+        raise InputError(
+            "method='exact' is the leakage of one number by itself, and cells tell more together: "
+            "tables, quantiles and several queries are calibrated by bounds for every mechanism "
+            "(releases#tables); use 'best'"
+        )
     if method == "exact" and kinds != (LaplaceNoise(),):
         raise InputError("method='exact' is for Laplace noise; leave noise out, or take 'best'")
     asked = _Asked(model, query, method, confidence, unit, coarse, robust, accept)
@@ -381,6 +415,33 @@ def calibrate(
     if len(found) == 1:
         return found[0]
     return replace(min(found, key=_expected_error), chosen=BY_EXPECTED_ERROR)
+
+
+def _error_in_words(query: Query, first: Part, others: Iterator[Part]) -> str:
+    if len(query.parts) > 1:
+        rows = next(others)
+        return (
+            f"sums off by less than {first.error(0.05):.6g}, numbers of records by less than "
+            f"{rows.error(0.05):.6g}, in 95 % of releases"
+        )
+    known = all(key.values is not None for key in query.by)
+    if not known:  # how many cells there are is not known before the data are read
+        first = replace(first, query=replace(query, by=()))  # type: ignore[arg-type]
+    limit = f"{first.error(0.05):.6g}"
+    what = "" if query.cells == 1 and known else "every cell " if known else "each cell "
+    if isinstance(query, Quantile):
+        return f"{what}off by less than {limit} records in 95 % of releases"
+    sums = " (of the sums behind the means)" if isinstance(query, Mean) and query.by else ""
+    return f"{what}below {limit} in 95 % of releases{sums}"
+
+
+def _one(query: Any, weights: Any) -> Query:
+    """Several queries as one."""
+    if isinstance(query, Sequence) and not isinstance(query, str):
+        return Several(tuple(query), () if weights is None else tuple(weights))
+    if weights is not None:
+        raise InputError("weights share a budget among several queries: give a list of them")
+    return query
 
 
 def _expected_error(calibration: Calibration) -> float:

@@ -11,6 +11,7 @@ from corrdp.cli.options import (
     MODEL_HELP,
     Decimal,
     Delimiter,
+    Engine,
     Json,
     Names,
     NoHeader,
@@ -69,7 +70,7 @@ def audit(
         ),
     ] = None,
     recorded: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             help="Parquet or CSV with the columns input and output (or output_1, ...).",
             rich_help_panel=_MECHANISM,
@@ -139,6 +140,7 @@ def audit(
     names: Names = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
+    engine: Engine = "duckdb",
     json: Json = False,
 ) -> None:
     """Attack a mechanism and say whether its claim stands.
@@ -156,15 +158,17 @@ def audit(
     if sum(given is not None for given in (python, command, recorded)) > 1:
         raise InputError("give one of --python, --command and --recorded")
     layout = read_layout(no_header, names, delimiter, decimal)
-    if recorded is None and (columns is not None or layout.to_dict()):
-        raise InputError("--columns goes with --recorded, and so do the options of text files")
+    if recorded is None and (columns is not None or layout.to_dict() or engine != "duckdb"):
+        raise InputError(
+            "--columns goes with --recorded, and so do --engine and the options of text files"
+        )
     if recorded is not None:
         if inputs is not None:
             raise InputError("--inputs: recorded outputs have their inputs")
         if runs is not None or time_limit is not None:
             raise InputError("--runs, --time-limit: recorded outputs are all judged, none is run")
     law = None if model is None else read_model(model)
-    mechanism = _mechanism(python, command, recorded, columns, layout)
+    mechanism = _mechanism(python, command, recorded, columns, layout, engine)
     nominal = _nominal(protocol, k, epsilon, law)
     if mechanism is None:
         if nominal is None:
@@ -202,9 +206,10 @@ def audit(
 def _mechanism(
     python: str | None,
     command: str | None,
-    recorded: Path | None,
+    recorded: str | None,
     columns: str | None,
     layout: Layout,
+    engine: str,
 ) -> Any:
     if python is not None:
         return _imported(python)
@@ -220,7 +225,7 @@ def _mechanism(
     named = None if columns is None else words(columns)
     if named is not None and len(named) < 2:
         raise InputError(f"--columns {columns!r}: name the input's column and the output's")
-    table = open_table(recorded, layout=layout)
+    table = open_table(recorded, engine=engine, layout=layout)
     if named is None:
         return read_outputs(table)
     return read_outputs(table, input=named[0], output=named[1] if len(named) == 2 else named[1:])

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from corrdp.cli.asking import (
+    ByTexts,
+    PublicColumns,
+    QueryTexts,
+    RollUp,
+    ValuesTexts,
+    Weights,
+    read_query,
+)
 from corrdp.cli.options import (
     AcceptModel,
     Confidence,
@@ -15,7 +24,6 @@ from corrdp.cli.options import (
     NoiseName,
     Number,
     Picture,
-    QueryText,
     SweepText,
     Target,
     UnitText,
@@ -23,7 +31,6 @@ from corrdp.cli.options import (
     one_of,
     read_confidence,
     read_model,
-    read_query,
     read_unit,
 )
 from corrdp.errors import InputError
@@ -33,7 +40,7 @@ EXAMPLE = "Example: corrdp calibrate model.json --target 1 --query count:True"
 
 def calibrate(
     model: ModelText,
-    query: QueryText,
+    query: QueryTexts,
     target: Target = None,
     epsilon: Epsilon = None,
     method: Method = "best",
@@ -43,6 +50,11 @@ def calibrate(
     delta: Delta = None,
     unit: UnitText = None,
     n: Number = None,
+    by: ByTexts = None,
+    values: ValuesTexts = None,
+    public_columns: PublicColumns = None,
+    rollup: RollUp = False,
+    weights: Weights = None,
     sweep: SweepText = None,
     picture: Picture = None,
     json: Json = False,
@@ -60,9 +72,18 @@ def calibrate(
     level = {} if sweep is not None else one_of(target, epsilon)
     check_outputs(picture, inputs=(model,))
     law = read_model(model)
-    asked = read_query(query, law, n=n)
+    asked = read_query(
+        query,
+        law,
+        by=by,
+        values=values,
+        public_columns=public_columns,
+        rollup=rollup,
+        weights=weights,
+        n=n,
+    )
     options: dict[str, Any] = {
-        "query": asked,
+        **asked,
         "method": method,
         "confidence": read_confidence(confidence, "default"),
         "accept": accept_model,

@@ -9,6 +9,7 @@ import typer
 from corrdp.cli.options import (
     Decimal,
     Delimiter,
+    Engine,
     Json,
     MissingTexts,
     Names,
@@ -57,7 +58,7 @@ def check(
     names: Names = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
-    engine: Annotated[str, typer.Option(help="What reads: duckdb, or spark.")] = "duckdb",
+    engine: Engine = "duckdb",
     picture: Picture = None,
     json: Json = False,
 ) -> None:

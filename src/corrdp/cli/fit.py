@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from corrdp.cli.options import (
     Decimal,
     Delimiter,
+    Engine,
     Json,
     MissingTexts,
     Names,
@@ -85,7 +86,6 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Where to write the model file.")
 ]
 Picture = Annotated[Path | None, typer.Option(help="Where to draw the model, as SVG or PNG.")]
-Engine = Annotated[str, typer.Option(help="What counts: duckdb, or spark.")]
 
 
 @fit.callback()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from corrdp.cli.asking import parse_query
 from corrdp.cli.options import (
     Confidence,
     Json,
@@ -19,7 +20,6 @@ from corrdp.cli.options import (
     read_confidence,
     read_guarantee,
     read_model,
-    read_query,
 )
 from corrdp.errors import CorrdpError, InputError
 
@@ -66,7 +66,7 @@ def leakage(
     protected = int(unit) if unit is not None and unit.strip().isdigit() else unit
     guarantee, limit = (1.0, None) if sweep is not None else read_guarantee(epsilon, delta, mu, rho)
     law = read_model(model)
-    asked = None if query is None else read_query(query, law)
+    asked = None if query is None else parse_query(query, law.states)
     if sweep is not None:
         from corrdp.cli.show import run_sweep
 

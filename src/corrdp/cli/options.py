@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +11,11 @@ import typer
 from corrdp._files import refuse_ledgers
 from corrdp._lazy import need
 from corrdp.bounds.registry import METHODS
-from corrdp.errors import InputError, ModelError, QueryError
+from corrdp.errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
-    from corrdp.queries import Missing, Query
     from corrdp.tables.source import Layout
     from corrdp.trajectories.data.points import Trajectories
 
@@ -49,14 +47,7 @@ UnitText = Annotated[
     ),
 ]
 Method = Annotated[str, typer.Option(help=f"Bound to use: best, {', '.join(METHODS)}.")]
-QueryText = Annotated[
-    str,
-    typer.Option(
-        "--query",
-        help="count:STATE, count:CONDITION, sum:LOWER:UPPER[:COLUMN], "
-        "mean:LOWER:UPPER[:COLUMN] or histogram:A,B,C[:COLUMN].".replace("[", r"\["),
-    ),
-]
+Engine = Annotated[str, typer.Option(help="What counts: duckdb, or spark.")]
 MissingTexts = Annotated[
     list[str] | None,
     typer.Option(help="Further text that means missing; empty, NA, NaN and null always do."),
@@ -211,14 +202,6 @@ def _whole(text: str, number: str) -> int:
         return int(number)
     except ValueError:
         raise ModelError(f"{text!r}: {number!r} is not a whole number") from None
-
-
-def read_query(
-    text: str, model: Model, *, skip_missing: bool = False, n: int | None = None
-) -> Query:
-    """A query as written on the command line, with the model's states for labels."""
-
-    return parse_query(text, model.states, "skip" if skip_missing else "raise", n)
 
 
 def one_of(target: float | None, epsilon: float | None) -> dict[str, Any]:
@@ -379,49 +362,3 @@ def literal(text: str, labels: dict[str, Any] | None = None) -> Any:
             return text
     same = [s for s in labels.values() if isinstance(s, int | float) and s == number]
     return same[0] if same else number
-
-
-def parse_query(
-    text: str,
-    states: Sequence[Any] | None,
-    missing: Missing = "raise",
-    n: int | None = None,
-) -> Query:
-    """Read a query as written on the command line.
-
-    ``count:STATE`` or ``count:CONDITION``, ``sum:LOWER:UPPER[:COLUMN]``,
-    ``mean:LOWER:UPPER[:COLUMN]``, ``histogram:A,B,C[:COLUMN]``.
-
-    Examples
-    --------
-    >>> parse_query("count:True", (False, True))
-    Count(state=True, records=None, where=None, missing='raise')
-    >>> parse_query("sum:0:10:steps", None).column
-    'steps'
-    """
-    from corrdp.queries import Count, Histogram, Mean, Sum
-
-    kind, _, rest = text.partition(":")
-    labels = {str(s): s for s in states or ()}
-    if kind == "count" and rest:
-        if labels and (state := literal(rest, labels)) in labels.values():
-            return Count(state, missing=missing)
-        return Count(where=rest, missing=missing)
-    parts = rest.split(":", 2)
-    if kind in ("sum", "mean") and len(parts) >= 2:
-        try:
-            low, high = float(parts[0]), float(parts[1])
-        except ValueError:
-            raise QueryError(f"{text!r}: LOWER and UPPER must be numbers") from None
-        column = parts[2] if len(parts) == 3 else None
-        if kind == "sum":
-            return Sum(low, high, column=column, missing=missing)
-        return Mean(low, high, column=column, missing=missing, n=n)
-    if kind == "histogram" and rest:
-        names, _, column = rest.partition(":")
-        categories = tuple(literal(name.strip(), labels) for name in names.split(","))
-        return Histogram(categories, column=column or None, missing=missing)
-    raise QueryError(
-        f"cannot read query {text!r}; write count:STATE, count:CONDITION, "
-        "sum:LOWER:UPPER[:COLUMN], mean:LOWER:UPPER[:COLUMN] or histogram:A,B,C[:COLUMN]"
-    )

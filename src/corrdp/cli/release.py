@@ -1,4 +1,4 @@
-"""``corrdp release``: one private number from a file, with the papers to sign for it.
+"""``corrdp release``: a private number or table from a file, with the papers to sign for it.
 
 What was paid for is shown, whatever happens to files and terminal.
 """
@@ -15,6 +15,15 @@ from typing import Annotated, Any
 import typer
 
 from corrdp._files import refuse_overwriting
+from corrdp.cli.asking import (
+    ByTexts,
+    PublicColumns,
+    QueryTexts,
+    RollUp,
+    ValuesTexts,
+    Weights,
+    read_query,
+)
 from corrdp.cli.options import (
     MODEL_HELP,
     AcceptModel,
@@ -22,6 +31,7 @@ from corrdp.cli.options import (
     Decimal,
     Delimiter,
     Delta,
+    Engine,
     Epsilon,
     Json,
     Method,
@@ -30,7 +40,7 @@ from corrdp.cli.options import (
     NoHeader,
     NoiseName,
     Number,
-    QueryText,
+    Picture,
     Report,
     Sign,
     State,
@@ -42,7 +52,6 @@ from corrdp.cli.options import (
     read_confidence,
     read_layout,
     read_model,
-    read_query,
     read_unit,
 )
 from corrdp.errors import InputError
@@ -87,10 +96,12 @@ def _tell(made: Any, ledger: Path | None) -> None:
     print(said, text, sep="\n", file=sys.stderr, flush=True)
 
 
-EXAMPLE = (
-    "Example: corrdp release steps.csv --model model.json --target 1 --query count:True "
-    "--report report.html"
-)
+EXAMPLE = """Example: corrdp release steps.csv --model model.json --target 1 --query count:True
+--report report.html
+
+corrdp release steps.csv --model model.json --target 1 --query count:True --by hour,weekday
+--csv table.csv --picture table.svg
+"""
 
 
 def release(
@@ -98,7 +109,7 @@ def release(
         str, typer.Argument(metavar="FILE", help="CSV or Parquet file with the private records.")
     ],
     model: Annotated[str, typer.Option(help=MODEL_HELP)],
-    query: QueryText,
+    query: QueryTexts,
     target: Target = None,
     epsilon: Epsilon = None,
     method: Method = "best",
@@ -108,6 +119,11 @@ def release(
     delta: Delta = None,
     unit: UnitText = None,
     n: Number = None,
+    by: ByTexts = None,
+    values: ValuesTexts = None,
+    public_columns: PublicColumns = None,
+    rollup: RollUp = False,
+    weights: Weights = None,
     state: State = None,
     missing: MissingTexts = None,
     no_header: NoHeader = False,
@@ -119,13 +135,23 @@ def release(
         typer.Option("--skip-missing", help="Leave missing rows out; which ones is then public."),
     ] = False,
     nonnegative: Annotated[
-        bool, typer.Option("--nonnegative", help="Set a negative answer to 0 (costs nothing).")
+        bool,
+        typer.Option(
+            "--nonnegative",
+            help="Set negative answers to 0 (costs nothing); roll-ups become whole and still add "
+            "up.",
+        ),
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Show epsilon, noise and error; read and draw nothing."),
     ] = False,
+    engine: Engine = "duckdb",
     report: Report = None,
+    picture: Picture = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the cells and their intervals as CSV.")
+    ] = None,
     public: Annotated[
         bool,
         typer.Option(
@@ -149,14 +175,15 @@ def release(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Answer a query once, with noise that keeps the promise.
+    """Answer queries once, with noise that keeps the promise: a number, or a table with --by.
 
     Give --target for the BDP level to keep, or --epsilon for a chosen DP level. Every run draws
     new noise and costs privacy anew: look with --dry-run first.
     """
     level = one_of(target, epsilon)
-    if dry_run and output is not None:
-        raise InputError("--dry-run makes no release: leave out --output")
+    for option, path in (("--output", output), ("--csv", csv), ("--picture", picture)):
+        if dry_run and path is not None:
+            raise InputError(f"--dry-run makes no release: leave out {option}")
     if public and dry_run and json:
         raise InputError("--dry-run makes no release to hand out: leave out --public or --json")
     if public and report is None and output is None and not json:
@@ -166,25 +193,45 @@ def release(
     if sign is not None:
         check_signing(sign, output is not None or json, dry_run)
     others = [path for path in (ledger, sign) if path is not None]
-    check_outputs(report, output, inputs=(file, model, *others))
-    refuse_overwriting(report, output, overwrite=force)
+    outputs = (report, output, csv, picture)
+    check_outputs(*outputs, inputs=(file, model, *others))
+    refuse_overwriting(*outputs, overwrite=force)
     from corrdp import calibrate
     from corrdp._files import write_files
+    from corrdp._tabular import as_csv
     from corrdp.calibration.searching import check_told_levels
-    from corrdp.cli.show import as_json, show_calibration, show_files, show_release, working
+    from corrdp.cli.show import (
+        as_json,
+        save_picture,
+        show_calibration,
+        show_files,
+        show_release,
+        working,
+    )
     from corrdp.models.chains.coupling import refuse_coupled
     from corrdp.models.reads import layout_for, missing_text, open_for
+    from corrdp.plots.cells import draw_release
     from corrdp.report.words import public_release
 
     layout = read_layout(no_header, names, delimiter, decimal)
     law = read_model(model)
     refuse_coupled(law)
-    asked = read_query(query, law, skip_missing=skip_missing, n=n)
+    asked = read_query(
+        query,
+        law,
+        by=by,
+        values=values,
+        public_columns=public_columns,
+        rollup=rollup,
+        weights=weights,
+        skip_missing=skip_missing,
+        n=n,
+    )
     with working("finding the least noise"):
         calibration = calibrate(
             law,
             **level,
-            query=asked,
+            **asked,
             method=method,
             confidence=read_confidence(confidence, "default"),
             accept=accept_model,
@@ -204,7 +251,7 @@ def release(
         with working(f"answering on {file}"):
             decimal = layout_for(law, layout).decimal
             texts = missing_texts(missing, missing_text(law), decimal)
-            table = open_for(law, file, texts, layout)
+            table = open_for(law, file, texts, layout, engine)
             answer = calibration.release(table, ledger=ledger, nonnegative=nonnegative, state=state)
     elif ledger is not None and not json:
         say_what_is_left(ledger)
@@ -215,6 +262,10 @@ def release(
             handed = handed.sign(sign)
         if output is not None:
             write_files({output: as_json(handed) + "\n"})
+        if csv is not None and answer is not None:
+            write_files({csv: as_csv(answer.tabulated())})
+        if picture is not None and answer is not None:
+            save_picture(draw_release(answer)[0], picture)
         if json:
             print(as_json(result if handed is None else handed))
         elif answer is None:
@@ -228,7 +279,7 @@ def release(
                 text = render_report(result, law, calibration=calibration, public=public)
             write_files({report: text})
         if not json:
-            show_files(path for path in (report, output) if path is not None)
+            show_files(path for path in outputs if path is not None)
 
 
 def check_signing(key: Path, handed_out: bool, dry_run: bool) -> None:

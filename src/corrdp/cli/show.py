@@ -14,8 +14,10 @@ from rich.text import Text
 
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
+from corrdp.queries import Quantile, Several
+from corrdp.report.cells import AnswerTable, answer_tables
 from corrdp.report.dependence import in_words_of
-from corrdp.report.words import believed, in_words, number
+from corrdp.report.words import believed, cost_in_words, in_words, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from corrdp.report.snps import SnpReport
     from corrdp.tables.source import Table as SourceTable
 
+_SHOWN_CELLS = 40
 FIT_WARNING = (
     "warning: the model was learned from the private data, and that is itself a leak which no "
     "epsilon here accounts for; keep the model file as private as the data"
@@ -185,7 +188,6 @@ def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str 
 
 
 def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
-    what = "largest error of a cell" if calibration.query.cells > 1 else "error"
     chance = "" if calibration.delta is None else f", at delta {calibration.delta:.3g}"
     return [
         ("epsilon", f"{calibration.epsilon:.9g} (DP level of the noise{chance})"),
@@ -198,7 +200,8 @@ def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
             f"by {calibration.leakage.certificate.name})",
         ),
         ("noise", calibration.noise),
-        ("expected error", f"{what} below {calibration.error(0.05):.6g} in 95 % of releases"),
+        ("expected error", calibration.error_in_words),
+        ("dependence", cost_in_words(calibration)),
         *_drowned(calibration),
         ("scope", calibration.leakage.scope),
         ("model", calibration.leakage.model),
@@ -208,6 +211,8 @@ def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
 def _drowned(calibration: Calibration) -> list[tuple[str, str | Text]]:
     """Whether the noise tells nothing because every possible answer is nearer than its error."""
     query, model = calibration.query, calibration.model
+    if query.is_table or isinstance(query, Several | Quantile):
+        return []
     pattern = model.reads(query)
     records = model.records if pattern is None else int(pattern.sum())
     if records is None:
@@ -235,24 +240,35 @@ def show_calibration(calibration: Calibration, *, dry_run: bool = False) -> None
 
 def show_release(release: Release, calibration: Calibration) -> None:
     """The answer, its interval and everything it rests on."""
-    from corrdp.queries import Histogram
-
-    query = calibration.query
-    print_title(in_words(query))
-    single = not isinstance(release.value, list)
-    pairs = [release.interval(0.95)] if single else release.interval(0.95)
-    values = [release.value] if single else release.value
-    names = [f" {cell}" for cell in query.categories] if isinstance(query, Histogram) else [""]
+    print_title(in_words(calibration.query))
     answers: list[tuple[str, str | Text]] = []
-    for name, value, ends in zip(names, values, pairs, strict=True):
-        shown, low, high = (number(v, release.scale, release.grid) for v in (value, *ends))
-        answers.append((f"answer{name}", f"{shown} (95 % interval {low} to {high})"))
+    if release.tables:
+        for section in answer_tables(release):
+            _show_cells(section)
+    else:
+        single = not isinstance(release.value, list)
+        pairs = [release.interval(0.95)] if single else release.interval(0.95)
+        values = [release.value] if single else release.value
+        names = [f" {cell}" for cell in release.query.get("categories") or [""]]
+        for name, value, ends in zip(names, values, pairs, strict=True):
+            shown, low, high = (number(v, release.scale, release.grid) for v in (value, *ends))
+            answers.append((f"answer{name.rstrip()}", f"{shown} (95 % interval {low} to {high})"))
     book: list[tuple[str, str | Text]] = []
     if release.charge is not None:
         book.append(("ledger", f"charge {release.charge}, {release.charge_hash}"))
         book.append(("together", f"with what is in the ledger: {release.together}"))
     said = _noise(calibration) + book + _assumptions(release.assumptions)
     print_parts(facts_table(answers + said))
+
+
+def _show_cells(section: AnswerTable) -> None:
+    columns = [Column(Text(name), justify="right") for name in section.head]
+    table = Table(*columns, title=Text(section.title) if section.title else None)
+    for row in section.rows[:_SHOWN_CELLS]:
+        table.add_row(*map(Text, row))
+    print_parts(table)
+    if (more := len(section.rows) - _SHOWN_CELLS) > 0:
+        print_parts(f"and {more:,} more cells (--csv writes them all)")
 
 
 def show_files(paths: Iterable[Path]) -> None:

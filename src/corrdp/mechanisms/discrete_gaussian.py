@@ -22,7 +22,7 @@ from corrdp.mechanisms.base import any_cell, check_positive
 from corrdp.mechanisms.gaussian import squared_sensitivity
 from corrdp.mechanisms.laplace import check_noisy, in_units, noise_of
 from corrdp.mechanisms.sample import smallest_step
-from corrdp.queries import Histogram, Query
+from corrdp.queries import Query
 
 if TYPE_CHECKING:
     from corrdp.metric.losses import LossLaw
@@ -273,10 +273,9 @@ class DiscreteGaussian:
 
     @property
     def guarantee(self) -> GDP:
-        """mu-Gaussian DP as it is booked, :func:`booked_mu`; two cells of a histogram change."""
-        if isinstance(self.query, Histogram):
-            return GDP(math.sqrt(2.0) * booked_mu(1, self.scale) * (1 + 2 * _ULP))
-        return GDP(booked_mu(self.query.steps, self.scale))
+        """mu-Gaussian DP as it is booked, :func:`booked_mu`; cells that move together compose."""
+        booked = [[booked_mu(step, self.scale) for step in move] for move in self.query.moves]
+        return GDP(max(m[0] if len(m) == 1 else math.hypot(*m) * (1 + 4 * _ULP) for m in booked))
 
     @property
     def rho(self) -> float:
@@ -290,10 +289,11 @@ class DiscreteGaussian:
         from corrdp.metric.losses import LossLaw
         from corrdp.metric.profiles import GaussianProfile, LossProfile
 
-        two = isinstance(self.query, Histogram)
-        if self.scale > (_PAIRED if two else _TABLE) or self.query.steps > 40 * _TABLE:
+        (move, *others) = self.query.moves
+        two = len(move) > 1
+        if others or self.scale > (_PAIRED if two else _TABLE) or sum(move) > 40 * _TABLE:
             return GaussianProfile(self.guarantee.mu)
-        one = self.law.losses(1 if two else self.query.steps)
+        one = self.law.losses(move[0])
         if not two:
             return LossProfile(one)
         masses = np.convolve(one.masses, one.masses) * (1 + _ULP * one.masses.size)

@@ -22,14 +22,12 @@ from corrdp.mechanisms.base import (
 )
 from corrdp.mechanisms.laplace import check_noisy
 from corrdp.metric.tradeoff import delta_for, mu_for
-from corrdp.queries import Histogram, Query
+from corrdp.queries import Query
 
 
 def squared_sensitivity(query: Query) -> Fraction:
-    """Square of the l2 sensitivity, exactly; l1 where nothing better is known, which is no less."""
-    step = Fraction(query.grid)
-    # a changed record leaves one cell of a histogram and enters another
-    return 2 * step**2 if isinstance(query, Histogram) else (query.steps * step) ** 2
+    """Square of the l2 sensitivity, exactly."""
+    return query.squared_steps * Fraction(query.grid) ** 2
 
 
 def _mu(query: Query, sigma: float) -> float:

@@ -22,7 +22,7 @@ from corrdp.mechanisms.base import (
     each_cell,
 )
 from corrdp.mechanisms.sample import largest_tail, log_pmf, smallest_step, summed_tail, tail
-from corrdp.queries import Query, Series, Sum
+from corrdp.queries import Quantile, Query, Series, Several, Sum
 
 
 def _epsilon(query: Query, scale: float) -> float:
@@ -51,6 +51,8 @@ def check_noisy(name: str, query: Any) -> Query:
             f"{name} is a whole series, whose records are reported one by one: add noise to a "
             "Count, Sum, Mean or Histogram, or use BinaryResponse or GRR"
         )
+    if isinstance(query, Quantile | Several):
+        raise InputError(f"{name} is a {query.kind}, which is no number that noise is added to")
     return query
 
 

@@ -20,6 +20,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,7 @@ def integer_mechanism(cells: int, sensitivity: int, epsilon: float, scale: float
         scale = math.nextafter(scale, math.inf)
 
 
-def gaussian_mechanism(cells: int, steps: int, rho: float, scale: float) -> Any:
+def gaussian_mechanism(cells: int, squared_steps: int, rho: float, scale: float) -> Any:
     """OpenDP's discrete Gaussian mechanism on whole numbers, and its scale.
 
     Its noise has ``Pr[Z = k]`` proportional to ``exp(-k^2 / (2 scale^2))``, the law of
@@ -186,9 +187,9 @@ def gaussian_mechanism(cells: int, steps: int, rho: float, scale: float) -> Any:
     Parameters
     ----------
     cells : int
-        How many numbers are released together: of several, one record moves two by one step each.
-    steps : int
-        Steps by which one record moves a single number.
+        How many numbers are released together.
+    squared_steps : int
+        Square of the l2 sensitivity of all of them to one changed record.
     rho : float
         zCDP that OpenDP itself must prove; the scale is raised by the least steps until it does.
     scale : float
@@ -218,11 +219,11 @@ def gaussian_mechanism(cells: int, steps: int, rho: float, scale: float) -> Any:
     for _ in range(64):
         if cells == 1:
             measurement = make_gaussian(number, absolute_distance(T="i64"), scale=scale)
-            proved = measurement.map(steps)
+            proved = measurement.map(math.isqrt(squared_steps - 1) + 1)  # rounded up
         else:
             domain = vector_domain(number)
             measurement = make_gaussian(domain, l2_distance(T="f64"), scale=scale)
-            proved = measurement.map(math.nextafter(math.sqrt(2.0), 2.0))
+            proved = measurement.map(_root_up(squared_steps))
         # OpenDP rounds its proof up, by a few ulps of it
         if proved <= rho * (1 + 2.0**-48):
             return measurement, scale
@@ -231,6 +232,59 @@ def gaussian_mechanism(cells: int, steps: int, rho: float, scale: float) -> Any:
         f"OpenDP proves zCDP of {proved:.9g} for this noise, and {rho:.9g} was promised: nothing "
         "was drawn"
     )
+
+
+def _root_up(square: int) -> float:
+    """A square root that is not below the exact one."""
+    root = math.sqrt(square)
+    return root if Fraction(root) ** 2 >= square else math.nextafter(root, math.inf)
+
+
+def choosing_mechanism(denominator: int, sensitivity: int, epsilon: float, scale: float) -> Any:
+    """OpenDP's mechanism that draws a number whose loss is small, and its scale.
+
+    It adds exponential noise to the losses and takes the number with the least (the law of
+    permute-and-flip).
+
+    Parameters
+    ----------
+    denominator : int
+        Losses are whole numbers: so many to one record.
+    sensitivity : int
+        By how much one changed record can change each of them.
+    epsilon : float
+        What OpenDP itself must prove.
+    scale : float
+        Where to start, in records.
+
+    Returns
+    -------
+    measurement, scale
+
+    References
+    ----------
+    McKenna and Sheldon, "Permute-and-flip: a new mechanism for differentially private selection"
+    (2020); Ding et al., "The permute-and-flip mechanism is identical to report-noisy-max with
+    exponential noise" (2021).
+    """
+    if not _NARROWEST <= scale <= _WIDEST / denominator:
+        raise RefusedError(
+            f"epsilon={epsilon:.3g} for a choice is no usable noise; choose another target"
+        )
+    need("noise")
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import max_divergence
+    from opendp.metrics import linf_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    space = vector_domain(atom_domain(T="i64")), linf_distance(T="i64"), max_divergence()
+    while True:
+        measurement = make_noisy_max(*space, scale=scale * denominator, negate=True)
+        if measurement.map(sensitivity) <= epsilon:
+            return measurement, scale
+        scale = math.nextafter(scale, math.inf)
 
 
 def with_noise(measurement: Any, exact: Sequence[int]) -> list[int]:

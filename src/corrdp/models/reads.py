@@ -5,13 +5,29 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from corrdp._checks import check_kind
 from corrdp.errors import QueryError
 from corrdp.models.base import Model, RealModel
-from corrdp.queries import MISSING_TEXT, Count, Histogram, Mean, Query, Series, Sum, resolve
+from corrdp.queries import (
+    MISSING_TEXT,
+    Count,
+    Histogram,
+    Mean,
+    Quantile,
+    Query,
+    Series,
+    Several,
+    Sum,
+    resolve,
+)
+from corrdp.queries.keys import CLOCK_VALUES
+from corrdp.tables.expressions import columns_named
 from corrdp.tables.source import USUAL, Layout, Table, is_frame, is_parquet, is_table, open_table
+
+_KINDS = "Count, Sum, Mean, Histogram, Quantile or Series"
 
 
 def resolved(model: Model, query: Query) -> Query:
@@ -23,9 +39,110 @@ def resolved(model: Model, query: Query) -> Query:
     >>> resolved(Independent(4), Mean(0, 10)).sensitivity
     2.5
     """
+    query = with_keys(model, query)
     check_reads(model, query)
     pattern = model.reads(query) if isinstance(query, Mean) else None
-    return resolve(query, model.records if pattern is None else int(pattern.sum()))
+    query = resolve(query, model.records if pattern is None else int(pattern.sum()))
+    # a mean over a private number of records is a sum and a count
+    return query if len(query.parts) == 1 or isinstance(query, Several) else Several((query,))
+
+
+def with_keys(model: Model, query: Query) -> Query:
+    """The query with its keys looked at: parts of the clock, and whether they are public.
+
+    Public are the parts of the clock, the columns that order the rows, the one that tells sequences
+    apart, and those that the query names; never one that the state, a condition or a value reads.
+    A model with states, or of real numbers, says nothing of private keys.
+
+    Examples
+    --------
+    >>> from corrdp import Independent
+    >>> Count(where="km > 0", by={"town": ["a", "b"]}, public_columns=["town"]).steps
+    1
+    >>> with_keys(Independent(), Count(where="km > 0", by={"town": ["a", "b"]})).steps
+    2
+    """
+    check_kind("query", query, Query, _KINDS, error=QueryError)
+    if isinstance(query, Several):
+        return replace(query, queries=tuple(with_keys(model, part) for part in query.queries))
+    if not query.by:
+        return query
+    check_secret(query, secrets_of(model, query))
+    order_by = tuple(getattr(model.fitted, "order_by", ()))
+    group = getattr(model.fitted, "group", None)
+    public = {name.lower() for name in query.public_columns}
+    for text in (*order_by, *([] if group is None else [group])):
+        public |= {name.lower() for name in columns_named(text)}
+    keys = []
+    for key in query.by:
+        if len(key.names) == 1 and key.names[0] in CLOCK_VALUES and order_by:
+            listed = CLOCK_VALUES[key.names[0]]
+            if key.values is None and listed is not None:
+                key = replace(key, values=tuple((value,) for value in listed))
+            keys.append(replace(key, clock=True, public=True))
+            continue
+        private = [text for text in key.names if not _is_public(text, public)]
+        if private and _speaks(model):
+            raise QueryError(
+                f"key `{private[0]}` is not said to be public, and the model says nothing of it: "
+                "if everybody may know it, name its columns (public_columns, --public-columns); "
+                "else ask for a histogram over the states"
+            )
+        if private and key.values is None:
+            raise QueryError(
+                f"key `{private[0]}` is not said to be public, so that its values may not be taken "
+                f"from the data: list them (by={{{key.names[0]!r}: [...]}}, --values), or name its "
+                "columns, if they are public (public_columns, --public-columns)"
+            )
+        keys.append(replace(key, clock=False, public=not private))
+    return replace(query, by=tuple(keys))
+
+
+def _speaks(model: Model) -> bool:
+    """Whether a model is about certain values, and says nothing of other columns."""
+    return model.states is not None or isinstance(model, RealModel)
+
+
+def _is_public(text: str, public: set[str]) -> bool:
+    return text.lower() in public or all(name.lower() in public for name in columns_named(text))
+
+
+def secrets_of(model: Model, query: Query) -> list[str]:
+    """Expressions that a key may not have a column in common with."""
+    read = [getattr(query, "where", None), query.column]
+    if isinstance(model, RealModel):
+        read += () if model.fitted is None else model.fitted.reading
+    else:
+        read.append(getattr(model.fitted, "state", None))
+    return [text for text in read if text is not None]
+
+
+def check_secret(query: Query, secrets: Iterable[str], columns: Iterable[str] = ()) -> None:
+    """Refuse a key that reads a column of the state, of a condition or of a value.
+
+    Parameters
+    ----------
+    query : Query
+    secrets : iterable of str
+        Expressions.
+    columns : iterable of str
+        Names of the columns of a table, where there is one.
+    """
+    known = set(columns)
+
+    def read(text: str) -> set[str]:
+        return {text.lower()} if text in known else {n.lower() for n in columns_named(text)}
+
+    secret = {name: text for text in secrets for name in read(text)}
+    keys = [name for key in query.by if not key.clock for name in key.names]
+    keys = [name for name in keys if name not in CLOCK_VALUES or name in known]
+    for text in (*keys, *query.public_columns):
+        for name in sorted(read(text) & set(secret)):
+            what = f"key `{text}`" if text in keys else f"public column {text}"
+            raise QueryError(
+                f"{what} reads {name}, and so does `{secret[name]}`, which is private: a key may "
+                "not tell what is to be hidden. For how often each value occurs ask for a histogram"
+            )
 
 
 def check_reads(model: Model, query: Query) -> None:
@@ -49,8 +166,20 @@ def check_reads(model: Model, query: Query) -> None:
     corrdp.errors.QueryError: the model has no state 2; its states are 0, 1
     """
     check_kind("model", model, Model, "a dependence model such as MarkovChain")
-    kinds = "Count, Sum, Mean, Histogram or Series"
-    check_kind("query", query, Query, kinds, error=QueryError)
+    check_kind("query", query, Query, _KINDS, error=QueryError)
+    if isinstance(query, Several):
+        if isinstance(model, RealModel):
+            raise QueryError("Gaussian records are released one query at a time: give one")
+        for part in query.queries:
+            check_reads(model, part)
+        return
+    if query.has_private_keys and _speaks(model):
+        raise QueryError("a key of the table is private, and the model says nothing of it")
+    if isinstance(query, Sum) and query.where is not None and _speaks(model):
+        raise QueryError(
+            f"the model speaks about whole records, and not about those with `{query.where}`: "
+            "leave where= out, or ask about the states"
+        )
     if isinstance(model, RealModel):
         _check_real(model, query)
     if model.states is None:
@@ -59,7 +188,7 @@ def check_reads(model: Model, query: Query) -> None:
         _check_text(model, query)
     if isinstance(query, Count) and query.where is None and query.state not in model.states:
         raise QueryError(f"the model has no state {query.state!r}; its states are {listed(model)}")
-    if isinstance(query, Sum):
+    if isinstance(query, Sum | Quantile):
         query.scores(model.states)  # raises when a state is not a number
     if isinstance(query, Histogram | Series) and getattr(model.fitted, "unseen_bins", None):
         raise QueryError(
@@ -142,7 +271,11 @@ def layout_for(model: Model, layout: Layout) -> Layout:
 
 
 def open_for(
-    model: Model, data: Any, missing: Iterable[str] | None = None, layout: Layout = USUAL
+    model: Model,
+    data: Any,
+    missing: Iterable[str] | None = None,
+    layout: Layout = USUAL,
+    engine: str = "duckdb",
 ) -> Table:
     """The table that data are, read as the model's own data were where nothing else is said.
 
@@ -152,7 +285,7 @@ def open_for(
     if text:
         layout = layout_for(model, layout)
     texts = missing_text(model) if missing is None else missing
-    table = open_table(data, texts, layout=layout)
+    table = open_table(data, texts, engine, layout)
     where = getattr(getattr(model.fitted, "reading", None), "where", None)
     return table if where is None else table.keep(where)
 
@@ -162,9 +295,12 @@ def what_is_read(model: Model, query: Query, data: Any, state: str | None) -> st
     if not is_table(data):
         return ""
     path = data.path if isinstance(data, Table) else "the data frame" if is_frame(data) else data
-    where = query.where if isinstance(query, Count) else None
-    read = (where,) if where else expressions(model, query, state)
-    return f"{', '.join(f'`{text}`' for text in read)} in {os.path.basename(os.fspath(path))}"
+    read: list[str] = []
+    for one in query.queries if isinstance(query, Several) else (query,):
+        where = one.where if isinstance(one, Count) else None
+        read += (where,) if where else expressions(model, one, state)
+    told = ", ".join(f"`{text}`" for text in dict.fromkeys(read))
+    return f"{told} in {os.path.basename(os.fspath(path))}"
 
 
 def expressions(model: Model, query: Query, state: str | None) -> tuple[str, ...]:

@@ -112,8 +112,8 @@ def _beside(ax: Axes, x: float, y: float, text: str, colour: str, size: int) -> 
 def draw_noise(calibration: Calibration, ax: Axes | None = None) -> Axes:
     """The law of the noise around the true answer, with the band that holds 95 % of releases.
 
-    The dashed lines stand at ``calibration.error(0.05)``, for the discrete Laplace law that is
-    drawn.
+    The dashed lines stand at the error of the law that is drawn; of several queries it is the
+    first that is shown, of a quantile how many records it is off by.
 
     Parameters
     ----------
@@ -125,13 +125,16 @@ def draw_noise(calibration: Calibration, ax: Axes | None = None) -> Axes:
     matplotlib Axes
     """
     ax = axes_or_new(ax, 2.3)
-    grid = calibration.query.grid
-    radius = calibration.error(0.05)
+    mechanism: Any = calibration.mechanism
+    mechanism = mechanism.parts[0] if hasattr(mechanism, "parts") else mechanism
+    grid, cells, radius = mechanism.query.grid, mechanism.query.cells, mechanism.error(0.05)
+    if mechanism.query.kind == "quantile":
+        return _draw_ranks(mechanism, radius, ax)
     span = max(1.7 * radius, 2 * grid)
     steps = int(span // grid)
     # a fine grid looks like a curve: a few hundred of its points show it
     k = np.unique(np.linspace(-steps, steps, min(2 * steps + 1, 401)).round()).astype(np.int64)
-    law = np.exp(calibration.mechanism.noise_logpmf(k))
+    law = np.exp(mechanism.noise_logpmf(k))
     x = k * grid
     inside = np.abs(x) < radius
     if len(k) == 2 * steps + 1 <= 61:
@@ -141,13 +144,23 @@ def draw_noise(calibration: Calibration, ax: Axes | None = None) -> Axes:
         ax.plot(x, law, color=ACCENT, linewidth=1.6)
     for edge in (-radius, radius):
         ax.axvline(edge, color=WARM, linewidth=1.2, linestyle=(0, (4, 3)))
-    cells = calibration.query.cells
     what, which = ("error", "") if cells == 1 else ("error of one cell", f"all {cells} ")
     ax.set_xlabel(f"{what} (dashed: {which}below {radius:,.4g} in 95 % of releases)", fontsize=9)
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     ax.set_xlim(-span, span)
     ax.set_ylim(0, law.max() * 1.08)
+    return ax
+
+
+def _draw_ranks(mechanism: Any, radius: float, ax: Axes) -> Axes:
+    """How likely a quantile is off by so many records, at most."""
+    off = np.linspace(0, 1.7 * radius or 1.0, 201)
+    ax.plot(off, [mechanism.tail(a) for a in off], color=ACCENT, linewidth=1.6)
+    ax.axvline(radius, color=WARM, linewidth=1.2, linestyle=(0, (4, 3)))
+    ax.set_xlabel(f"records off (dashed: below {radius:,.4g} in 95 % of releases)", fontsize=9)
+    ax.set_ylabel("probability, at most", fontsize=9)
+    ax.set_ylim(bottom=0)
     return ax
 
 

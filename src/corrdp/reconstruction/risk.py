@@ -20,7 +20,8 @@ from corrdp.metric.tradeoff import curve_of
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.linear import rero_bound
 from corrdp.reconstruction.threat import Threat, leaked, promise_of
-from corrdp.release.number import RecordLaw, Release, record_law
+from corrdp.release.laws import RecordLaw, record_law
+from corrdp.release.number import Release
 from corrdp.results import OTHERS_ADD, Certificate, Result
 
 if TYPE_CHECKING:

@@ -1,47 +1,18 @@
-"""What a release reads: the exact answer of a query, and whether its rows keep the timetable.
-
-Nothing here is private: :mod:`corrdp.release.number` adds the noise.
-
-A leakage is about a model's records: so many time steps, in a row (releases#timetable). What a
-release reads is held against them once, here. Where the model numbers its records, number k of a
-sequence is the model's record k; a time step without a record is one that is not read.
-
-* A certificate for every mechanism holds for any part of its records, since a mechanism that does
-  not read the others is one of them. The data may span fewer time steps and have gaps.
-* A certificate for the noise of one query holds for the very records it was worked out for: with
-  one fewer, the same noise may leak more.
-* A model that gives each record a law of its own (a network, a table, kernels that change with
-  time) is about all of them.
-* A model with seasons is about its timetable of seasons: the data lie on its steps in time, and
-  within its length from where in the period they begin; or, where seasons may come in any order,
-  in none but those that were seen.
-"""
+"""What a release reads: the exact answer of a query; nothing here is private."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import reduce
-from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from corrdp.errors import DataError, QueryError, RefusedError
 from corrdp.models.base import Model, RealModel
-from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitting import listed_values
-from corrdp.models.chains.seasonal import SeasonalChain
-from corrdp.models.groups import Groups, Independent
+from corrdp.models.groups import Groups
 from corrdp.models.reads import expressions, listed, missing_text, names_column, open_for
 from corrdp.queries import Count, Mean, Query, Sum, is_missing
-from corrdp.tables.clock import Reading, step_in_words
-from corrdp.tables.order import TOLERANCE, Pace, rows_in_order
-from corrdp.tables.seasons import check_season, seasons_of
 from corrdp.tables.source import Table, is_table
-
-if TYPE_CHECKING:
-    from corrdp.models.chains.fitted import ChainFit
-
 
 _ROOM = 2**62  # half of what 64-bit integers hold; the other half is for noise
 
@@ -51,7 +22,7 @@ def exact_answer(model: Model, query: Query, data: Any, state: str | None = None
 
     Raises unless the data are what the model and the query were made for: known states, no
     missing values (or ``missing="skip"``), the public number of a mean. Their timetable is held
-    against the model's by :func:`check_timetable`.
+    against the model's by :func:`corrdp.release.timetable.check_timetable`.
 
     Parameters
     ----------
@@ -74,12 +45,12 @@ def exact_answer(model: Model, query: Query, data: Any, state: str | None = None
     return _answer_sequences(model, query, data)
 
 
-def opened(model: Model, data: Any) -> Table | list[list[Any]]:
+def opened(model: Model, data: Any, engine: str = "duckdb") -> Table | list[list[Any]]:
     """A table, opened as the fit was; one sequence or many, as lists of plain values."""
     from corrdp.tables.sequences import split_sequences
 
     if is_table(data):
-        return open_for(model, data)
+        return open_for(model, data, engine=engine)
     sequences = [
         p.tolist() if isinstance(p, np.ndarray) else list(p) for p in split_sequences(data)
     ]
@@ -102,7 +73,7 @@ def _answer_sequences(model: Model, query: Query, sequences: list[list[Any]]) ->
         sequences = listed_values(sequences, model.states or (), missing_text(model))
     for number, values in enumerate(sequences):
         _check_states(model, values, f"sequence {number}, " if len(sequences) > 1 else "")
-    _check_room(query, sum(map(len, sequences)))
+    check_room(query, sum(map(len, sequences)))
     answers = [query.on_grid(values) for values in sequences]
     _check_n(query, sum(1 for values in sequences for v in values if not query.lacks(v)))
     return [sum(cell) for cell in zip(*answers, strict=True)]
@@ -127,7 +98,7 @@ def _check_states(model: Model, values: list[Any], place: str) -> None:
         )
 
 
-def _check_room(query: Query, records: int) -> None:
+def check_room(query: Query, records: int) -> None:
     """Refuse sums that could leave 64-bit integers; judged by public numbers only."""
     most = max(map(abs, query.grid_bounds)) if isinstance(query, Sum) else 1
     if records * most >= _ROOM:
@@ -186,7 +157,7 @@ def _answer_real(model: Model, query: Query, table: Table, state: str | None) ->
     if isinstance(model.fitted, GaussianFit) and isinstance(model.fitted.siblings, Siblings):
         values = model.fitted.family_values(table, query.column)
         missing = np.isnan(values)
-        _check_missing(query, table, len(values), int(missing.sum()))
+        _check_counted(query, table, len(values), int(missing.sum()))
         return query.on_grid(values[~missing].tolist())
     found = [
         grid_sum(table, text, query.lower, query.upper, query.base_grid)
@@ -194,7 +165,7 @@ def _answer_real(model: Model, query: Query, table: Table, state: str | None) ->
     ]
     if model.fitted is not None:
         model.check_table(table)
-        _check_missing(query, table, sum(f.rows for f in found), sum(f.missing for f in found))
+        _check_counted(query, table, sum(f.rows for f in found), sum(f.missing for f in found))
     else:  # row by row the records of the model, in its order
         _check_rows(model, query, table, found[0].rows, found[0].missing)
     return [sum(f.value for f in found)]
@@ -213,237 +184,19 @@ def _add_up(query: Query, cells: dict[Any, int]) -> list[int]:
 
 def _check_rows(model: Model, query: Query, table: Table, rows: int, missing: int) -> None:
     model.check_table(table)
-    _check_missing(query, table, rows, missing)
+    _check_counted(query, table, rows, missing)
 
 
-def _check_missing(query: Query, table: Table, rows: int, missing: int) -> None:
+def check_missing(query: Query, table: Table, rows: int, missing: int) -> None:
+    """Refuse rows without a value, unless the query leaves them out."""
     if missing and query.missing == "raise":
         raise DataError(
             f"{missing} of {rows} rows of {table.path} have no value; use "
             'missing="skip" if which rows are missing is public'
         )
-    _check_room(query, rows)
+
+
+def _check_counted(query: Query, table: Table, rows: int, missing: int) -> None:
+    check_missing(query, table, rows, missing)
+    check_room(query, rows)
     _check_n(query, rows - missing)
-
-
-def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:
-    """Rows of the shortest and the longest sequence, time steps of the longest, whether gaps occur.
-
-    The rows are read, ordered and grouped as those of the fit were, and time is counted in its
-    usual steps. Rows that lie closer are refused: they depend on each other more than the fit says.
-    One window pass.
-    """
-    import ibis
-
-    reading = fit.reading or Reading()
-    walk = rows_in_order(table, str(fit.state), fit.order_by, fit.group, reading)
-    pace, elsewhere = _as_fitted(table, fit, walk.pace)
-    walked = walk.lagged(pace.place, 1)
-    here, before = walk.place(walked), walk.place(walked, 1)
-    walked = walked.mutate(
-        steps=ibis.ifelse(pace.too_long(here, before), pace.usual_steps(here, before), 1),
-        repeated=reduce(and_, (now == then for now, then in zip(here, before, strict=True))),
-        absent=reduce(or_, (now.isnull() for now in here)),
-    )
-    spans = walked.aggregate(
-        rows=walked.count(),
-        span=walked["steps"].sum(),
-        # Spark has no number where a condition never has a value
-        repeated=walked.count(where=walked["repeated"]).fill_null(0),
-        absent=walked.count(where=walked["absent"]).fill_null(0),
-        by=list(walk.groups),
-    )
-    (found,) = table.collect(
-        spans.aggregate(
-            shortest=spans["rows"].min(),
-            longest=spans["rows"].max(),
-            span=spans["span"].max(),
-            gaps=(spans["span"] > spans["rows"]).any(),
-            repeated=spans["repeated"].sum(),
-            absent=spans["absent"].sum(),
-        )
-    ).to_pylist()
-    for name, what in (("absent", "have no time"), ("repeated", "repeat a time")):
-        if found[name]:
-            raise DataError(
-                f"{found[name]:,} rows of {table.path} {what} in {', '.join(fit.order_by)}: each "
-                "time step may occur once per sequence"
-            )
-    gaps = found["gaps"] or elsewhere > 0
-    return found["shortest"], found["longest"], found["span"] + elsewhere, gaps
-
-
-def _as_fitted(table: Table, fit: ChainFit, pace: Pace) -> tuple[Pace, int]:
-    """The pace of the fit, and how many steps further its places may put the ends of a sequence."""
-    clock = fit.clock
-    if clock is None or clock.usual is None or not pace.reading.gaps:
-        return pace, 0  # files of version 0.1.0 do not tell, and events in order have no clock
-    closer = pace.usual is not None and pace.usual * TOLERANCE < clock.usual
-    if pace.unit != clock.unit or closer:
-        found = "none" if pace.usual is None else step_in_words(pace.usual, str(pace.unit))
-        raise DataError(
-            f"the usual step in time of {table.path} is {found} and that of the fit is "
-            f"{clock.step}: the model says nothing of rows that lie closer; fit it on rows like "
-            "these"
-        )
-    if pace.radix == clock.places:
-        return replace(pace, usual=clock.usual), 0
-    # which of the places of the fit are there is not known: allow for one turn at either end
-    radix = max(pace.radix or 1, clock.places or 1)
-    return replace(pace, usual=clock.usual, radix=radix), 2 * radix
-
-
-@dataclass(frozen=True)
-class Timetable:
-    """What some data hold, of each sequence.
-
-    Attributes
-    ----------
-    shortest, longest : int
-        Records of the shortest and of the longest sequence, missing values included.
-    span : int
-        Time steps of the longest in time, those without a row included.
-    gaps : bool
-        Whether a sequence has time steps without a row.
-    """
-
-    shortest: int
-    longest: int
-    span: int
-    gaps: bool = False
-
-    def __str__(self) -> str:
-        if self.span > self.longest:
-            return f"the data span {self.span} time steps"
-        least = "" if self.shortest == self.longest else f"{self.shortest} to "
-        return f"the data have {least}{self.longest} records{' with gaps' if self.gaps else ''}"
-
-
-def timetable_of(model: Model, data: Table | list[list[Any]]) -> Timetable:
-    """What a table or some sequences hold.
-
-    In a sequence a missing value holds the place of its time step. In a table time runs as in the
-    table of the fit, in its usual steps (one pass in order of time); where the model was fitted to
-    none, every row is one step.
-
-    Examples
-    --------
-    >>> from corrdp import MarkovChain
-    >>> print(timetable_of(MarkovChain([[.9, .1], [.2, .8]]), [[0, 1, 1], [1, 0]]))
-    the data have 2 to 3 records
-    """
-    if not isinstance(data, Table):
-        lengths = [len(values) for values in data]
-        return Timetable(min(lengths), max(lengths), max(lengths))
-    fit = model.fitted if isinstance(model, Chain) else None
-    if fit is not None and (fit.order_by or fit.group is not None):
-        return Timetable(*time_spans(data, fit))
-    rows = data.collect(data.records.aggregate(n=data.records.count()))["n"][0].as_py()
-    return Timetable(rows, rows, rows)
-
-
-def check_timetable(
-    model: Model, query: Query, data: Table | list[list[Any]], *, wide: bool = True
-) -> None:
-    """Refuse data that are not on the timetable of a certificate.
-
-    Parameters
-    ----------
-    model : Model
-        What the certificate is about.
-    query : Query
-        Its ``records`` are numbered as in the model.
-    data : Table or list of lists
-    wide : bool
-        Whether the certificate is for every mechanism, and so for any part of the records.
-
-    Examples
-    --------
-    >>> from corrdp import Count, MarkovChain
-    >>> chain = MarkovChain([[.9, .1], [.2, .8]], length=4)
-    >>> check_timetable(chain, Count(1), [[0, 1, 1]])
-    >>> check_timetable(chain, Count(1), [[0, 1, 1]], wide=False)
-    Traceback (most recent call last):
-    ...
-    corrdp.errors.DataError: the data have 3 records, and the calibration is about one release ...
-    """
-    n, on_table = model.length, isinstance(data, Table)
-    late = _seasons_late(model, data) if isinstance(model, SeasonalChain) else 0
-    if on_table and (
-        (n is None and wide) or (isinstance(model, RealModel) and model.fitted is not None)
-    ):
-        return  # nothing is said of time, or the blocks of the fit are the records
-    held = timetable_of(model, data)
-    whole = held.shortest == held.span == n
-    if not _has_parts(model):
-        if n is not None and not whole:
-            raise DataError(f"{held}, the model was made for exactly {n}; refit")
-    elif n is not None and held.span + late > n:
-        begin = f" and begin {late} after the seasons of its first record" if late else ""
-        raise DataError(
-            f"{held}{begin}, the model was made for at most {n}; refit or leave length out"
-        )
-    elif not (wide or whole or (n is None and not held.gaps)):
-        among = "records without gaps in time" if n is None else f"exactly {n} records"
-        even = held.shortest == held.span
-        raise DataError(
-            f"{held}, and the calibration is about one release of {among}: of others the same "
-            'noise may leak more. Calibrate with method="best"'
-            + (f", or for model.with_length({held.span})" if even else "")
-        )
-    if not isinstance(data, Table):
-        _check_records(model, query, [len(values) for values in data])
-
-
-def _has_parts(model: Model) -> bool:
-    """Whether the first of the records, or any number in a row, have the model's law as well."""
-    one_kernel = isinstance(model, Chain) and getattr(model, "homogeneous", True)
-    return one_kernel or isinstance(model, Independent | SeasonalChain)
-
-
-def _seasons_late(chain: SeasonalChain, data: Table | list[list[Any]]) -> int:
-    """How many time steps after the seasons of the model's first record the data begin, at most.
-
-    Refuses data that lie between its time steps, or in a season that was never seen.
-    """
-    fit = chain.fitted
-    if fit is None or not isinstance(data, Table):
-        return 0  # record k of a sequence is record k of the model
-    kept, reading = chain.counted, fit.reading or Reading()
-    read = (data, str(fit.state), fit.order_by, fit.group, reading)
-    seasons = seasons_of(*read, check_season(kept.name))
-    if kept.timetable is None:
-        if strange := sorted(set(seasons.seen()) - set(kept.labels)):
-            raise DataError(
-                f"season {strange[0]} ({kept.title}) is none of the model's: it was not in the "
-                "data of the fit; fit on data that have it"
-            )
-        return 0
-    clock = fit.clock
-    if clock is None:
-        return max(seasons.starts())
-    pace, _ = _as_fitted(data, fit, seasons.walk.pace)
-    walk = replace(seasons.walk, pace=pace)
-    if pace.radix != clock.places or not walk.on_grid(clock.first, clock.usual):
-        raise DataError(
-            f"the rows of {data.path} do not lie on the time steps of the fit ({clock.step} from "
-            f"{clock.words.split(' to ')[0]}), and its seasons are those of these steps; fit again"
-        )
-    starts = replace(seasons, walk=walk).starts(clock.first)
-    return max((start - kept.starts[0]) % len(kept.timetable) for start in starts)
-
-
-def _check_records(model: Model, query: Query, lengths: list[int]) -> None:
-    """Record k of a sequence is record k of the model, and the end is the model's."""
-    part = getattr(query, "records", None)
-    if part is None:
-        return
-    other = next((m for m in lengths if m != model.length), None)
-    from_end = any(k is not None and k < 0 for k in (part.start, part.stop, part.step))
-    if from_end and other is not None:
-        raise DataError(
-            f"{part} counts from the end of the model's {model.length} records, and a sequence "
-            f"has {other}; count from the start"
-        )
-    if not any(range(m)[part] for m in lengths):
-        raise DataError(f"the data have none of the records in {part}, only {max(lengths)}")

@@ -1,8 +1,6 @@
 """Answering a query on data with OpenDP's noise, and writing down what was promised.
 
 Everything that can be wrong is checked before noise is drawn: an error releases nothing.
-
-A release also says of one record beforehand which states it may be in, and how likely each is.
 """
 
 from __future__ import annotations
@@ -11,12 +9,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from corrdp._checks import check_flag
 from corrdp._json import added
+from corrdp._lazy import need
 from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.scope import FOR_ALL
 from corrdp.calibration.adequacy import (
@@ -27,101 +24,33 @@ from corrdp.calibration.adequacy import (
 from corrdp.calibration.noise import noise_in_words, unit_in_words
 from corrdp.calibration.number import Calibration
 from corrdp.calibration.series import SeriesCalibration
-from corrdp.errors import InputError, RefusedError
+from corrdp.errors import RefusedError
 from corrdp.ledgers.ledger import Ledger
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.mechanisms.laplace import coverage_radius, in_units
-from corrdp.mechanisms.sample import gaussian_mechanism, integer_mechanism, with_noise
+from corrdp.mechanisms.sample import (
+    choosing_mechanism,
+    gaussian_mechanism,
+    integer_mechanism,
+    with_noise,
+)
+from corrdp.mechanisms.several import NoisyQuantile, Part, atoms
 from corrdp.metric.profiles import profile_of
-from corrdp.models.base import Model
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, what_is_read
-from corrdp.queries import query_from_dict
-from corrdp.release.answer import check_timetable, exact_answer, opened
+from corrdp.queries import Quantile, Several, query_from_dict
+from corrdp.release.answer import exact_answer, opened
+from corrdp.release.cells import CellTable, Tables, in_shape, noisy_tables
 from corrdp.release.charged import charged, check_scope, open_ledger
+from corrdp.release.exact import ExactTable, exact_tables
+from corrdp.release.laws import RecordLaw, record_law
 from corrdp.release.signatures import Signable, Signature, signed_line
-from corrdp.results import Certificate, Result
+from corrdp.release.timetable import check_timetable
+from corrdp.results import Certificate
 
-_SAME = 1e-12  # laws of records that differ by less are one law
-
-
-@dataclass(frozen=True)
-class RecordLaw(Result):
-    """The law of one record under a model, for who knows no other record.
-
-    Parameters
-    ----------
-    states : tuple
-        What the record may be; a state that JSON cannot hold is written as text.
-    probabilities : tuple of float
-    record : int or None
-        Which record has this law, counted from 0; None where every record has it.
-    reads : str
-        The expression whose values the states are, where the model was fitted to a table.
-    """
-
-    states: tuple[Any, ...]
-    probabilities: tuple[float, ...]
-    record: int | None = None
-    reads: str = ""
-
-    def __post_init__(self) -> None:
-        law, states = len(self.probabilities), len(self.states)
-        if states != law:
-            raise InputError(f"the law of one record has {law} numbers, {states} states")
-
-    @property
-    def question(self) -> str:
-        """What somebody may want to know of the record, in a few words.
-
-        Examples
-        --------
-        >>> RecordLaw((False, True), (.7, .3), reads="steps > 0").question
-        'steps > 0, False or True'
-        >>> RecordLaw(tuple(range(9)), (1 / 9,) * 9, record=4).question
-        'record 4, one of 9 states'
-        """
-        named = [str(state) for state in self.states]
-        which = " or ".join(named) if len(named) <= 3 else f"one of {len(named)} states"
-        place = "" if self.record is None else f"record {self.record}"
-        return ", ".join(part for part in (self.reads, place, which) if part)
-
-
-def record_law(model: Model) -> RecordLaw | None:
-    """The law of one record under a model; None where that is not worked out.
-
-    Where records have different laws, it is that of the record that is hardest to guess beforehand
-    (its likeliest state is the least likely): between two states a release can tell most there.
-
-    Examples
-    --------
-    >>> from corrdp import Independent, MarkovChain
-    >>> record_law(MarkovChain([[.75, .25], [.25, .75]], states=("rest", "walk")))
-    RecordLaw(states=('rest', 'walk'), probabilities=(0.5, 0.5), record=None, reads='')
-    >>> record_law(MarkovChain([[.75, .25], [.25, .75]], 3, initial=[1, 0])).record
-    2
-    >>> record_law(Independent(3)) is None
-    True
-    """
-    laws = model.record_laws
-    if laws is None or model.states is None:
-        return None
-    hardest = int(laws.max(axis=1).argmin())
-    alike = bool((np.ptp(laws, axis=0) <= _SAME).all())
-    return RecordLaw(
-        tuple(_label(state) for state in model.states),
-        tuple(laws[hardest].tolist()),
-        None if alike else hardest,
-        getattr(model.fitted, "state", None) or "",
-    )
-
-
-def _label(state: Any) -> Any:
-    plain = state.item() if isinstance(state, np.generic) else state
-    finite = isinstance(plain, str | bool | int) or (
-        isinstance(plain, float) and np.isfinite(plain)
-    )
-    return plain if finite else str(plain)
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,8 +59,9 @@ class Release(Signable):
 
     Parameters
     ----------
-    value : number or list of numbers
-        The noisy answer.
+    value : number, list of numbers, or list of them
+        The noisy answer; of a histogram or a table one number for each cell, of several queries one
+        answer for each.
     epsilon, target : float
         DP and BDP level of the release.
     leakage : float
@@ -142,7 +72,7 @@ class Release(Signable):
         The query, as its ``to_dict``.
     scale, grid : float
         Scale of the noise (sigma of Gaussian noise) and the step of its grid, in units of the
-        answer.
+        answer; of several queries in units of what one record can move each by, over its share.
     assumptions : tuple of str
     model, digest : str
         One line on the model and its fingerprint.
@@ -174,6 +104,8 @@ class Release(Signable):
         Outputs of at most this probability may tell more; None where there are none.
     unit : int, str, tuple of int or None
         What is protected, where that is more than one record.
+    tables : tuple of CellTable
+        Of a table, a quantile or several queries: the cells, their noise and what they are made of.
     signature : Signature or None
         Who stands for it; see :meth:`sign`.
     """
@@ -182,7 +114,7 @@ class Release(Signable):
     keys = (
         "value epsilon target leakage certificate scope query scale grid assumptions model digest "
         "reads nonnegative made charge charge_hash together law confidence adequacy "
-        "sigma delta unit signature"
+        "sigma delta unit tables signature"
     )
 
     value: Any
@@ -209,6 +141,7 @@ class Release(Signable):
     sigma: float | None = added()
     delta: float | None = added()
     unit: int | str | tuple[int, ...] | None = added()
+    tables: tuple[CellTable, ...] = added(())
     compared: Leakage | None = None
     signature: Signature | None = added()
 
@@ -218,22 +151,41 @@ class Release(Signable):
         return worst_leakage(self.adequacy, self.epsilon, self.target, self.leakage)
 
     def tabulated(self) -> dict[str, list[Any]]:
-        """The answer, one cell a row, with its interval at level .95."""
+        """The answer, one cell a row, with its interval at level .95.
+
+        Of a table also with the intervals that hold for all of its cells at once.
+        """
+        if self.tables:
+            return Tables(self.tables, self.nonnegative).tabulated()
         cells = self.value if isinstance(self.value, list) else [self.value]
         ends = self.interval(0.95) if isinstance(self.value, list) else [self.interval(0.95)]
         names = self.query.get("categories") or ["answer"] * len(cells)
         low, high = zip(*ends, strict=True)
         return {"cell": list(names), "value": cells, "low": list(low), "high": list(high)}
 
-    def interval(self, level: float = 0.95) -> Any:
+    def interval(self, level: float = 0.95, *, joint: bool = True) -> Any:
         """Interval that holds the true (clipped) answer with this probability.
 
-        ``(low, high)`` for one number; one such pair per cell, jointly at ``level``, for a
-        histogram. Narrowed to non-negative values when ``nonnegative`` was asked for.
+        ``(low, high)`` for one number; one such pair per cell for a histogram or a table, a list of
+        them for each of several queries. Narrowed to non-negative values when ``nonnegative`` was
+        asked for. Of a quantile these are shares of the records: what was published is a quantile
+        between them.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+        joint : bool
+            All cells of a table at once, or each for itself.
         """
+        if self.tables:
+            found = Tables(self.tables, self.nonnegative)
+            return in_shape(
+                self.tables,
+                [found.intervals(k, level, joint=joint) for k in range(len(self.tables))],
+            )
         cells = self.value if isinstance(self.value, list) else [self.value]
         if self.sigma is None:
-            steps = coverage_radius(level, self.scale / self.grid, len(cells))
+            steps = coverage_radius(level, self.scale / self.grid, len(cells) if joint else 1)
         else:
             steps = DiscreteGaussian(query_from_dict(self.query), self.sigma).radius(level)
         radius = steps * self.grid
@@ -244,14 +196,15 @@ class Release(Signable):
     @property
     def noise(self) -> str:
         """The law of the noise, in words."""
+        if self.tables:
+            return "; ".join(dict.fromkeys(table.noise for table in self.tables))
         return noise_in_words(self.scale, self.sigma)
 
     def __repr__(self) -> str:
         chance = "" if self.delta is None else f" at delta {self.delta:.3g}"
         asked = f"{query_from_dict(self.query)}{f', {self.reads}' if self.reads else ''}"
         lines = [
-            f"Release {self.value} ({asked})",
-            f"  interval     {self.interval(0.95)} at level .95",
+            *self._answer_lines(asked),
             f"  epsilon      {self.epsilon:.9g} (plain DP), BDP level {self.target:.6g} "
             f"({self.certificate.name} proves {self.leakage:.9g}){chance}",
             f"  noise        {self.noise}",
@@ -267,6 +220,29 @@ class Release(Signable):
         lines += signed_line(self.signature)
         return "\n".join(lines + [f"  assumes      {a}" for a in self.assumptions])
 
+    def _answer_lines(self, asked: str) -> list[str]:
+        if self.tables and any(table.names for table in self.tables):
+            return [f"Release ({asked})", *(f"  table        {table!r}" for table in self.tables)]
+        said = f"  interval     {self.interval(0.95)} at level .95"
+        return [f"Release {self.value} ({asked})", said]
+
+    def plot(self, figure: Figure | None = None) -> list[Axes]:
+        """Draw the answer with its intervals: by its keys bars, lines, a heat map or several.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure, optional
+            Where to draw; a new one of pyplot when left out.
+        """
+        from corrdp.plots.cells import draw_release
+
+        if figure is None:
+            need("plots")
+            import matplotlib.pyplot as plt
+
+            figure = plt.figure()
+        return draw_release(self, figure)
+
 
 def draw(
     calibration: Calibration,
@@ -275,6 +251,7 @@ def draw(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     nonnegative: bool = False,
     state: str | None = None,
+    engine: str = "duckdb",
 ) -> Release:
     """Answer the calibrated query on ``data`` with OpenDP's discrete Laplace or Gaussian noise.
 
@@ -293,6 +270,8 @@ def draw(
     state : str, optional
         For tables and a chain that was not fitted to one: the column or expression that holds its
         states.
+    engine : {"duckdb", "spark"}
+        Who reads a file and counts: this machine, or a Spark session. The noise is drawn here.
 
     Returns
     -------
@@ -330,12 +309,13 @@ def draw(
     >>> answer.charge, answer.charge_hash == ledger.history()[0].hash, ledger.spent <= .5
     (1, True, True)
     """
+    asked: dict[str, Any] = {"nonnegative": nonnegative, "state": state, "engine": engine}
     if ledger is None:
-        return prepare(calibration, data, nonnegative=nonnegative, state=state).draw()
+        return prepare(calibration, data, **asked).draw()
     book = open_ledger(ledger)
     check_scope(book, calibration)
     calibration = charged(calibration)
-    ready = prepare(calibration, data, nonnegative=nonnegative, state=state)
+    ready = prepare(calibration, data, **asked)
     what = f"{calibration.query}{f', {ready.reads}' if ready.reads else ''}"
     return book.release(ready.draw, calibration.guarantee, what=what, model=calibration.model)
 
@@ -345,9 +325,8 @@ class Prepared:
     """A release that lacks nothing but its noise: what could be wrong with it was checked."""
 
     calibration: Calibration
-    measurement: Any
-    scale: float  # in steps of the query's grid
-    exact: Sequence[int]
+    measurements: Sequence[tuple[Any, float]]  # each with its scale, in steps of its grid
+    exact: Sequence[Any]  # of a table, one ExactTable for each query
     reads: str
     nonnegative: bool
     law: RecordLaw | None
@@ -355,17 +334,26 @@ class Prepared:
     def draw(self) -> Release:
         """Draw the noise."""
         calibration, query = self.calibration, self.calibration.query
-        drawn = with_noise(self.measurement, self.exact)
-        noisy = [max(k, 0) for k in drawn] if self.nonnegative else drawn
+        measurement, steps = self.measurements[0]
+        tables: tuple[CellTable, ...] = ()
+        normal = calibration.sigma is not None
+        scale = calibration.scale if isinstance(query, Several) else steps * query.grid
+        if isinstance(self.exact[0], ExactTable):
+            noisy = noisy_tables(self.exact, self.measurements, normal)
+            tables = Tables(noisy, self.nonnegative).published()
+            value = in_shape(tables, [list(table.values) for table in tables])
+        else:
+            drawn = with_noise(measurement, self.exact)
+            value = in_units(query, [max(k, 0) for k in drawn] if self.nonnegative else drawn)
         return Release(
-            value=in_units(query, noisy),
+            value=value,
             epsilon=calibration.epsilon,
             target=calibration.target,
             leakage=calibration.leakage.value,
             certificate=calibration.leakage.certificate,
             scope=calibration.leakage.scope,
             query=query.to_dict(),
-            scale=self.scale * query.grid,
+            scale=scale,
             grid=query.grid,
             assumptions=calibration.assumptions,
             model=calibration.model.describe(),
@@ -376,15 +364,21 @@ class Prepared:
             confidence=calibration.confidence,
             adequacy=calibration.adequacy,
             law=self.law,
-            sigma=None if calibration.sigma is None else self.scale * query.grid,
+            sigma=None if calibration.sigma is None else scale,
             delta=calibration.delta,
             unit=calibration.unit,
+            tables=tables,
             compared=calibration.leakage,
         )
 
 
 def prepare(
-    calibration: Calibration, data: Any, *, nonnegative: bool = False, state: str | None = None
+    calibration: Calibration,
+    data: Any,
+    *,
+    nonnegative: bool = False,
+    state: str | None = None,
+    engine: str = "duckdb",
 ) -> Prepared:
     """Check everything and read the data, for a release that is charged before it is drawn."""
     check_flag("nonnegative", nonnegative)
@@ -392,21 +386,34 @@ def prepare(
     check_reads(model, query)
     refuse_coupled(model)
     _check_proof(calibration)
-    measurement, scale = _measurement(calibration)
-    data = opened(model, data)
+    mechanisms = atoms(calibration.mechanism)
+    for mechanism in mechanisms:  # what cannot be drawn is told before anything is read
+        _measurement(mechanism, mechanism.query.cells)
+    data = opened(model, data, engine)
     check_timetable(model, query, data, wide=calibration.leakage.scope in FOR_ALL)
-    exact = exact_answer(model, query, data, state)
+    exact: Sequence[Any]
+    if query.is_table or isinstance(query, Quantile | Several):
+        exact = exact_tables(model, query, data, state)
+        sizes = [len(table.cells) for table in exact for _ in table.parts]
+    else:
+        exact = exact_answer(model, query, data, state)
+        sizes = [query.cells]
+    ready = tuple(map(_measurement, mechanisms, sizes))
     reads = what_is_read(model, query, data, state)
-    return Prepared(calibration, measurement, scale, exact, reads, nonnegative, record_law(model))
+    return Prepared(calibration, ready, exact, reads, nonnegative, record_law(model))
 
 
-def _measurement(calibration: Calibration) -> tuple[Any, float]:
+def _measurement(mechanism: Part, cells: int) -> tuple[Any, float]:
     """OpenDP's mechanism, and its scale in steps of the query's grid."""
-    query, mechanism = calibration.query, calibration.mechanism
+    query = mechanism.query
+    if isinstance(mechanism, NoisyQuantile):
+        moved, epsilon = mechanism.one_cell
+        fraction = mechanism.query.fraction
+        return choosing_mechanism(fraction.denominator, moved, epsilon, mechanism.scale)
     if isinstance(mechanism, DiscreteGaussian):
-        return gaussian_mechanism(query.cells, query.steps, mechanism.rho, mechanism.scale)
-    least = mechanism.scale / query.grid
-    return integer_mechanism(query.cells, query.steps, calibration.epsilon, least)
+        return gaussian_mechanism(cells, query.squared_steps, mechanism.rho, mechanism.scale)
+    epsilon, least = mechanism.guarantee.largest, mechanism.scale / query.grid
+    return integer_mechanism(cells, query.steps, epsilon, least)
 
 
 def _check_proof(calibration: Calibration) -> None:

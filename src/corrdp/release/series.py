@@ -23,10 +23,10 @@ from corrdp.mechanisms.sample import grid_thresholds, report_states
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, expressions, listed, open_for, what_is_read
 from corrdp.queries import is_missing
-from corrdp.release.answer import check_timetable
 from corrdp.release.charged import open_ledger, series_in_words
 from corrdp.release.number import check_promise
 from corrdp.release.signatures import Signable, Signature, signed_line
+from corrdp.release.timetable import check_timetable
 from corrdp.results import Certificate
 from corrdp.tables.source import Table, is_table
 

@@ -19,9 +19,11 @@ from corrdp.calibration.searching import check_told_levels
 from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError
 from corrdp.models.base import Model
+from corrdp.plots.cells import draw_release
 from corrdp.plots.results import draw_noise
 from corrdp.queries import Histogram, query_from_dict
 from corrdp.release.number import Release
+from corrdp.report.cells import cells_section
 from corrdp.report.dependence import (
     adequacy_section,
     bounds_section,
@@ -31,6 +33,7 @@ from corrdp.report.dependence import (
 from corrdp.report.words import (
     MODEL_KINDS,
     PUBLIC_NOTE,
+    cost_in_words,
     does_not_protect,
     figure,
     in_words,
@@ -40,6 +43,7 @@ from corrdp.report.words import (
     page,
     paragraph,
     promise,
+    promise_in_one,
     protects,
     public_assumptions,
     table,
@@ -102,6 +106,8 @@ def render_report(
     title = in_words(calibration.query)
     parts = [
         f"<h1>{escape(title[0].upper() + title[1:])}</h1>",
+        story.chart(),
+        story.promise(),
         story.answer(),
         story.levels(),
         adequacy_section(calibration.adequacy, calibration.confidence, public=public),
@@ -198,10 +204,23 @@ class _Story:
     compared: Leakage
     public: bool
 
-    def answer(self) -> str:
-        """The number and its interval, or what would be released."""
+    def chart(self) -> str:
+        """The answer as a picture, or what would be released."""
         if self.release is None:
             return paragraph("Not released yet: no answer was read and no noise drawn.", "quiet")
+        drawn = draw_release(self.release)[0]
+        return figure(drawn, "answer", "The noisy answer with its 95 % intervals")
+
+    def promise(self) -> str:
+        """The promise in one sentence, and what dependence cost."""
+        sentence = escape(promise_in_one(self.calibration))
+        cost = paragraph(f"What dependence cost: {cost_in_words(self.calibration)}.")
+        return f'<p class="promise">{sentence}</p>{cost}'
+
+    def answer(self) -> str:
+        """The numbers and their intervals."""
+        if self.release is None:
+            return ""
         release = self.release
         read = f" It reads {release.reads}." if release.reads else ""
         when = f"Released {moment(release.made)}." if release.made else ""
@@ -210,6 +229,8 @@ class _Story:
         def shown(value: float) -> str:
             return number(value, release.scale, release.grid)
 
+        if release.tables:
+            return cells_section(release) + made
         pairs = release.interval(0.95)
         if isinstance(release.value, list):
             query = self.calibration.query
@@ -236,7 +257,7 @@ class _Story:
         if self.release is not None and self.release.together and not self.public:
             # on a BDP ledger it is a leakage with all its digits: nothing for the public
             note = paragraph(f"Together with what is in the ledger: {self.release.together}.")
-        return f'<p class="promise">{escape(text)}</p>{note}'
+        return f"<h2>What is promised</h2>{paragraph(text)}{note}"
 
     def dependence(self) -> str:
         """The model as a picture, with its numbers for the steward."""
@@ -257,12 +278,8 @@ class _Story:
     def noise(self) -> str:
         """Noise and expected error."""
         cal = self.calibration
-        what = "largest error of a cell" if cal.query.cells > 1 else "error"
         law = cal.noise.replace(" of ", " noise of ", 1)
-        text = (
-            f"{law[0].upper()}{law[1:]}, drawn by OpenDP. The {what} "
-            f"is below {cal.error(0.05):,.6g} in 95 % of releases."
-        )
+        text = f"{law[0].upper()}{law[1:]}, drawn by OpenDP. Error: {cal.error_in_words}."
         drawn = figure(draw_noise(cal), "noise", "Law of the noise around the true answer")
         return f"<h2>Noise and expected error</h2>{paragraph(text)}{drawn}"
 

@@ -20,11 +20,13 @@ from corrdp.calibration.noise import unit_in_words
 from corrdp.calibration.searching import check_told_levels
 from corrdp.models.base import Model, RealModel
 from corrdp.plots import DARK, VARIABLE
-from corrdp.queries import Count, Histogram, Mean, Query, Sum
+from corrdp.queries import Count, Histogram, Mean, Quantile, Query, Several, Sum
 from corrdp.release.number import Release
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from corrdp.calibration.number import Calibration
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
@@ -107,6 +109,7 @@ body{margin:0;background:var(--paper);color:var(--ink);
 main{max-width:46rem;margin:0 auto;padding:1rem 1rem 3rem}
 h1{font-size:1.35rem;line-height:1.25;margin:.6rem 0 .2rem}
 h2{font-size:1.05rem;margin:2rem 0 .4rem;padding-top:.8rem;border-top:1px solid var(--rule)}
+h3{font-size:.95rem;margin:1rem 0 .2rem}
 p,ul,ol{margin:.4rem 0}
 ul,ol{padding-left:1.3rem}
 li{margin:.2rem 0}
@@ -222,10 +225,8 @@ def does_not_protect(model: Model) -> tuple[str, ...]:
 _NEVER = (
     "Whether somebody is in the data at all: the number of records is taken as public (unbounded "
     "neighbours are not covered).",
-    "A stream that goes on for ever: every further release costs anew, and costs are added up "
-    "on epsilon, never on the leakage.",
-    "Gaussian noise: no theorem turns its guarantee into a leakage on dependent records, "
-    "so none is used here.",
+    "Further releases about the same records: each costs anew, and costs are added up before they "
+    "are turned into a leakage, never after.",
     "A wrong model: the promise is proved for the model of dependence named here. "
     "If records depend on each other more than it says, they leak more.",
 )
@@ -252,15 +253,26 @@ def in_words(query: Query) -> str:
     >>> in_words(Count(where="steps > 0"))
     'number of records with steps > 0'
     """
+    if isinstance(query, Several):
+        return "; ".join(map(in_words, query.queries))
+    keys = f", by {', '.join(query.keys)}" if query.by else ""
+    return f"{_asked(query)}{keys}"
+
+
+def _asked(query: Query) -> str:
     column = f" of {query.column}" if query.column else ""
     if isinstance(query, Count):
         which = "with " + query.where if query.where else f"in state {query.state}"
         return f"number of records {which}{_part(query.records)}"
     if isinstance(query, Histogram):
-        return f"number of records in each of {query.cells} categories{column}"
+        return f"number of records in each of {query.entries} categories{column}"
+    if isinstance(query, Quantile):
+        name = "median" if query.quantile == 0.5 else f"{query.quantile:g} quantile"
+        return f"{name}{column}, a point of {query.points:,} in [{query.lower:g}, {query.upper:g}]"
     assert isinstance(query, Sum)
     name = "mean" if isinstance(query, Mean) else "sum"
-    return f"{name}{column}, values clipped to [{query.lower:g}, {query.upper:g}]"
+    some = f" where {query.where}" if query.where else ""
+    return f"{name}{column}{some}, values clipped to [{query.lower:g}, {query.upper:g}]"
 
 
 def _part(records: slice | None) -> str:
@@ -299,6 +311,43 @@ def promise(
         f"to two values{where} of {whole} by a factor of at most {factor:,.3g}. To a "
         f"question about it, {believed(target)}.{chance}"
     )
+
+
+def promise_in_one(calibration: Calibration) -> str:
+    """What was promised, in one sentence that leads a report.
+
+    Examples
+    --------
+    >>> import corrdp as cdp
+    >>> promise_in_one(cdp.calibrate(cdp.Independent(), 1.0, query=cdp.Count(1)))
+    'Whatever anyone knows of the other records, this changes the odds between two values of one \
+record by a factor of at most 2.72: who thought 50 % before thinks at most 73 % after.'
+    """
+    delta = calibration.delta
+    chance = "" if delta is None else f", but for outputs of probability {delta:.3g}"
+    factor = math.exp(min(calibration.target, 700))
+    return (
+        "Whatever anyone knows of the other records, this changes the odds between two values of "
+        f"{unit_in_words(calibration.unit)} by a factor of at most {factor:,.3g}{chance}: "
+        f"{believed(calibration.target)}."
+    )
+
+
+def cost_in_words(calibration: Calibration) -> str:
+    """What dependence cost: the noise relative to what independent records need.
+
+    Examples
+    --------
+    >>> import corrdp as cdp
+    >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]])
+    >>> cost_in_words(cdp.calibrate(chain, 1.0, query=cdp.Count(1)))
+    'the noise is 5.91 times what independent records need for the same promise'
+    """
+    if calibration.model.kind == "independent":
+        return "the records are taken as independent: it cost nothing"
+    price = f"{calibration.price:.3g}"
+    times = "" if price == "1" else f"{price} times "
+    return f"the noise is {times}what independent records need for the same promise"
 
 
 def believed(target: float) -> str:

@@ -107,8 +107,9 @@ def check(
     pictured = _pictured(states, seen)
     problem = ""
     walk = counts = None
+    beside = {} if pictured is None else {"beside": pictured}
     try:
-        walk = rows_in_order(table, _ALWAYS, orders, group, reading, pictured)
+        walk = rows_in_order(table, _ALWAYS, orders, group, reading, beside)
         counts = count_along(walk)
     except DataError as error:
         problem = str(error)

@@ -297,21 +297,28 @@ def grid_sum(table: Table, expression: str, lower: float, upper: float, grid: fl
     Tally(value=20, rows=3, missing=1)
     """
     picked = table.pick(value=expression)
-    kind = picked.schema()["value"]
-    if not (kind.is_numeric() or kind.is_boolean()):
-        raise DataError(f"{expression!r} is of type {kind}; a sum needs numbers")
-    values = picked["value"]
-    if kind.is_boolean():
-        values = values.cast("int64")
+    values = as_numbers(picked["value"], expression)
     # Rounding is monotone, so clipping at the rounded bounds gives the same steps; and whole
     # numbers do not depend on how an engine reads a long literal
-    low, high = round(lower / grid), round(upper / grid)
-    scaled = (values.cast("float64") / grid).clip(lower=low, upper=high)
+    steps = nearest_step(values / grid, round(lower / grid), round(upper / grid))
+    return _tally(table, picked, values, steps.sum().cast("decimal(38, 0)"))
+
+
+def as_numbers(values: Any, text: str) -> Any:
+    """Values as floating-point numbers; an error for what is none."""
+    kind = values.type()
+    if not (kind.is_numeric() or kind.is_boolean()):
+        raise DataError(f"{text!r} is of type {kind}; a sum needs numbers")
+    return (values.cast("int64") if kind.is_boolean() else values).cast("float64")
+
+
+def nearest_step(scaled: Any, low: int, high: int) -> Any:
+    """The nearest whole number within bounds, halves to the even one, as an expression."""
+    scaled = scaled.clip(lower=low, upper=high)
     below = scaled.floor().cast("int64")
     rest = scaled - below
     up = (rest > 0.5) | ((rest == 0.5) & (below % 2 != 0))
-    steps = below + up.cast("int64")
-    return _tally(table, picked, values, steps.sum().cast("decimal(38, 0)"))
+    return below + up.cast("int64")
 
 
 def histogram(table: Table, expression: str) -> Tally[dict[Any, int]]:

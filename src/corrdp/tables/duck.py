@@ -22,10 +22,12 @@ from corrdp._lazy import need
 from corrdp.errors import DataError
 from corrdp.tables.expressions import Expression, quoted
 from corrdp.tables.source import (
+    GLANCE,
     USUAL,
     Layout,
     Table,
     is_parquet,
+    lake_format,
     missing_numbers,
     without_nan,
 )
@@ -69,15 +71,32 @@ class DuckTable(Table):
 
         What does not fit into memory goes to its temporary folder.
         """
-        return (
-            self._kept(records)
-            if isinstance(self.path, Path) and not is_parquet(self.path)
-            else records
-        )
+        path = self.path
+        text = isinstance(path, Path) and not is_parquet(path) and not path.is_dir()
+        return self._kept(records) if text else records
 
     def in_order(self, rows: Any, keys: list[str]) -> Any:
-        """The same rows in a table of the connection, sorted by some columns."""
+        """The same rows, sorted by some columns: as they are, or in a table of the connection."""
+        head = rows.limit(GLANCE)
+        if self._are_in_order(head, keys) and self._are_in_order(rows, keys):
+            return rows  # a pass over all of them costs a fraction of sorting them
         return self._kept(rows.order_by(keys))
+
+    def _are_in_order(self, rows: Any, keys: list[str]) -> bool:
+        """Whether rows come sorted, none of the keys missing; one pass, as they come."""
+        import ibis
+
+        before = rows.select(**{key: rows[key] for key in keys})
+        before = before.mutate(**{f"{key}_1": before[key].lag(1) for key in keys})
+        rises: Any = ibis.literal(True)
+        for key in reversed(keys):
+            now, then = before[key], before[f"{key}_1"]
+            rises = (now > then) | ((now == then) & rises)
+        asked = before.aggregate(
+            wrong=(~rises).sum().fill_null(0), unknown=rises.isnull().sum().fill_null(0)
+        )
+        (found,) = self.collect(asked).to_pylist()
+        return not found["wrong"] and found["unknown"] <= 1  # nothing stands before the first
 
     def _kept(self, records: Any) -> Any:
         import ibis
@@ -225,23 +244,25 @@ def open_duckdb(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Duc
     import ibis
 
     path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{path} is a directory; give one CSV or Parquet file")
     if not path.exists():
         raise DataError(f"{path} does not exist")
-    if path.stat().st_size == 0:
+    parquet = is_parquet(path) or path.is_dir()
+    files = parquet_files(path) if path.is_dir() else [path]
+    if path.is_file() and path.stat().st_size == 0:
         raise DataError(f"{path} is empty")
-    if not is_parquet(path):
+    if not parquet:
         with speaking(path):
             check_head(path)
-    place = str(path.absolute())
-    backend = _locked_backend([place, glob.escape(place)])  # DuckDB asks for either spelling
-    place = glob.escape(place)  # DuckDB reads [1] in a name as a pattern
+    places = [str(file.absolute()) for file in files]
+    # DuckDB asks for either spelling
+    backend = _locked_backend([*places, *map(glob.escape, places)])
+    listed = list(map(glob.escape, places))  # DuckDB reads [1] in a name as a pattern
+    place = listed[0]
     with speaking(path):
-        if is_parquet(path):
-            raw = run(backend.con, lambda: backend.read_parquet(place))
+        if parquet:
+            raw = run(backend.con, lambda: backend.read_parquet(listed))
             if may_repeat(raw.columns):
-                check_repeated(path, _names_in(path))
+                check_repeated(path, _names_in(files[0]))
             read = without_missing(raw, texts)
             return _opened(path, read, backend, texts, layout, {}, lambda: raw)
         with _naming_separator(path, layout):
@@ -264,6 +285,34 @@ def _names_in(path: Path) -> list[str]:
     from pyarrow.parquet import read_schema
 
     return list(read_schema(path).names)
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files of a directory, in order of their names; those of Delta and Iceberg tables
+    are no table without the log that says which of them count.
+
+    Examples
+    --------
+    >>> parquet_files(Path(tempfile.mkdtemp()))
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.DataError: ... holds no Parquet files: give a file, or a directory of them
+    """
+    if kind := lake_format(folder):
+        raise DataError(
+            f"{folder} is a table of {kind.title()}, whose files count only by its log: read it "
+            f"with Spark (engine='spark') in a session that has the jars of {kind.title()}"
+        )
+    files = sorted(
+        file
+        for file in folder.rglob("*")
+        if is_parquet(file)
+        and file.is_file()
+        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    )
+    if not files:
+        raise DataError(f"{folder} holds no Parquet files: give a file, or a directory of them")
+    return files
 
 
 def open_frame(frame: Any, texts: tuple[str, ...]) -> DuckTable:

@@ -209,6 +209,27 @@ def check_stored(texts: Iterable[Any]) -> None:
         _Gate(text, None).check(_parse(text))
 
 
+def columns_named(text: str) -> frozenset[str]:
+    """The columns that an expression names, where no table is at hand to ask.
+
+    Examples
+    --------
+    >>> sorted(columns_named("hour(t) + shift")), sorted(columns_named("Wind (m/s, mean)"))
+    (['shift', 't'], ['Wind (m/s, mean)'])
+    """
+    if IDENTIFIER.fullmatch(text):
+        return frozenset([text])
+    gate = _Gate(text, None)
+    try:
+        _check_text(text)
+        gate.check(_parse(text))
+    except DataError:
+        if _HEADING.fullmatch(text):  # the name of a column, for all that can be told
+            return frozenset([text])
+        raise
+    return frozenset(gate.read)
+
+
 def refusal(text: str, why: str) -> DataError:
     """The error for an expression that is not row by row."""
     shown = text if len(text) <= 200 else f"{text[:200]} ..."
@@ -379,6 +400,7 @@ class _Gate:
         if len(names) != 1:
             raise self.refuse(f'name columns alone, and in quotes where needed: "{names[-1]}"')
         if self.columns is None:
+            self.read.add(names[0])
             return
         name = names[0] if names[0] in self.columns else self.folded.get(names[0].lower())
         if name is None:

@@ -14,10 +14,11 @@ every count is one pass over rows that come in order.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import or_
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -311,26 +312,37 @@ class Walk:
         Columns that order the rows and tell sequences apart, and what the user calls them.
     read : ibis.Table
         The rows as they were read, in no order, with all of these columns.
-    rows : ibis.Table
-        ``state``, the columns of ``groups`` and the place of each row; see
-        :meth:`corrdp.tables.source.Table.in_order`.
     pace : Pace
+    beside : tuple of str
+        Further columns of ``read`` and ``rows``.
     """
 
     table: Table
     orders: dict[str, str]
     groups: dict[str, str]
     read: Any
-    rows: Any
     pace: Pace
+    beside: tuple[str, ...] = ()
+
+    @cached_property
+    def rows(self) -> Any:
+        """``state``, the columns of ``groups`` and the place of each row, sorted when first asked
+        for; see :meth:`corrdp.tables.source.Table.in_order`."""
+        keys = [*self.groups, *self.pace.place]
+        return self.table.in_order(self.read.select("state", *self.beside, *keys), keys)
+
+    def along(self, rows: Any = None, pace: Pace | None = None) -> Walk:
+        """The same walk along some of its sorted rows, or with another usual step."""
+        walk = replace(self, pace=self.pace if pace is None else pace)
+        walk.__dict__["rows"] = self.rows if rows is None else rows
+        return walk
 
     @cached_property
     def ends(self) -> Ends:
-        """Where the rows begin and end; one pass."""
-        major, groups = self.rows["major"], list(self.groups)
-        spans = self.rows.aggregate(
-            first=major.min(), last=major.max(), longest=self.rows.count(), by=groups
-        )
+        """Where the rows begin and end; one pass, for which they need not be sorted."""
+        rows = self.__dict__.get("rows", self.read)
+        major, groups = rows["major"], list(self.groups)
+        spans = rows.aggregate(first=major.min(), last=major.max(), longest=rows.count(), by=groups)
         asked = spans.aggregate(
             first=spans["first"].min(),
             last=spans["last"].max(),
@@ -379,22 +391,22 @@ def rows_in_order(
     order_by: Sequence[str],
     group: str | None,
     reading: Reading = PLAIN,
-    beside: str | None = None,
+    beside: Mapping[str, str] = MappingProxyType({}),
 ) -> Walk:
-    """Read and sort the rows of a table; when asked again, what was found the first time.
+    """Read the rows of a table in time; when asked again, what was found the first time.
 
     Parameters
     ----------
     table, state, order_by, group, reading
         As in :func:`corrdp.tables.count.count_triples`.
-    beside : str, optional
-        A further column or expression, which ``read`` and ``rows`` then hold as ``beside``.
+    beside : mapping of str to str
+        Further columns or expressions, which ``read`` and ``rows`` then hold by these names.
 
     Returns
     -------
     Walk
     """
-    asked = (state, tuple(order_by), group, beside)
+    asked = (state, tuple(order_by), group, tuple(beside.items()))
     if (asked, reading) not in table.walks:
         walk = _read_in_order(table, state, order_by, group, reading, beside)
         # what was recognised in this reading may be asked for by name in the next
@@ -408,13 +420,12 @@ def _read_in_order(
     order_by: Sequence[str],
     group: str | None,
     reading: Reading,
-    beside: str | None,
+    beside: Mapping[str, str],
 ) -> Walk:
     orders = {f"order_{k}": text for k, text in enumerate(order_by)}
     groups = {} if group is None else {"series": group}
     kept = {} if reading.where is None else {"kept": reading.where}
-    further = {} if beside is None else {"beside": beside}
-    picked = table.pick(state=state, **orders, **groups, **kept, **further)
+    picked = table.pick(state=state, **orders, **groups, **kept, **beside)
     if kept and not picked.schema()["kept"].is_boolean():
         raise DataError(
             f"`{reading.where}` (where) is of type {picked.schema()['kept']}, not a condition; "
@@ -422,9 +433,7 @@ def _read_in_order(
         )
     records = table.stored(_with_plain_state(table, picked, state))
     read, pace = placed(table, records, orders, list(groups), reading)
-    keys = [*groups, *pace.place]
-    rows = table.in_order(read.select("state", *further, *keys), keys)
-    return Walk(table, orders, groups, read, rows, pace)
+    return Walk(table, orders, groups, read, pace, tuple(beside))
 
 
 def _with_plain_state(table: Table, records: Any, text: str) -> Any:

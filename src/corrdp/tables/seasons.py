@@ -206,7 +206,7 @@ class Seasons:
         if season == "hour" and not pace.by_time_of_day:
             assert pace.radix is not None
             return walked["minor"] // (pace.radix // 24)
-        local = major + self._offset(major)
+        local = major + self.offset(major)
         clock = time_of_day(local)
         if season == "hour":
             return clock // _HOUR
@@ -223,13 +223,14 @@ class Seasons:
             self.labels[int(k)] for k in self.walk.table.collect(asked)["number"].to_pylist()
         )
 
-    def _offset(self, major: Any) -> Any:
+    def offset(self, major: Any) -> Any:
         """What local clocks show more than UTC."""
         import ibis
 
-        zone, ends = self.walk.pace.reading.timezone, self.walk.ends
+        zone = self.walk.pace.reading.timezone
         if zone is None:
             return ibis.literal(0)
+        ends = self.walk.ends
         # from two days before, so that the offset in force at the start is known
         changes = clock_changes(zone, ends.first - 400 * DAY, ends.last + 400 * DAY)
         if not changes:
@@ -287,8 +288,8 @@ def seasons_of(
     season: str | int,
 ) -> Seasons:  # fmt: skip
     """The seasons of a table's rows, or an error that says why there are none."""
-    text = None if isinstance(season, int) or season in CLOCKS else season
-    found = Seasons(rows_in_order(table, state, order_by, group, reading, text), season)
+    beside = {} if isinstance(season, int) or season in CLOCKS else {"beside": season}
+    found = Seasons(rows_in_order(table, state, order_by, group, reading, beside), season)
     found.check()
     return found
 

@@ -354,9 +354,10 @@ def open_table(
     Parameters
     ----------
     data : str, Path, data frame or Table
-        A path: ``.parquet`` or ``.pq`` is Parquet; anything else is text with a header line, its
-        separator guessed, gzipped if the name ends in ``.gz``. Spark also takes a directory of
-        such files and the address of a store (``hdfs://``, ``s3a://``). Or a data frame of pandas
+        A path: ``.parquet`` or ``.pq``, or a directory of such files, is Parquet; anything else is
+        text with a header line, its separator guessed, gzipped if the name ends in ``.gz``. Spark
+        also takes a directory of text files, the address of a store (``hdfs://``, ``s3a://``), and,
+        in a session that has their jars, a table of Delta or Iceberg. Or a data frame of pandas
         (its index is a column, called ``index`` if it has no name), polars or pyarrow. An open
         table is returned as it is.
     missing : iterable of str
@@ -398,7 +399,7 @@ def open_table(
         return open_frame(data, texts)
     if not isinstance(data, str | os.PathLike):
         raise DataError(f"expected a path or a data frame, got {type(data).__name__}")
-    if layout != USUAL and is_parquet(os.fspath(data)):
+    if layout != USUAL and (is_parquet(os.fspath(data)) or has_parquet(os.fspath(data))):
         raise DataError(f"{data} is Parquet: header, names, delimiter and decimal are for text")
     if engine == "duckdb":
         return open_duckdb(os.fspath(data), texts, layout)
@@ -428,6 +429,26 @@ def is_parquet(path: str | Path) -> bool:
     (True, False)
     """
     return str(path).rstrip("/").lower().endswith(_PARQUET)
+
+
+def has_parquet(path: str | Path) -> bool:
+    """Whether a path is a directory of this machine in which there are Parquet files."""
+    folder = Path(path)
+    return folder.is_dir() and any(map(is_parquet, folder.rglob("*")))
+
+
+def lake_format(path: str | Path) -> str | None:
+    """Whether a directory of this machine is a table of Delta or Iceberg.
+
+    Examples
+    --------
+    >>> lake_format("walk.csv") is None
+    True
+    """
+    folder = Path(path)
+    if (folder / "_delta_log").is_dir():
+        return "delta"
+    return "iceberg" if any((folder / "metadata").glob("*.metadata.json")) else None
 
 
 def without_nan(records: Any) -> Any:

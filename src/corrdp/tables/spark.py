@@ -26,7 +26,9 @@ from corrdp.tables.expressions import Expression, quoted, refusal
 from corrdp.tables.source import (
     Layout,
     Table,
+    has_parquet,
     is_parquet,
+    lake_format,
     without_nan,
 )
 from corrdp.tables.text import (
@@ -158,7 +160,10 @@ def open_spark(path: str | Path, texts: tuple[str, ...], layout: Layout) -> Spar
     forms: dict[str, str] = {}
     with _speaking(path), _configured(session):
         backend = ibis.pyspark.connect(session)
-        if is_parquet(path):
+        if kind := lake_format(path):
+            raw = _named(backend, _lake(session, kind, path))
+            read = without_missing(raw, texts)
+        elif is_parquet(path) or has_parquet(path):
             raw = _named(backend, session.read.parquet(_place(session, path)))
             read = without_missing(raw, texts)
         else:
@@ -255,6 +260,19 @@ def _place(session: Any, path: str | Path) -> str:
         # name as a pattern
         return re.sub(r"([][*?{}\\])", r"\\\1", str(here))
     return text
+
+
+def _lake(session: Any, kind: str, path: str | Path) -> Any:
+    """A table of Delta or Iceberg, which Spark reads only with jars of theirs."""
+    try:
+        return session.read.format(kind).load(_place(session, path))
+    except _engine_errors() as error:
+        if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
+            raise DataError(
+                f"{path} is a table of {kind.title()}, and this Spark session does not have its "
+                "jars: start it with them (spark.jars.packages)"
+            ) from None
+        raise
 
 
 def _read_csv(

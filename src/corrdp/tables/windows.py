@@ -6,7 +6,6 @@ Counting the transitions of many sequences apart, or of pairs together, without 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -314,7 +313,7 @@ def pair_counter(
     chosen = _sharing(first, last, None if sides is None else np.array(list(sides.values())))
     names = [series[int(k)] for k in chosen]
     span = (last[chosen] - first[chosen]).max()
-    steps = _direct_steps(replace(walk, rows=rows.filter(rows["series"].isin(names))))
+    steps = _direct_steps(walk.along(rows.filter(rows["series"].isin(names))))
     keys = [name for name in pace.place if name != "position"]
     steps = steps.select("series", "state_1", "state", *keys)
 

@@ -1,67 +1,29 @@
-"""The questions corrdp answers: counts, clipped sums and means, histograms, whole series.
-
-A query knows what one changed record can do to its answer. Answers live on a public grid (whole
-numbers for counts, a power of two for sums), so that noise is drawn exactly on integers.
-"""
+"""Counts, clipped sums and means, histograms, whole series."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 
 from corrdp._checks import (
-    check_choice,
     check_items,
-    check_kind,
     check_number,
     check_whole,
     count_distinct,
 )
 from corrdp.errors import DataError, QueryError
+from corrdp.queries.base import Missing, Query, check_missing, is_missing
 
-Missing = Literal["raise", "skip"]
-MISSING_TEXT = ("", "NA", "NaN", "null")
 _GRID_BITS = 20  # a sum's grid is 2^-20 of its width: far below any noise worth adding
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a value stands for "not recorded": None, NaN, or one of "", "NA", "NaN", "null".
-
-    NaN is what differs from itself, whatever its type (Decimal, NaT), or cannot even be compared
-    (pandas' NA).
-
-    Examples
-    --------
-    >>> [is_missing(v) for v in (None, float("nan"), "NA", 0, False)]
-    [True, True, True, False, False]
-    """
-    if value is None or isinstance(value, str):
-        return value is None or value in MISSING_TEXT
-    if isinstance(value, bool | int):
-        return False
-    try:
-        return bool(value != value)
-    except (TypeError, ArithmeticError):
-        return True
-    except ValueError:  # an array: no value at all
-        return False
-
-
-def _check_missing(missing: str) -> None:
-    check_choice("missing", missing, ("raise", "skip"), error=QueryError)
-
-
-def _assume_skip(missing: str) -> tuple[str, ...]:
-    if missing == "raise":
-        return ()
-    return ("which rows are missing is public; missing rows are left out of the answer",)
-
-
-def _check_bounds(lower: float, upper: float) -> tuple[float, float]:
+def check_bounds(lower: float, upper: float) -> tuple[float, float]:
+    """Two finite numbers in order, not too far apart and not too near."""
     low = check_number("lower", lower, error=QueryError)
     high = check_number("upper", upper, error=QueryError)
     if not low < high:
@@ -73,75 +35,7 @@ def _check_bounds(lower: float, upper: float) -> tuple[float, float]:
     return low, high
 
 
-class Query:
-    """What all queries share. Subclasses set ``kind`` and the properties below."""
-
-    kind: ClassVar[str]
-    missing: Missing
-    column: str | None = None
-
-    @property
-    def steps(self) -> int:
-        """l1 sensitivity of the answer to one changed record, in steps of the grid."""
-        raise NotImplementedError
-
-    @property
-    def grid(self) -> float:
-        """Step of the grid on which the answer lives, in units of the answer."""
-        return 1.0
-
-    @property
-    def cells(self) -> int:
-        """How many numbers the answer has."""
-        return 1
-
-    @property
-    def sensitivity(self) -> float:
-        """l1 sensitivity to one changed record, in units of the answer."""
-        return self.steps * self.grid
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the query takes for public or does to the data, in words."""
-        return _assume_skip(self.missing)
-
-    def __str__(self) -> str:
-        """What is asked, in a few words."""
-        raise NotImplementedError
-
-    def on_grid(self, values: Sequence[Any]) -> list[int]:
-        """The exact answer on one sequence of records, in grid steps, one entry per cell."""
-        raise NotImplementedError
-
-    def scores(self, states: Sequence[Any]) -> np.ndarray | None:
-        """What each state adds to the answer, in grid steps, when that is a sum over records."""
-        return None
-
-    def pattern(self, n: int) -> np.ndarray | None:
-        """Which of ``n`` records the query reads, as 0/1; None when it reads them all."""
-        return None
-
-    def lacks(self, value: Any) -> bool:
-        """Whether a value stands for "not recorded" in this query."""
-        return is_missing(value)
-
-    def present(self, values: Sequence[Any]) -> list[Any]:
-        """The recorded values; raises on missing ones unless ``missing="skip"``."""
-        kept = [v for v in values if not self.lacks(v)]
-        if len(kept) < len(values) and self.missing == "raise":
-            where = next(i for i, v in enumerate(values) if self.lacks(v))
-            raise DataError(
-                f"{len(values) - len(kept)} of {len(values)} values are missing (the first at "
-                f'index {where}); use missing="skip" if which ones are missing is public'
-            )
-        return kept
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {"query": self.kind, **vars(self)}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Count(Query):
     """How many records are in a state (or satisfy a condition on a table).
 
@@ -156,11 +50,15 @@ class Count(Query):
     where : str, optional
         On tables: an SQL condition instead of a state, such as ``"steps > 0"``.
     missing : {"raise", "skip"}
+    by, public_columns
+        Keys of a table, as in :class:`Query`: one count for each of their values.
 
     Examples
     --------
     >>> Count(1).on_grid([0, 1, 1])
     [2]
+    >>> Count(True, by="hour")
+    Count(state=True, records=None, where=None, missing='raise', by={'hour': None})
     >>> Count(where="steps > 0").sensitivity
     1.0
     """
@@ -172,19 +70,23 @@ class Count(Query):
     missing: Missing = "raise"
 
     def __post_init__(self) -> None:
-        _check_missing(self.missing)
+        super().__post_init__()
+        check_missing(self.missing)
         if (self.state is None) == (self.where is None):
             raise QueryError("give Count either a state or where=..., not both or neither")
+        if self.records is not None and self.by:
+            raise QueryError("records= is for a sequence, by= for a table: give one of them")
         if self.records is not None and not isinstance(self.records, slice):
             raise QueryError(f"records must be a slice, got {self.records!r}")
         if self.records is not None and self.where is not None:
             raise QueryError("records= needs a state; put the restriction into where= instead")
 
     @property
-    def steps(self) -> int:
-        return 1
+    def moves(self) -> tuple[tuple[int, ...], ...]:
+        return ((1, 1),) if self.has_private_keys else ((1,),)
 
-    def __str__(self) -> str:
+    @property
+    def asked(self) -> str:
         what = (
             f"rows with {self.where}"
             if self.where is not None
@@ -194,7 +96,7 @@ class Count(Query):
         part = "" if r is None else f" in [{r.start or 0}:{'' if r.stop is None else r.stop}]"
         return f"count of {what}{part}"
 
-    def on_grid(self, values: Sequence[Any]) -> list[int]:
+    def tally(self, values: Sequence[Any]) -> list[int]:
         if self.where is not None:
             raise QueryError("Count(where=...) needs a table; use Count(state) on a sequence")
         part = values if self.records is None else values[self.records]
@@ -219,7 +121,7 @@ class Count(Query):
         return data
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sum(Query):
     """Sum of values clipped to [lower, upper] and rounded to a public grid.
 
@@ -232,6 +134,11 @@ class Sum(Query):
     column : str, optional
         On tables: the column or SQL expression summed.
     missing : {"raise", "skip"}
+    where : str, optional
+        On tables: an SQL condition; only values of rows in which it holds are summed. Where it
+        holds is private.
+    by, public_columns
+        Keys of a table, as in :class:`Query`: one sum for each of their values.
 
     Examples
     --------
@@ -247,10 +154,12 @@ class Sum(Query):
     upper: float
     column: str | None = None
     missing: Missing = "raise"
+    where: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        _check_missing(self.missing)
-        low, high = _check_bounds(self.lower, self.upper)
+        super().__post_init__()
+        check_missing(self.missing)
+        low, high = check_bounds(self.lower, self.upper)
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
         if max(abs(low), abs(high)) > 1e6 * (high - low):
@@ -278,21 +187,28 @@ class Sum(Query):
         return round(self.lower / self.base_grid), round(self.upper / self.base_grid)
 
     @property
-    def steps(self) -> int:
+    def moves(self) -> tuple[tuple[int, ...], ...]:
         low, high = self.grid_bounds
-        return high - low
+        if self.where is not None:  # a row in which the condition does not hold adds nothing
+            low, high = min(low, 0), max(high, 0)
+        if not self.has_private_keys:
+            return ((high - low,),)
+        most = max(abs(low), abs(high))  # one cell loses the value, another gains one
+        return ((high - low,), (most, most))
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumed(self) -> tuple[str, ...]:
         return (
             f"values are clipped to the public range [{self.lower:g}, {self.upper:g}] and rounded "
             f"to multiples of {self.base_grid:.3g}; the answer is that of the clipped values",
-            *_assume_skip(self.missing),
+            *super().assumed,
         )
 
-    def __str__(self) -> str:
+    @property
+    def asked(self) -> str:
         what = self.column if self.column is not None else "values"
-        return f"{self.kind} of {what} clipped to [{self.lower:g}, {self.upper:g}]"
+        some = "" if self.where is None else f" where {self.where},"
+        return f"{self.kind} of {what}{some} clipped to [{self.lower:g}, {self.upper:g}]"
 
     def lacks(self, value: Any) -> bool:
         """Also a text that reads as NaN, such as "nan": a clip would leave it as it is."""
@@ -306,7 +222,9 @@ class Sum(Query):
         except (TypeError, ValueError):
             raise DataError(f"{self.kind} needs numbers; the data hold other values") from None
 
-    def on_grid(self, values: Sequence[Any]) -> list[int]:
+    def tally(self, values: Sequence[Any]) -> list[int]:
+        if self.where is not None:
+            raise QueryError(f"{self.kind} with where= needs a table; leave it out on a sequence")
         numbers = np.array([self._number(v) for v in self.present(values)])
         clipped = np.clip(numbers, self.lower, self.upper)
         if not np.isfinite(clipped).all():
@@ -326,11 +244,13 @@ class Sum(Query):
         return np.rint(clipped / self.base_grid).astype(np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Mean(Sum):
-    """Mean of clipped values: the clipped sum divided by the public number of records.
+    """Mean of clipped values: the clipped sum divided by the number of records.
 
-    Sensitivity to one changed record: (upper - lower) / n.
+    Sensitivity to one changed record: (upper - lower) / n. The sizes of the cells of a table are
+    public where its keys are; where a key is private, or only rows that satisfy a condition
+    count, the number of records is private as well, and the mean is a noisy sum over a noisy count.
 
     Parameters
     ----------
@@ -338,12 +258,17 @@ class Mean(Sum):
     column : str, optional
     missing : {"raise", "skip"}
     n : int, optional
-        Public number of records; taken from the model's length when left out.
+        Public number of records; taken from the model's length when left out, and from the data
+        for the cells of a table.
+    where, by, public_columns
+        As in :class:`Sum`.
 
     Examples
     --------
     >>> Mean(0, 10, n=4).sensitivity
     2.5
+    >>> [str(query) for query, share in Mean(0, 10, column="km", where="km > 0").parts]
+    ['sum of km where km > 0, clipped to [0, 10]', 'count of rows with km > 0']
     """
 
     kind: ClassVar[str] = "mean"
@@ -353,19 +278,45 @@ class Mean(Sum):
         super().__post_init__()
         if self.n is not None:
             object.__setattr__(self, "n", check_whole("n", self.n, error=QueryError))
+            if self.by or self.where is not None:
+                raise QueryError("n= is for a mean of all records; leave it out")
+
+    @property
+    def has_private_sizes(self) -> bool:
+        """Whether the number of records in a cell may not be told."""
+        return self.has_private_keys or self.where is not None
+
+    @property
+    def parts(self) -> tuple[tuple[Query, Fraction], ...]:
+        if not self.has_private_sizes:
+            return ((self, Fraction(1)),)
+        shared = {"missing": self.missing, "by": self.by, "public_columns": self.public_columns}
+        column = self.column
+        total = Sum(self.lower, self.upper, column=column, where=self.where, **shared)
+        rows = self.where if self.where is not None else f"({column}) IS NOT NULL"
+        half = Fraction(1, 2)
+        return ((total, half), (Count(where=rows, **shared), half))
 
     @property
     def grid(self) -> float:
+        if self.by or self.where is not None:
+            return self.base_grid  # of the sums: each cell is divided by a number of its own
         if self.n is None:
             raise QueryError("Mean needs the public number of records: Mean(lower, upper, n=...)")
         return self.base_grid / self.n
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        return (*super().assumptions, f"the number of records, {self.n}, is public")
+    def assumed(self) -> tuple[str, ...]:
+        if self.has_private_sizes:
+            said = "the number of records in a cell is private: half of the budget counts them"
+        elif self.by:
+            said = "the number of records in each cell is public"
+        else:
+            said = f"the number of records, {self.n}, is public"
+        return (*super().assumed, said)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Histogram(Query):
     """How many records are in each of a public list of categories.
 
@@ -378,6 +329,8 @@ class Histogram(Query):
     column : str, optional
         On tables: the column or SQL expression counted.
     missing : {"raise", "skip"}
+    by, public_columns
+        Keys of a table, as in :class:`Query`: one histogram for each of their values.
 
     Examples
     --------
@@ -391,7 +344,8 @@ class Histogram(Query):
     missing: Missing = "raise"
 
     def __post_init__(self) -> None:
-        _check_missing(self.missing)
+        super().__post_init__()
+        check_missing(self.missing)
         categories = check_items("categories", self.categories, letters=True, error=QueryError)
         distinct = count_distinct("categories", categories, error=QueryError)
         if len(categories) < 2 or distinct < len(categories):
@@ -399,18 +353,19 @@ class Histogram(Query):
         object.__setattr__(self, "categories", categories)
 
     @property
-    def steps(self) -> int:
-        return 2
+    def moves(self) -> tuple[tuple[int, ...], ...]:
+        return ((1, 1),)
 
     @property
-    def cells(self) -> int:
+    def entries(self) -> int:
         return len(self.categories)
 
-    def __str__(self) -> str:
+    @property
+    def asked(self) -> str:
         what = "" if self.column is None else f" of {self.column}"
-        return f"histogram{what} over {self.cells} categories"
+        return f"histogram{what} over {self.entries} categories"
 
-    def on_grid(self, values: Sequence[Any]) -> list[int]:
+    def tally(self, values: Sequence[Any]) -> list[int]:
         counts = dict.fromkeys(self.categories, 0)
         for v in self.present(values):
             if v not in counts:
@@ -421,7 +376,7 @@ class Histogram(Query):
         return list(counts.values())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Series(Query):
     """The whole series, each record reported by itself and sometimes wrongly.
 
@@ -447,41 +402,17 @@ class Series(Query):
     missing: Missing = "raise"
 
     def __post_init__(self) -> None:
-        _check_missing(self.missing)
+        super().__post_init__()
+        check_missing(self.missing)
+        if self.by:
+            raise QueryError("a series is published record by record: leave by= out")
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumed(self) -> tuple[str, ...]:
         if self.missing == "raise":
             return ()
         return ("which records are missing is public; they stay missing in the published series",)
 
-    def __str__(self) -> str:
+    @property
+    def asked(self) -> str:
         return "whole series, each record by randomized response"
-
-
-def query_from_dict(data: dict[str, Any]) -> Query:
-    """Inverse of ``query.to_dict()``.
-
-    Examples
-    --------
-    >>> query_from_dict(Count(1).to_dict()) == Count(1)
-    True
-    """
-    kinds: dict[str, type[Query]] = {c.kind: c for c in (Count, Sum, Mean, Histogram, Series)}
-    fields = dict(check_kind("query", data, dict, "a JSON object", error=QueryError))
-    kind = fields.pop("query", None)
-    if not isinstance(kind, str) or kind not in kinds:
-        raise QueryError(f"unknown query {kind!r}; use one of {', '.join(kinds)}")
-    try:
-        if fields.get("records") is not None:
-            fields["records"] = slice(*fields["records"])
-        return kinds[kind](**fields)
-    except TypeError as error:
-        raise QueryError(f"bad {kind} query: {error}") from None
-
-
-def resolve(query: Query, length: int | None) -> Query:
-    """Fill in what a query takes from the model: the public number of records of a mean."""
-    if isinstance(query, Mean) and query.n is None and length is not None:
-        return replace(query, n=length)
-    return query
