@@ -18,7 +18,7 @@ from scipy import stats
 import corrdp as cdp
 from corrdp.errors import DataError, InputError, QueryError
 from corrdp.mechanisms.laplace import DiscreteLaplace
-from corrdp.mechanisms.several import Together
+from corrdp.mechanisms.several import Together, normal_mechanism
 from corrdp.models.reads import with_keys
 from corrdp.queries import Several, query_from_dict
 from corrdp.queries.keys import WEEKDAYS
@@ -387,6 +387,25 @@ def test_a_release_of_several_queries_has_one_answer_for_each(chain, walkers):
     assert frame["query"].nunique() == 3
     assert frame["who"].isna().sum() == 1
     assert "3 numbers" not in repr(answer)
+
+
+def test_tables_with_gaussian_noise_are_charged_at_the_mu_that_is_drawn(tmp_path):
+    frame = rows_of([0, 1, 1, 0, 1, 1] * 4)
+    table, total = cdp.Count(1, **ODD), cdp.Count(0)
+    promise: dict[str, Any] = {"noise": "gaussian", "delta": 1e-6}
+    chain = HAND.with_length(24)
+    ledger = cdp.Ledger.create(tmp_path / "a.ledger", budget=2, kind="bdp", model=chain, delta=1e-6)
+    for query in (table, [table, total]):
+        found = cdp.calibrate(chain, 0.8, query=query, **promise)
+        answer = found.release(frame, ledger=ledger, state="s")
+        drawn = normal_mechanism(found.query, answer.sigma).guarantee.largest
+        booked = ledger.history()[-1].level.runs.largest / 1e12
+        assert drawn <= booked <= found.mechanism.guarantee.largest
+        assert booked - drawn < 1e-11
+        assert answer.sigma >= found.sigma
+    assert 0.8 < ledger.spent < 1.6
+    with pytest.raises(cdp.RefusedError):
+        cdp.calibrate(chain, 1.7, query=table, **promise).release(frame, ledger=ledger, state="s")
 
 
 def test_one_hundred_thousand_cells():

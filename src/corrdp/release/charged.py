@@ -22,7 +22,6 @@ from corrdp.errors import InputError, NotApplicableError
 from corrdp.ledgers.history import Charge
 from corrdp.ledgers.ledger import Ledger
 from corrdp.ledgers.units import UNIT, level, units_down, units_up
-from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 
 if TYPE_CHECKING:
     from corrdp.release.number import Release
@@ -57,7 +56,7 @@ def charged(calibration: Calibration) -> Calibration:
     sigma = calibration.sigma
     if sigma is None:
         return replace(calibration, epsilon=level(release_level(calibration.epsilon)))
-    mu = DiscreteGaussian(calibration.query, sigma).guarantee.mu
+    mu = calibration.mechanism.guarantee.largest
     raised, share = sigma, 1e-12 / mu
     # a sigma that was rounded for the public stays, and has room anyway
     while step_up(sigma) != sigma and Fraction(_units(calibration, raised), UNIT) > Fraction(mu):
@@ -66,7 +65,7 @@ def charged(calibration: Calibration) -> Calibration:
 
 
 def _units(calibration: Calibration, sigma: float) -> int:
-    return units_up(DiscreteGaussian(calibration.query, sigma).guarantee.mu)
+    return units_up(replace(calibration, sigma=sigma).mechanism.guarantee.largest)
 
 
 def check_scope(ledger: Ledger, calibration: Calibration) -> None:

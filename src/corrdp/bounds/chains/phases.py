@@ -181,17 +181,14 @@ def _side(
     """One side, and how far sweeps got before weights vanished in floating point."""
     turns = np.array(chain.pattern)
     period, s = len(turns), len(chain.states)
-    # row r leads from the record at place r to the next one on this side
-    ahead = turns if leftwards else np.roll(turns, -1)
-    one_step = chain.transition[ahead]
+    # entry r leads from the record at place r to the next one on this side
+    ahead, one_step = np.roll(turns, -1), chain.transition
     if leftwards:
         # read backwards, place r of the road is place -r of the period
-        one_step = np.swapaxes(one_step, 1, 2)[(-np.arange(period)) % period]
-    kernels = prepare(np.ascontiguousarray(one_step), 1)
+        ahead, one_step = turns[(-np.arange(period)) % period], np.swapaxes(one_step, 1, 2)
+    kernels = prepare(np.ascontiguousarray(one_step), 1)  # places that are alike share one
     long = -(-(reach + period) // period) * period
-    turned = Kernels(
-        *(np.tile(part, (long // period + 1, *(1,) * (part.ndim - 1))) for part in kernels)
-    )
+    turned = Kernels(*(part[np.tile(ahead, long // period + 1)] for part in kernels))
     road = Road(*turned, steps, steps.max(axis=(1, 2)), np.array([delta]))
     found, certified = np.full((2, period, s, s), np.nan)
     rare = np.full((period if delta else 0, s, s), np.nan)
