@@ -12,7 +12,7 @@ from _harness import Board
 from typer.testing import CliRunner
 
 from corrdp import Count, MarkovChain
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.models.reads import with_keys
 from corrdp.release.answer import opened
 from corrdp.release.exact import exact_tables

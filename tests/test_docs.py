@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import corrdp
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.models.chains.markov import MarkovChain
 from tests.helpers.rows import write_tables
 

@@ -19,7 +19,7 @@ from corrdp_reproduction.quilt import quilt_scale
 from corrdp_reproduction.running import Task, matching, reproduce, run_task
 from typer.testing import CliRunner
 
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import InputError
 from corrdp.models.chains.markov import MarkovChain
 

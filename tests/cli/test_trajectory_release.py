@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.ledgers.ledger import Ledger
 from corrdp.trajectories.mechanisms.noisytree import NoisyTree, must_walk
 from corrdp.trajectories.mechanisms.prefix import NgramTree, PrefixTree

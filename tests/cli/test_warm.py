@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import corrdp
 from corrdp import _compiled
 from corrdp.cli import warm
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 
 SOURCE = Path(corrdp.__file__).parent
 # every kernel was compiled by some exercise: the ones that kernels call as well

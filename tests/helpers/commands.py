@@ -6,7 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 
 FIT = ("--state", "steps > 0", "--order", "date,interval")
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import corrdp as cdp
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import CorrdpError
 from corrdp.mechanisms.local.direct import GRR
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from corrdp.accounting.mistakes import RULES as PLAN_RULES
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import InputError
 from corrdp.linting.lint import RULES, lint
 from corrdp.linting.reading import SCHEMA, load_description, read_description

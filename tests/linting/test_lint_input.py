@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import InputError
 from corrdp.linting.laws import laws_of
 from corrdp.linting.level import Level, as_level

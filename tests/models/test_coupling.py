@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from corrdp import Count, MarkovChain, Series, calibrate, load_model
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import ModelError, RefusedError
 from corrdp.models.chains.coupling import Coupling, observe_coupling
 from corrdp.tables.sequences import PairCounts

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from corrdp import Independent, MarkovChain
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.chains.diagnostics import GROUPS, HALVES, Diagnostics, diagnose, order_name
 from corrdp.models.chains.fitted import ChainFit

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import corrdp as cdp
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import DataError, InputError, RefusedError
 from corrdp.models.chains.fitted import ChainFit
 from corrdp.release.answer import exact_answer

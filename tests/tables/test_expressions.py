@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import corrdp as cdp
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import CorrdpError, DataError, ModelError
 from corrdp.models.files import model_from_dict
 from corrdp.tables import duck

@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 from typer.testing import CliRunner
 
 import corrdp as cdp
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import DataError, QueryError
 from corrdp.models.files import model_from_dict
 from corrdp.queries import Mean, Sum

@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from corrdp import Count, MarkovChain
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import DataError
 from corrdp.models.chains.fitting import fit_chain
 from corrdp.release.answer import exact_answer

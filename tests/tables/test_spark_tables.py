@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import corrdp as cdp
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import DataError
 from corrdp.models.base import Model
 from corrdp.models.reads import with_keys

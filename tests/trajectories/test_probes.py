@@ -26,7 +26,7 @@ from corrdp.attacks.linking import (
 )
 from corrdp.attacks.next_place import blind_next, likeliest_next, moves_made, usual_places
 from corrdp.attacks.singling import known_points, unicity
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import DataError, InputError
 from corrdp.trajectories.data.cells import Grid, discretise
 from corrdp.trajectories.data.points import Trajectories

@@ -15,6 +15,6 @@ def main() -> None:
     except InputError as error:
         print(f"corrdp: {error}", file=sys.stderr)
         raise SystemExit(2) from None
-    from corrdp.cli.app import app
+    from corrdp.cli.commands import app
 
     app(prog_name="corrdp")

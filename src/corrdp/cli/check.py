@@ -103,7 +103,7 @@ def _show(found: Overview) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from corrdp.cli.app import as_options
+    from corrdp.cli.commands import as_options
     from corrdp.cli.show import facts_table, print_parts, print_title
     from corrdp.tables.overview import proposal_words
 
