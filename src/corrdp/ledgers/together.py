@@ -313,7 +313,7 @@ def _profile(column: np.ndarray, pure: int, slack: float) -> Any:
     """The table of one composition: pure levels, pairs, the square of mu, and rho."""
     from corrdp.guarantees import ZCDP
     from corrdp.metric.profiles import compose
-    from corrdp.metric.tabulated import tabulated
+    from corrdp.metric.composition import tabulated
 
     values = column.tolist()
     rho, pairs = values[-1] * slack, values[pure:-2]

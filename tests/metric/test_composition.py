@@ -14,7 +14,7 @@ from corrdp.bounds.units import Unit, of_largest, of_unit
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, ZCDP, Profile
 from corrdp.metric.profiles import compose, profile_of, record_profiles
-from corrdp.metric.tabulated import tabulated
+from corrdp.metric.composition import tabulated
 
 levels = st.floats(1e-6, 4.0)
 
