@@ -25,8 +25,8 @@ from corrdp.accounting.published import (
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError, RefusedError
 from corrdp.guarantees import GDP, Approximate
+from corrdp.metric.composition import compose
 from corrdp.metric.domains import StreamDomain, TupleDomain
-from corrdp.metric.profiles import compose
 from corrdp.metric.tradeoff import epsilon_for
 from tests.helpers.commands import done, run
 

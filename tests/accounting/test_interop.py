@@ -9,7 +9,8 @@ import pytest
 import corrdp as cdp
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import GDP, ZCDP, Approximate, Profile, Pure
-from corrdp.metric.profiles import compose, profile_of
+from corrdp.metric.composition import compose
+from corrdp.metric.profiles import profile_of
 from corrdp.plans import from_dp_accounting
 
 

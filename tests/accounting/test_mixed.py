@@ -10,8 +10,8 @@ import corrdp as cdp
 from corrdp.accounting.maps import ReadsCount
 from corrdp.errors import CompositionError, InputError
 from corrdp.guarantees import GDP, Approximate, Tradeoff
+from corrdp.metric.composition import compose
 from corrdp.metric.domains import MultisetDomain, StreamDomain
-from corrdp.metric.profiles import compose
 from corrdp.metric.tradeoff import delta_for, epsilon_for, pair_curve
 from corrdp.plans import Columns, check_proof
 

@@ -24,7 +24,8 @@ from corrdp.ledgers.ledger import Ledger
 from corrdp.ledgers.together import compose_levels
 from corrdp.ledgers.units import UNIT, ChargedLevel, units_up
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
-from corrdp.metric.profiles import compose, profile_of
+from corrdp.metric.composition import compose
+from corrdp.metric.profiles import profile_of
 from corrdp.metric.tradeoff import epsilon_for, gaussian_delta, mu_for
 from tests.helpers.chances import usual_noise
 from tests.oracles.chains import chain_joint

@@ -13,8 +13,8 @@ import corrdp as cdp
 from corrdp.bounds.units import Unit, of_largest, of_unit
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, ZCDP, Profile
-from corrdp.metric.profiles import compose, profile_of, record_profiles
-from corrdp.metric.composition import tabulated
+from corrdp.metric.composition import compose, tabulated
+from corrdp.metric.profiles import profile_of, record_profiles
 
 levels = st.floats(1e-6, 4.0)
 

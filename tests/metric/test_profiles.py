@@ -13,9 +13,10 @@ from scipy.integrate import quad
 
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import GDP, L1, ZCDP, Approximate, Profile, Pure, Tradeoff
+from corrdp.metric.composition import compose
 from corrdp.metric.curves import GaussianCurve, LaplaceCurve
 from corrdp.metric.losses import laplace_law, law_of_profile, response_law, total_law
-from corrdp.metric.profiles import compose, profile_of, record_profiles, zcdp_delta
+from corrdp.metric.profiles import profile_of, record_profiles, zcdp_delta
 from corrdp.metric.tradeoff import delta_for, gaussian_delta, pair_curve
 from tests.oracles.profiles import gaussian, mixed
 

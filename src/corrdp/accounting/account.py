@@ -356,8 +356,8 @@ def account(
         Who is protected; the plan's units if left out.
     delta : float in (0, 1), optional
         Give one total for releases of all kinds: the least epsilon with which they are (epsilon,
-        delta)-DP together, by the exact profile of :func:`corrdp.metric.profiles.compose`. Such a
-        total has no proof for ``corrdp account --check``.
+        delta)-DP together, by the exact profile of :func:`corrdp.metric.composition.compose`. Such
+        a total has no proof for ``corrdp account --check``.
 
     Returns
     -------

@@ -24,10 +24,11 @@ from corrdp.errors import CompositionError, GuaranteeError, InputError, NotAppli
 from corrdp.guarantees import GDP, Approximate, Pure
 from corrdp.ledgers.together import joint_leakage
 from corrdp.ledgers.units import ChargedLevel
+from corrdp.metric.composition import compose
 from corrdp.metric.domains import StreamDomain, TupleDomain
 from corrdp.metric.finite import Change
 from corrdp.metric.granularities import Bounded, Event, Granularity
-from corrdp.metric.profiles import PrivacyProfile, compose
+from corrdp.metric.profiles import PrivacyProfile
 from corrdp.metric.tradeoff import mu_of
 
 if TYPE_CHECKING:

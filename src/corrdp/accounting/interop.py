@@ -13,7 +13,7 @@ from typing import Any
 from corrdp._checks import check_number, shown
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Profile, Pure
-from corrdp.metric.profiles import compose
+from corrdp.metric.composition import compose
 
 
 def from_opendp(measurement: Any, d_in: Any = 1) -> Guarantee:

@@ -230,8 +230,8 @@ def total_releases(
     .. math:: \varepsilon = \sum_i \varepsilon_i
 
     where epsilon_i is the plain DP level of release i; with a delta it is the least level of their
-    exact composition (:func:`corrdp.metric.profiles.compose`), which takes Gaussian releases too.
-    BDP levels are never added: with a model the total is converted once, by the rule of
+    exact composition (:func:`corrdp.metric.composition.compose`), which takes Gaussian releases
+    too. BDP levels are never added: with a model the total is converted once, by the rule of
     :func:`corrdp.calibrate`: the largest leakage over the confidence region of a fitted model and
     over the richer models beside it.
 

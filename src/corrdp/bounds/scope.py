@@ -346,7 +346,7 @@ def _beside(guarantee: Guarantee, spent: float) -> Guarantee:
             "the model was fitted privately to these records, which adds to one level for all of "
             "them, not to one per record; give one level"
         )
-    from corrdp.metric.profiles import compose
+    from corrdp.metric.composition import compose
 
     if isinstance(guarantee, GDP):
         return compose(pure=[spent], gaussian=guarantee.mu).guarantee

@@ -68,7 +68,7 @@ def compose_levels(levels: Sequence[ChargedLevel], unit: Unit, n: int | None) ->
 
     where mu_{r,t} is the level of release r for record t, and W a unit; pure releases of levels
     epsilon_{r,t}, and epsilon_{r,W} their sum over W, by the exact profile of all of them
-    (:func:`corrdp.metric.profiles.compose`), tabulated.
+    (:func:`corrdp.metric.composition.compose`), tabulated.
 
     Parameters
     ----------
@@ -312,8 +312,7 @@ def _distinct(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _profile(column: np.ndarray, pure: int, slack: float) -> Any:
     """The table of one composition: pure levels, pairs, the square of mu, and rho."""
     from corrdp.guarantees import ZCDP
-    from corrdp.metric.profiles import compose
-    from corrdp.metric.composition import tabulated
+    from corrdp.metric.composition import compose, tabulated
 
     values = column.tolist()
     rho, pairs = values[-1] * slack, values[pure:-2]

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_items, check_number, check_whole
+from corrdp._checks import check_number, check_whole
 from corrdp._invert import last_kept
 from corrdp.errors import GuaranteeError, InputError
 from corrdp.guarantees import GDP, L1, ZCDP, Approximate, Guarantee, Profile, Pure, as_guarantee
@@ -29,11 +29,11 @@ from corrdp.metric.curves import (
     LaplaceCurve,
 )
 from corrdp.metric.finite import FiniteCurve
-from corrdp.metric.losses import LossLaw, law_of_profile, total_law
+from corrdp.metric.losses import LossLaw
 from corrdp.metric.tradeoff import curve_of, epsilon_for, gaussian_delta
 
 _ULP = 2.0**-52
-_MOST = 1e6  # no larger epsilon is looked for
+MOST_EPSILON = 1e6  # no larger epsilon is looked for
 _SMALL = 1e-6  # a delta at which profiles are compared; any would do
 _CELLS = 2**21  # epsilons times losses that are worked out at once
 
@@ -75,7 +75,7 @@ class PrivacyProfile(ABC):
         low, high = 0.0, 1.0
         while self.delta(high) > most:
             low, high = high, 2.0 * high
-            if low > _MOST:
+            if low > MOST_EPSILON:
                 return math.inf
         return last_kept(lambda e: bool(self.delta(e) <= most), high, low, relative=1e-13)
 
@@ -487,110 +487,3 @@ def _several(promise: Profile, n: int) -> Callable[[float], tuple[np.ndarray, np
         return levels[of], np.array(deltas)[of]
 
     return family
-
-
-def compose(
-    *,
-    pure: Iterable[float] = (),
-    gaussian: float = 0.0,
-    approximate: Iterable[tuple[float, float]] = (),
-    laplace: Iterable[float | tuple[float, int]] = (),
-    others: Iterable[Any] = (),
-) -> LossProfile:
-    r"""What releases of several kinds on the same data promise together, least delta and epsilon.
-
-    .. math:: \delta(e) = 1 - P + P \sum_{s \in \{-1, 1\}^k} \prod_j p_{s_j}\,
-              \delta_G\Big(e - \sum_j s_j \varepsilon_j;\ \mu\Big)
-
-    where
-
-    - epsilon_j are the levels of the pure and approximate releases, p_+ = e^eps/(1 + e^eps) and
-      p_- = 1/(1 + e^eps),
-    - P is the product of 1 - delta_j over the approximate ones,
-    - mu is the root of the sum of squares of the Gaussian ones,
-    - delta_G is :func:`~corrdp.metric.tradeoff.gaussian_delta`.
-
-    It is attained: no smaller profile holds for all releases with these guarantees. It holds also
-    when releases are chosen from the outputs of earlier ones, as long as the list of levels was
-    fixed in advance (Gaussian levels that are chosen on the way need a cap on their total that was
-    fixed, and that cap stands here). Every level is about the same record, or the same unit.
-
-    Parameters
-    ----------
-    pure : iterable of float
-        Epsilons of releases of which nothing else is known.
-    gaussian : float
-        mu of all Gaussian releases together.
-    approximate : iterable of (epsilon, delta)
-    laplace : iterable of float or (epsilon, steps)
-        Releases with Laplace noise, priced by their own losses: a number for continuous noise, and
-        for discrete noise the steps of its grid that one record (or unit) moves the answer by.
-    others : iterable of guarantee
-        Anything else with a profile, such as ZCDP; replaced by the worst pair that it allows, on a
-        grid, upwards.
-
-    Returns
-    -------
-    LossProfile
-
-    Notes
-    -----
-    Up to 2^12 combinations of losses are listed, more are convolved on a grid of 2^14 points; a
-    hundred Laplace releases take half a second.
-
-    References
-    ----------
-    Kairouz, Oh, Viswanath (2015); Murtagh, Vadhan (2016); Zhu, Dong, Wang, "Optimal accounting of
-    differential privacy via characteristic function" (2022); composition#mixed-releases.
-
-    Examples
-    --------
-    >>> round(compose(pure=[.2], gaussian=.3).epsilon(1e-6), 4)
-    1.4519
-    >>> round(compose(pure=[.05] * 12, gaussian=.2).epsilon(1e-6), 4)
-    1.1022
-    """
-    mu = check_number("gaussian", gaussian, least=0)
-    levels = [check_number("pure", level, least=0) for level in check_items("pure", pure)]
-    pairs = [
-        Approximate(*check_items("approximate", p)) for p in check_items("approximate", approximate)
-    ]
-    levels += [check_number("epsilon", pair.epsilon, least=0) for pair in pairs]
-    noises = [_laplace(noise) for noise in check_items("laplace", laplace)]
-    # one record moves a count by one step: the noise is randomized response as far as losses go
-    levels += [level for level, steps in noises if steps == 1]
-    noises = [noise for noise in noises if noise[1] != 1]
-    laws = [_law_of(profile_of(other)) for other in check_items("others", others)]
-    law = total_law(
-        tuple(sorted(level for level in levels if level > 0)),
-        tuple(noise for noise in noises if noise[0] > 0),
-        tuple(laws),
-    )
-    logs = math.fsum(math.log1p(-check_number("delta", p.delta, least=0, below=1)) for p in pairs)
-    if logs < 0:
-        kept = math.exp(logs) * (1 + 4 * _ULP)
-        lost = (law.lost - math.expm1(logs)) * (1 + 4 * _ULP)
-        law = LossLaw(law.losses, law.masses * kept, lost)
-    if mu > 0 or laws or logs < 0:
-        return LossProfile(law, mu)
-    return LossProfile(law, mu, math.fsum(levels + [level for level, _ in noises]) * (1 + 2 * _ULP))
-
-
-def _laplace(given: Any) -> tuple[float, int | None]:
-    if isinstance(given, tuple | list):
-        level, steps = check_items("laplace", given)
-        return check_number("laplace", level, least=0), check_whole("steps", steps, most=2**22)
-    return check_number("laplace", given, least=0), None
-
-
-def _law_of(profile: PrivacyProfile) -> LossLaw:
-    """A law of losses at least as bad as the profile, at most .1 % of its spread apart."""
-    if isinstance(profile, LossProfile) and profile.mu == 0:
-        return profile.law
-    top = profile.epsilon(1e-18)
-    if math.isinf(top):
-        top = profile.epsilon(max(2 * profile.delta(_MOST), 1e-18))
-    if top == 0.0:
-        return LossLaw(np.zeros(1), np.ones(1), float(profile.delta(0.0)))
-    grid = np.linspace(-top, top, 4001)
-    return law_of_profile(grid, profile.delta(grid))
