@@ -8,20 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from corrdp.cli.options import check_outputs, literal, missing_texts
-from corrdp.cli.show import (
-    as_json,
-    save_picture,
+from corrdp.cli.show import as_json, save_picture, show_files, warn, warn_about_fit, working
+from corrdp.cli.show_models import (
     show_chain,
     show_choice,
     show_diagnostics,
     show_families,
-    show_files,
     show_model,
     show_orders,
     show_snps,
-    warn,
-    warn_about_fit,
-    working,
 )
 from corrdp.errors import InputError
 from corrdp.models.files import is_model_file
