@@ -158,7 +158,7 @@ def test_durations_are_usual_steps():
         (cdp.MarkovChain(P, 5), 6, "the series has 5"),
         (cdp.MarkovChain(P, 5), 0, "unit must be"),
         (cdp.MarkovChain(P, 5), 1.5, "unit must be"),
-        (cdp.MarkovChain(P, 5), "1h", "needs the time between two records"),
+        (cdp.MarkovChain(P, 5), "1h", "time between two records"),
         (cdp.MarkovChain(P, 5), "long", "a duration such as"),
         (timed(Clock("microsecond", 0, DAY, DAY // 288)), "7 min", "1.4 usual steps"),
         (timed(Clock("microsecond", 0, DAY, DAY // 288)), "1 month", "no number of usual steps"),

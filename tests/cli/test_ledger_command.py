@@ -123,7 +123,7 @@ def test_a_budget_with_a_delta_and_a_unit(home):
     [
         (("--delta", 1), "delta must be"),
         (("--delta", -0.1), "delta must be"),
-        (("--unit", "1h"), "needs the time between two records"),
+        (("--unit", "1h"), "time between two records"),
         (("--unit", 200), "the series has 96"),
         (("--unit", "sometimes"), "unit must be a number of records"),
     ],

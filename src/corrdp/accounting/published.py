@@ -21,7 +21,7 @@ from corrdp.errors import InputError
 from corrdp.guarantees import GDP, Pure
 from corrdp.ledgers.together import compose_levels, joint_leakage
 from corrdp.ledgers.units import ChargedLevel
-from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
+from corrdp.mechanisms.several import normal_mechanism
 from corrdp.metric.profiles import profile_of
 from corrdp.models.groups import Independent
 from corrdp.plots import axes_or_pyplot
@@ -207,7 +207,7 @@ def _mu(made: Release | Sanitized) -> float | None:
     """The mu with which Gaussian noise is booked; None for other noise."""
     if isinstance(made, Sanitized) or made.sigma is None:
         return None
-    return DiscreteGaussian(query_from_dict(made.query), made.sigma).guarantee.mu
+    return normal_mechanism(query_from_dict(made.query), made.sigma).guarantee.largest
 
 
 def _asked(made: Release | Sanitized) -> str:

@@ -158,8 +158,8 @@ def _duration(model: Model, text: str) -> Unit:
     clock = getattr(model.fitted, "clock", None)
     if clock is None or clock.usual is None or clock.unit == "number":
         raise InputError(
-            f"unit = {said!r} needs the time between two records, and this model has none (fit it "
-            "to a table with times, order_by=); give a number of records"
+            f"unit = {said!r} needs a model that knows the time between two records (one fitted to "
+            "a table with times, order_by=); name such a model, or give a number of records"
         )
     table = _MICROSECONDS if clock.unit == "microsecond" else _MONTHS
     if name not in table:

@@ -357,19 +357,19 @@ class Promise:
         """
         asked = ((self.model, "best", self.confidence), *self.beside)
         chance = (delta, unit, own)
-        worst = max(
-            (
-                leakage_in(
-                    model,
-                    scope_of(
-                        model, epsilon, None, mechanism, sure, "all", *chance, fit_counts=fit_counts
-                    ),
-                    method,
-                )
-                for model, method, sure in asked
-            ),
-            key=float,
-        )
+        found = [
+            leakage_in(
+                model,
+                scope_of(
+                    model, epsilon, None, mechanism, sure, "all", *chance, fit_counts=fit_counts
+                ),
+                method,
+            )
+            for model, method, sure in asked
+        ]
+        worst = max(found, key=float)
+        # pairs of (epsilon, delta) give each model a delta of its own
+        worst = replace(worst, delta=max(each.delta for each in found))
         proof = worst.certificate
         said = tuple(dict.fromkeys((*self.words, *self.model.assumptions, *proof.assumptions)))
         # attained under one of several models: a bound for the records, whichever they follow

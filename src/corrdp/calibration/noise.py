@@ -201,7 +201,7 @@ def read_noise(noise: Any, delta: Any, query: Query) -> tuple[Noise, ...]:
         if noise == "best":
             return (LaplaceNoise(),)
         raise InputError(
-            'a quantile is chosen among points and has no Gaussian noise: noise="laplace", or a '
-            "release of its own"
+            'a quantile is chosen among points, which takes no Gaussian noise: noise="laplace" (a '
+            "ledger with a delta takes both kinds)"
         )
     return (gaussian,) if noise == "gaussian" else (LaplaceNoise(), gaussian)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,7 @@ from corrdp.cli.options import (
 from corrdp.errors import CorrdpError, InputError
 
 if TYPE_CHECKING:
+    from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
 
 EXAMPLE = "Example: corrdp leakage model.json --epsilon 1"
@@ -90,10 +91,6 @@ def leakage(
     if json:
         print(as_json(result))
         return
-    if delta is not None or epsilon is None or result.unit is not None:
-        show_leakage(result)
-        show_files([] if picture is None else [picture])
-        return
     from corrdp.calibration.adequate import level_of
     from corrdp.cli.show import print_parts
 
@@ -101,8 +98,34 @@ def leakage(
     show_files([] if picture is None else [picture])
     if sure is None and (level := level_of(law, "default")) is not None:
         with working("evaluating what a release promises"):
-            told = _promised(law, epsilon, level)
+            if limit is None and protected is None and epsilon is not None and not delta:
+                told = _promised(law, epsilon, level)
+            else:
+                told = _promised_at(law, guarantee, level, limit, protected)
         print_parts(f"These are the fitted numbers taken as exact. {told}")
+
+
+def _promised_at(
+    law: Model, guarantee: Guarantee | float, level: float, delta: float | None, unit: Any
+) -> str:
+    """The same with a delta, or for a unit larger than a record."""
+    from corrdp.calibration.adequate import promise_on
+    from corrdp.models.chains.coupling import refuse_coupled
+    from corrdp.report.words import believed
+
+    try:
+        refuse_coupled(law)
+        kept = promise_on(law, "default", delta=delta, unit=unit)
+        found = kept.leakage(guarantee, delta=delta, unit=unit)
+    except CorrdpError as error:
+        return f"A release is refused: {error}"
+    at = f" at delta {found.delta:.3g}" if found.delta else ""
+    whom = f" for {found.unit}" if found.unit else ""
+    beside = f" and {len(kept.beside)} richer ones" if kept.beside else ""
+    return (
+        f"A release promises {found.value:.6g}{at}{whom}: at confidence {level:g}, under this "
+        f"model{beside}; {believed(found.value)}."
+    )
 
 
 def _promised(law: Model, epsilon: float, level: float) -> str:

@@ -336,7 +336,7 @@ def _tell(opened: Ledger) -> None:
         ("remaining", ("at least " if uneven else "") + left_in_words(left, mu, opened.delta)),
     ]
     if opened.unit is not None:
-        facts.append(("unit", f"every level is for {opened.unit}"))
+        facts.append(("unit", f"{opened.unit}; levels of releases are for one record"))
     if opened.digest:
         facts.append(("model", opened.digest))
     facts.append(("head", f"{opened.head} (keep it elsewhere: corrdp ledger check --head)"))

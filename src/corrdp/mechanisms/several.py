@@ -208,8 +208,8 @@ class Together:
         for part, share in query.parts:
             if isinstance(part, Quantile):
                 raise InputError(
-                    "a quantile is chosen, and has no Gaussian noise: use Laplace noise, or leave "
-                    "it to a release of its own"
+                    "a quantile is chosen among points, which takes no Gaussian noise: use Laplace "
+                    "noise for it"
                 )
             width = math.sqrt(part.squared_steps) * part.grid
             found.append(DiscreteGaussian(part, float(f"{sigma * width / math.sqrt(share):.12g}")))

@@ -297,9 +297,9 @@ class _Story:
         return (
             "<h2>What this number protects and what it does not</h2>"
             + paragraph("It protects:")
-            + listing(protects(self.model))
+            + listing(protects(self.model, self.calibration.unit))
             + paragraph("It does not protect:")
-            + listing(does_not_protect(self.model))
+            + listing(does_not_protect(self.model, self.calibration.unit))
         )
 
     def certificate(self) -> str:

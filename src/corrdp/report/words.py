@@ -198,22 +198,25 @@ _LARGER = {
 }
 
 
-def protects(model: Model) -> tuple[str, ...]:
+def protects(model: Model, unit: Any = None) -> tuple[str, ...]:
     """What a promise about this model is worth."""
+    whole = "any single one of them" if unit is None else f"{unit_in_words(unit)} as a whole"
     record = _RECORDS.get(model.kind, "one time step (one row)")
     where = ""
     secret = model.secret_range if isinstance(model, RealModel) else None
     if secret is not None:
         where = f" Values within [{secret[0]:g}, {secret[1]:g}] cannot be told apart by more."
     return (
-        f"One record is {record}. What the number gives away about any single one of "
-        "them is bounded, whatever else an adversary knows about the other records, as long as "
-        f"the model of their dependence is true.{where}",
+        f"One record is {record}. What the number gives away about {whole} is bounded, whatever "
+        "else an adversary knows about the other records, as long as the model of their "
+        f"dependence is true.{where}",
     )
 
 
-def does_not_protect(model: Model) -> tuple[str, ...]:
+def does_not_protect(model: Model, unit: Any = None) -> tuple[str, ...]:
     """What no promise of this kind covers."""
+    if unit in ("person", "family"):
+        return _NEVER
     larger = _LARGER.get(
         model.kind,
         "A person's whole series is not one record: habits that show over many time steps are "
