@@ -28,6 +28,7 @@ from corrdp.metric.composition import compose
 from corrdp.metric.profiles import profile_of
 from corrdp.metric.tradeoff import epsilon_for, gaussian_delta, mu_for
 from tests.helpers.chances import usual_noise
+from tests.oracles.approximate import Programs
 from tests.oracles.chains import chain_joint
 from tests.oracles.mixed import GaussianCount, LaplaceCount, Leaky, Outputs
 
@@ -222,6 +223,31 @@ def test_two_gaussian_counts_of_different_records(path: Path) -> None:
     worst = max(truth.leakage(joint, (t,), ledger.spent) for t in range(3))
     assert worst <= 0.01
     assert max(truth.leakage(joint, (t,), 0.7 * ledger.spent) for t in range(3)) > 0.01
+
+
+def test_a_set_with_a_hole_costs_what_is_unknown_in_it(path: Path) -> None:
+    """The record between two protected ones tells on both, and is not theirs."""
+    chain = cdp.MarkovChain(KERNEL, 3)
+    joint = chain_joint(KERNEL, chain.stationary, 3)
+    asked: dict[str, Any] = {"budget": 60, "kind": "bdp", "model": chain, "unit": [0, 2]}
+    pair = Ledger.create(path, delta=MILLIONTH, **asked)
+    pair.charge(Approximate(1.0, 1e-9), what="both")
+    assert Programs(joint, 1.0, 1e-9, 2).worst((0, 2), pair.spent) <= MILLIONTH
+    mixed = Ledger.create(path.with_name("mixed"), delta=1e-3, **asked)
+    mixed.charge(Pure(1.0), what="pure")
+    mixed.charge(GDP(1e-6), what="next to nothing")
+    assert Programs(joint, 1.0, 0.0, 2).worst((0, 2), mixed.spent) <= 1e-3
+    own = cdp.leakage(chain, 1.0, unit=[0, 2], own=Pure(2.0), method="transfer")
+    assert own.value >= cdp.leakage(chain, 1.0, unit=[0, 2]).value
+
+
+def test_a_charge_for_the_unit_as_a_whole_has_one_level(path: Path) -> None:
+    ledger = Ledger.create(path, budget=9, delta=1e-4, unit=2, records=4)
+    with pytest.raises(InputError, match="give one level for the unit"):
+        ledger.charge(GDP([0, 0.5, 0.5, 0]), what="whole", unit=2)
+    ledger.charge(GDP(0.5), what="whole", unit=2)
+    ledger.charge(GDP([0.3, 0, 0, 0]), what="by record")
+    assert max(ledger.guarantee.mu) == pytest.approx(0.34**0.5, rel=1e-9)
 
 
 def test_levels_chosen_from_answers_stay_below_the_cap() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -538,6 +539,23 @@ def test_an_edited_calibration_is_refused(chain, walkers):
     edited = type(found).from_dict(data)
     with pytest.raises(QueryError, match="not said to be public"):
         edited.release(walkers)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ([b"SECRET", b"b"], "of type binary"),
+        ([["SECRET"], ["b"]], "of type array"),
+        ([timedelta(seconds=77777), timedelta(0)], "of type interval"),
+        ([77777.0, float("inf")], "no finite number"),
+    ],
+)
+def test_values_of_a_key_are_in_no_message(values, why):
+    frame = pa.table({"yes": [True, False], "code": values})
+    query = cdp.Count(where="yes", by={"code": [1]})
+    with pytest.raises(DataError, match=why) as caught:
+        cdp.calibrate(cdp.Independent(), 1.0, query=query).release(frame)
+    assert not re.search("SECRET|77777|inf", str(caught.value))
 
 
 def test_all_kinds_of_keys_survive_a_file():

@@ -86,6 +86,11 @@ def wanted_of(
             "leaves nothing to chance. Keep a ledger with a delta (delta=, corrdp ledger init "
             "--delta), or release with Laplace noise"
         )
+    if header.unit is not None and level.whole and not level.is_scalar:
+        raise InputError(
+            f"{what!r} has one level per record and is charged for the unit as a whole: give one "
+            "level for the unit, or leave unit out and the levels are put together unit by unit"
+        )
     digest = None if model is None else check_model(header, model)
     release = Wanted("release", what, level, digest, whose)
     fit = 0 if model is None else fit_units(model)

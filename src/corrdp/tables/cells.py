@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from corrdp.errors import DataError
+from corrdp.errors import DataError, QueryError
 from corrdp.queries.keys import MOST_CELLS, WEEKDAYS, label
 from corrdp.tables.clock import DAY, PLAIN, Reading
 from corrdp.tables.order import plain, rows_in_order
@@ -66,7 +66,7 @@ def keyed_rows(
     texts = {f"key_{k}": text for k, (text, on_clock) in enumerate(keys) if not on_clock}
     parts = {f"key_{k}": text for k, (text, on_clock) in enumerate(keys) if on_clock}
     if not parts:
-        return table.pick(**texts, **read)
+        return _plain_keys(table.pick(**texts, **read), texts)
     assert clock is not None
     # what the timetable of a release has read already is not read again
     same = read.get("value") == clock.state
@@ -82,7 +82,18 @@ def keyed_rows(
         found["value"] = rows["state"]
     for name, part in parts.items():
         found[name] = _part(Seasons(walk, "weekday" if part == "date" else part), part, rows)
-    return rows.select(**found)
+    return _plain_keys(rows.select(**found), texts)
+
+
+def _plain_keys(rows: Any, texts: dict[str, str]) -> Any:
+    for name, text in texts.items():
+        kind = rows[name].type()
+        temporal = kind.is_date() or kind.is_timestamp()
+        if not (kind.is_string() or kind.is_numeric() or kind.is_boolean() or temporal):
+            raise DataError(
+                f"key {text} is of type {kind}; a key has texts, numbers, truth values or dates"
+            )
+    return rows
 
 
 def _part(seasons: Seasons, part: str, rows: Any) -> Any:
@@ -182,6 +193,13 @@ def _collected(table: Table, cells: Any, names: list[str]) -> list[tuple[Any, ..
 def labelled(keys: Sequence[tuple[str, bool]], values: Sequence[Any]) -> tuple[Any, ...]:
     """The keys of a cell as it shows them; None where one is missing."""
     return tuple(
-        None if value is None else part_label(text, value) if on_clock else label(value)
+        None if value is None else part_label(text, value) if on_clock else _own_label(text, value)
         for (text, on_clock), value in zip(keys, values, strict=True)
     )
+
+
+def _own_label(text: str, value: Any) -> Any:
+    try:
+        return label(value)
+    except QueryError:  # which names the value, and values of a key may be private
+        raise DataError(f"key {text} has a value that is no finite number; leave it out") from None

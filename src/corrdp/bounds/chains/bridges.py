@@ -65,7 +65,10 @@ def paired_transfer(chain: MarkovChain, scope: Scope) -> Bound:
     kernels = chain.transition[..., alive, :][..., alive]
     # with zeros some windows cannot have every pair of values at their ends
     plain = len(alive) == 2 and bool((kernels > 0.0).all() and chain.start[alive].all())
-    own = scope.own or of_unit(scope.guarantee, hull_of(unit), chain.length)
+    # a set with holes is protected as part of its hull, and what it has of its own is less
+    hull = hull_of(unit)
+    own = scope.own if hull == unit else None
+    own = own or of_unit(scope.guarantee, hull, chain.length)
     sides = _Sides(chain, scope, alive)
     if plain and sides.alike and unit.members is None and _is_curve(scope.guarantee, own):
         again = partial(least_level, chain, scope.guarantee, own, unit.size)
@@ -76,7 +79,7 @@ def paired_transfer(chain: MarkovChain, scope: Scope) -> Bound:
     length, count = (None, 1) if sides.alike else (chain.length, None)
     found = close(scope, length, lambda _: sides.steps, own=own, count=count)
     sharp = isinstance(scope.guarantee, Pure) and scope.own is None and plain
-    kind: Kind = "exact" if sharp and sides.closed and hull_of(unit) == unit else "upper bound"
+    kind: Kind = "exact" if sharp and sides.closed and hull == unit else "upper bound"
     return found.bound(Certificate("transfer", f"{REFERENCE}, {len(alive)} states"), kind)
 
 

@@ -23,7 +23,7 @@ from corrdp.bounds.levels import close
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import ROUNDING, Bound, Reach, Scope
 from corrdp.bounds.steps import Steps, joined
-from corrdp.bounds.units import ONE, of_unit
+from corrdp.bounds.units import ONE, of_largest, of_unit
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.seasonal import SeasonalChain
@@ -100,7 +100,10 @@ def paired_phases(chain: SeasonalChain, scope: Scope) -> Bound:
         rare = np.array([right.rare, left.rare[first]]) if delta.any() else np.zeros_like(level)
         return beside(level, rare, unit == ONE, alike=False)
 
-    own = scope.own or of_unit(scope.guarantee, unit, chain.length)
+    # one for all windows: they are told apart by their place in the period alone
+    own = of_unit(scope.guarantee, unit, chain.length)
+    if scope.own is not None:
+        own = of_largest(scope.own, 1)
     found = close(scope, None, lambda _: sides, own=own, count=len(chain.pattern))
     value, n = float(found.values.max()), chain.length
     per_record = None

@@ -153,8 +153,9 @@ def paired_seasons(chain: SeasonalChain, scope: Scope) -> Bound:
         beside = np.stack([right, left[:, first]], axis=2)
         return Steps(beside[0], beside[1])
 
-    own = scope.own if scope.unit is not None and size == scope.unit.size else None
-    own = own or of_largest(scope.guarantee, size)
+    own = of_largest(scope.guarantee, size)
+    if scope.own is not None and scope.unit is not None and size == scope.unit.size:
+        own = of_largest(scope.own, 1)
     wider = replace(scope, unit=Unit(size))
     found = close(wider, None if alike else n, lambda _: sides, own=own, count=period)
     # a unit lies in the windows that end with it, with the next record, ..
