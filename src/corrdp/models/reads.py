@@ -239,8 +239,9 @@ def _check_text(model: Model, query: Query) -> None:
         )
     if tokens(text) != tokens(fitted):
         raise QueryError(
-            f"the model speaks about `{fitted}`, the query reads `{text}`; ask about one of its "
-            f"states, {listed(model)}, or fit the model on a state that determines the query"
+            f"the model speaks about `{fitted}`, the query reads `{text}`; ask about its states, "
+            f"{listed(model)} (count:STATE, or sums and medians without a column where these are "
+            "numbers), or fit a model whose state is what you publish, rounded to a few values"
         )
     if isinstance(query, Count) and not all(isinstance(s, bool) for s in model.states):
         raise QueryError(
