@@ -157,8 +157,8 @@ def repeated(level: Any, delta: Any, times: int) -> tuple[Any, Any]:
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(level > 0.0, np.expm1(times * level) / np.expm1(level), float(times))
-        found = np.where(delta > 0.0, delta * ratio, 0.0)
-    return times * level, np.minimum(found * (1.0 + (16.0 + 4.0 * times * level) * ULP), 1.0)
+        found = delta * ratio * (1.0 + (16.0 + 4.0 * times * level) * ULP)
+        return times * level, np.where(delta > 0.0, np.fmin(found, 1.0), 0.0)
 
 
 def hockey_stick(level: float, p: np.ndarray, q: np.ndarray) -> float:
