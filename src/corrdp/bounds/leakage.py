@@ -130,7 +130,7 @@ class Leakage(Result):
         >>> chain = cdp.MarkovChain([[.9, .1], [.2, .8]])
         >>> leak = cdp.leakage(chain, cdp.GDP(.1), delta=1e-6)
         >>> leak.profile([1e-3, 1e-6, 1e-9]).level.round(3).tolist()
-        [1.638, 2.487, 3.003]
+        [1.608, 2.458, 2.98]
         """
         if self.again is None:
             raise NotApplicableError(
