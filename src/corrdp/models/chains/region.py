@@ -158,9 +158,20 @@ def power_bounds(region: Region, longest: int) -> list[tuple[np.ndarray, np.ndar
     return bounds[1:]
 
 
-def step_bounds(region: Region, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Entrywise bounds on P M for P in the region and M between ``low`` and ``high``."""
+def step_bounds(
+    region: Region, low: np.ndarray, high: np.ndarray, known: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Entrywise bounds on P M for P in the region and M between ``low`` and ``high``.
+
+    With ``known``, on the part of P that leads to this state.
+    """
     rows, s = region.lower.shape
+    if known is not None:
+        to = (np.arange(rows) * s) % rows + known
+        return (
+            region.lower[:, known, None] * low[to],
+            np.minimum(region.upper[:, known, None] * high[to], 1.0),
+        )
     ends = []
     for old, sign in ((low, -1.0), (high, 1.0)):
         new = np.empty((rows, rows))
