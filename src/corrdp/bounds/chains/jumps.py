@@ -21,25 +21,26 @@ from functools import cache
 
 import numpy as np
 
-from corrdp.models.chains.chain import diameter, multiply
+from corrdp.models.chains.chain import diameters, multiply_each
 from corrdp.models.chains.region import Region, step_bounds, widest_diameter
 
 UNKNOWN = -1
 Diameters = Callable[[tuple[int, ...]], float]  # of the kernels of some steps, by number
-Step = tuple[int, int]  # which kernel, and what is known of the record: UNKNOWN or its value
 _WORDS = 700  # of the records jumped over; beyond, nothing is said of the jump
 _WORK = 2e8  # multiplications for these words
 _WINDOW_WORK = 3e6  # the same where pairs of windows are compared again and again
 
 
 @cache
-def evidence(order: int, states: int, length: int) -> tuple[tuple[int, ...], ...] | None:
-    """What may be known of so many records in a row, never k next to each other; None if too much.
+def evidence(order: int, states: int, length: int) -> np.ndarray | None:
+    """What may be known of so many records in a row, never k next to each other, (words, length).
+
+    None where there are too many words.
 
     Examples
     --------
-    >>> evidence(2, 2, 1), len(evidence(2, 2, 2)), evidence(1, 5, 3)
-    (((-1,), (0,), (1,)), 5, ((-1, -1, -1),))
+    >>> evidence(2, 2, 1).tolist(), len(evidence(2, 2, 2)), evidence(1, 5, 3).tolist()
+    ([[-1], [0], [1]], 5, [[-1, -1, -1]])
     """
     words: list[tuple[int, ...]] = [()]
     for at in range(length):
@@ -51,11 +52,24 @@ def evidence(order: int, states: int, length: int) -> tuple[tuple[int, ...], ...
         ]
         if len(words) > _WORDS:
             return None
-    return tuple(words)
+    return np.array(words, dtype=np.int64).reshape(len(words), length)
+
+
+def _words_for(order: int, states: int, size: int, steps: int) -> np.ndarray | None:
+    """What may be known of the records that a jump passes, if that is not too much work."""
+    words = evidence(order, states, steps - order)
+    if words is None or (len(words) > 1 and len(words) * size**3 > _WORK):
+        return None
+    return words
+
+
+def _parts(kernel: np.ndarray, newest: np.ndarray, states: int) -> np.ndarray:
+    """The kernel, then its parts that lead to each value; :data:`UNKNOWN` is put first."""
+    return np.stack([kernel, *(kernel * (newest == letter) for letter in range(states))])
 
 
 def exact_jumps(kernels: np.ndarray, windows: np.ndarray, states: int) -> Diameters:
-    """Diameters of jumps between windows.
+    """Diameters of jumps between windows. O(words S^3) a step.
 
     Parameters
     ----------
@@ -64,27 +78,28 @@ def exact_jumps(kernels: np.ndarray, windows: np.ndarray, states: int) -> Diamet
         The windows, as numbers of states; (S, 1) for a chain of first order.
     states : int
     """
-    parts = {(q, UNKNOWN): kernel for q, kernel in enumerate(kernels)}
-    for letter in range(states):
-        kept = windows[:, -1] == letter
-        parts |= {(q, letter): kernel * kept for q, kernel in enumerate(kernels)}
-    products: dict[tuple[Step, ...], np.ndarray | None] = {(): np.eye(len(windows))}
+    size, order = windows.shape
+    parts = [_parts(kernel, windows[:, -1], states) for kernel in kernels]
 
-    def product(word: tuple[Step, ...]) -> np.ndarray | None:
-        if word not in products:
-            products[word] = multiply(product(word[:-1]), parts[word[-1]])
-        return products[word]
+    @cache
+    def found(steps: tuple[int, ...]) -> float:
+        words = _words_for(order, states, size, len(steps))
+        if words is None:
+            return math.inf
+        whole = np.eye(size)[None]
+        for at, kernel in enumerate(steps):
+            letters = words[:, at] if at < words.shape[1] else np.array([UNKNOWN])
+            whole, kept = multiply_each(whole, parts[kernel][letters - UNKNOWN])
+            if not kept.all():
+                return math.inf
+        return float(diameters(whole).max())
 
-    def measure(word: tuple[Step, ...]) -> float:
-        whole = product(word)
-        return math.inf if whole is None else diameter(whole, whole.any(axis=1))
-
-    return _over_evidence(measure, windows.shape[1], states, len(windows))
+    return found
 
 
 def window_jumps(
     kernel: np.ndarray, newest: np.ndarray, order: int, states: int, further: int
-) -> list[list[tuple[np.ndarray, int]]]:
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Kernels of jumps of 1, 2, .. steps between windows, with the number of unknown records.
 
     Beyond k steps records are jumped over, and there is a kernel for all that may be known of them.
@@ -98,54 +113,44 @@ def window_jumps(
     further : int
         How many records to jump over at most.
     """
-    found: list[list[tuple[np.ndarray, int]]] = []
+    parts = _parts(kernel, newest, states)
+    found: list[tuple[np.ndarray, np.ndarray]] = []
     for steps in range(1, order + further + 1):
         words = evidence(order, states, max(steps - order, 0))
         if words is None or (steps > order and len(words) * len(kernel) ** 3 > _WINDOW_WORK):
             break
-        jump = []
-        for word in words:
-            whole: np.ndarray | None = np.eye(len(kernel))
-            for letter in (*word, *[UNKNOWN] * min(steps, order)):
-                step = kernel if letter == UNKNOWN else kernel * (newest == letter)
-                whole = multiply(whole, step)
-            if whole is None:
+        whole = np.eye(len(kernel))[None]
+        for at in range(steps):
+            letters = words[:, at] if at < words.shape[1] else np.array([UNKNOWN])
+            whole, kept = multiply_each(whole, parts[letters - UNKNOWN])
+            if not kept.all():
                 return found
-            jump.append((whole, word.count(UNKNOWN)))
-        found.append(jump)
+        found.append((whole, (words == UNKNOWN).sum(axis=1)))
     return found
 
 
 def region_jumps(regions: list[Region], order: int) -> Diameters:
-    """Largest diameters of jumps over regions of kernels."""
+    """Largest diameters of jumps over regions of kernels. O(words S^2 s) a step."""
     size, states = regions[0].lower.shape
-    bounds: dict[tuple[Step, ...], tuple[np.ndarray, np.ndarray]] = {(): (np.eye(size),) * 2}
 
-    def product(word: tuple[Step, ...]) -> tuple[np.ndarray, np.ndarray]:
-        if word not in bounds:
-            number, letter = word[0]
-            known = None if letter == UNKNOWN else letter
-            bounds[word] = step_bounds(regions[number], *product(word[1:]), known)
-        return bounds[word]
-
-    return _over_evidence(lambda word: widest_diameter(*product(word)), order, states, size)
-
-
-def _over_evidence(
-    measure: Callable[[tuple[Step, ...]], float], order: int, states: int, size: int
-) -> Diameters:
-    """The largest over all that may be known of the records that are jumped over."""
-
-    def found(kernels: tuple[int, ...]) -> float:
-        words = evidence(order, states, len(kernels) - order)
-        if words is None or (len(words) > 1 and len(words) * size**3 > _WORK):
+    @cache
+    def found(steps: tuple[int, ...]) -> float:
+        words = _words_for(order, states, size, len(steps))
+        if words is None:
             return math.inf
-        last = (UNKNOWN,) * order
-        worst = 0.0
-        for word in words:
-            worst = max(worst, measure(tuple(zip(kernels, word + last, strict=True))))
-            if math.isinf(worst):
-                break
-        return worst
+        low = high = np.eye(size)
+        for kernel in steps[: -order - 1 : -1]:
+            low, high = step_bounds(regions[kernel], low, high)
+        low, high = (np.repeat(end[:, None], len(words), axis=1) for end in (low, high))
+        for kernel, letters in zip(steps[-order - 1 :: -1], words.T[::-1], strict=True):
+            for letter in np.unique(letters):
+                at = letters == letter
+                ends = low[:, at].reshape(size, -1), high[:, at].reshape(size, -1)
+                known = None if letter == UNKNOWN else int(letter)
+                for end, new in zip(
+                    (low, high), step_bounds(regions[kernel], *ends, known), strict=True
+                ):
+                    end[:, at] = new.reshape(size, -1, size)
+        return widest_diameter(low.transpose(1, 0, 2), high.transpose(1, 0, 2))
 
     return found

@@ -10,9 +10,10 @@ knowledge does) costs at most ``max over pairs y, y' of A(y, y') (*) ln[p_y q_y'
 Contraction where the kernel changes once, at any record of a chain of any length.
 
 A jump of m steps may lie before the switch, after it or across: what it tells apart is at most
-``max over a + b = m of D(P^a Q^b)``, what may be known on the way included. With these diameters the contraction bound (blocks, for order
-k) holds wherever the switch is. The larger of the leakages of the two kernels does not: beside the
-switch one side of a record goes by the one kernel and the other side by the other.
+``max over a + b = m of D(P^a Q^b)``, what may be known on the way included. With these diameters
+the contraction bound (blocks, for order k) holds wherever the switch is. The larger of the leakages
+of the two kernels does not: beside the switch one side of a record goes by the one kernel and the
+other side by the other.
 """
 
 from __future__ import annotations
@@ -251,10 +252,10 @@ def window_costs(chain: WindowChain, eps: float) -> tuple[np.ndarray, np.ndarray
         ]
         costs = np.full((size, size), side) * (1.0 - np.eye(size))
         _settle(
-            np.array([each for jump in jumps for each, _ in jump]),
-            np.cumsum([0, *map(len, jumps)]),
+            np.concatenate([kernels for kernels, _ in jumps]),
+            np.cumsum([0, *(len(kernels) for kernels, _ in jumps)]),
             np.array(fresh),
-            np.array([eps * unknown for jump in jumps for _, unknown in jump]),
+            eps * np.concatenate([unknown for _, unknown in jumps]),
             costs,
             _SWEEPS,
         )
