@@ -235,7 +235,7 @@ def transfer(chain: WindowChain, steps: np.ndarray, reach: Reach | None = None) 
     --------
     >>> chain = WindowChain([[.9, .1], [.4, .6], [.7, .3], [.3, .7]], order=2, length=6)
     >>> round(transfer(chain, .5 * (1.0 - np.eye(2))[None]).value, 4)
-    1.6215
+    1.6125
     """
     _check(chain, steps)
     n = chain.length
@@ -335,7 +335,7 @@ def uninformed(chain: WindowChain, steps: np.ndarray) -> Bound:
     --------
     >>> chain = WindowChain([[.9, .1], [.4, .6], [.7, .3], [.3, .7]], order=2)
     >>> round(uninformed(chain, .5 * (1.0 - np.eye(2))).value, 4)
-    2.2107
+    2.2616
     """
     _check(chain, steps)
     n, k, steps = chain.length, chain.order, np.ascontiguousarray(steps, dtype=float)
