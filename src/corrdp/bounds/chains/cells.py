@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.chains.frontier import Side
+from corrdp.bounds.chains.frontier import Flank
 from corrdp.bounds.chains.zones import (
     ENDLESS,
     LARGEST,
@@ -53,12 +53,12 @@ class TooManyCells(NotApplicableError):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Mesh:
     """Nodes and their states on one side of a chain.
 
     Parameters
     ----------
-    side : Side
+    side : Flank
     letters : (nodes,) array
         The known record of each node.
     first : (nodes + 1,) array
@@ -75,7 +75,7 @@ class Cells:
         U far from everything known.
     """
 
-    side: Side
+    side: Flank
     letters: np.ndarray
     first: np.ndarray
     alive: np.ndarray
@@ -110,7 +110,7 @@ def _run(
     return run, seen
 
 
-def lay_cells(side: Side, width: float, most: int) -> Cells:
+def lay_cells(side: Flank, width: float, most: int) -> Mesh:
     """Nodes by breadth-first search, and their zones; ``most`` numbers may be kept.
 
     O(states S^2) a sweep.
@@ -156,7 +156,7 @@ def lay_cells(side: Side, width: float, most: int) -> Cells:
         kept += len(alive)
         if max(kept, len(letters)) * size * size > most:
             raise TooManyCells(f"more than {len(seen)} cells")
-    cells = Cells(
+    cells = Mesh(
         side,
         np.array(letters),
         np.cumsum([0, *(len(alive) for alive in seen)]),
@@ -256,7 +256,7 @@ def _sweep_zones(
     return rose
 
 
-def _with_zones(cells: Cells, grain: float, most: int) -> Cells:
+def _with_zones(cells: Mesh, grain: float, most: int) -> Mesh:
     """Fill in a family of zones that no letter leads out of, in at most so many steps."""
     side, count, room = cells.side, len(cells.letters), cells.room
     tails = len(side.used) // side.states
@@ -391,7 +391,7 @@ def settle_far(
 
 
 def settle_costs(
-    cells: Cells, steps: np.ndarray, limit: np.ndarray, most: int
+    cells: Mesh, steps: np.ndarray, limit: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """T in every state, shape (states, S, S), and far, shape (S, S).
 
@@ -399,7 +399,7 @@ def settle_costs(
 
     Parameters
     ----------
-    cells : Cells
+    cells : Mesh
     steps : (s, s) array
     limit : (S, S) array
         What bounds T whatever is known.
@@ -435,7 +435,7 @@ def settle_costs(
 
 
 def states_of(
-    cells: Cells, costs: np.ndarray, far: np.ndarray
+    cells: Mesh, costs: np.ndarray, far: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """T, U and where h > 0 in all states and far, windows numbered as the chain is written."""
     side, room = cells.side, cells.room

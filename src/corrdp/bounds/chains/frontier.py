@@ -31,7 +31,7 @@ Beyond = tuple[np.ndarray, np.ndarray, np.ndarray]  # T, U and where h > 0, by s
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Flank:
     """One side of a window, read away from it; the left one is the chain read backwards.
 
     Parameters

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from corrdp.bounds.chains.cells import (
-    Cells,
+    Mesh,
     TooManyCells,
     lay_cells,
     settle_costs,
@@ -23,7 +23,7 @@ from corrdp.bounds.chains.cells import (
 )
 from corrdp.bounds.chains.frontier import (
     Beyond,
-    Side,
+    Flank,
     Tree,
     Window,
     Worst,
@@ -67,8 +67,8 @@ _RAREST = 1e-100  # probabilities below it times e^-300 (zones) would be lost
 class Laid:
     """The two sides of a chain and cells for every word on them."""
 
-    sides: tuple[Side, Side]
-    cells: tuple[Cells, Cells]
+    sides: tuple[Flank, Flank]
+    cells: tuple[Mesh, Mesh]
     width: float
 
 
@@ -149,7 +149,7 @@ def _gap(chain: WindowChain, laid: Laid, steps: np.ndarray, least: float) -> flo
         return np.inf
 
 
-def sides_of(chain: WindowChain) -> tuple[Side, Side]:
+def sides_of(chain: WindowChain) -> tuple[Flank, Flank]:
     """The two readings of a stationary chain."""
     table, law, used = chain.transition, chain.stationary, chain.occurring
     size, s = table.shape
@@ -166,8 +166,8 @@ def sides_of(chain: WindowChain) -> tuple[Side, Side]:
     if (forth[forth > 0.0] < _RAREST).any():
         raise NotApplicableError("records of this chain are too rare to be followed")
     return (
-        Side(np.ascontiguousarray(forth[:, None]), used, np.arange(size)),
-        Side(np.ascontiguousarray(back[:, None]), used[turned], turned),
+        Flank(np.ascontiguousarray(forth[:, None]), used, np.arange(size)),
+        Flank(np.ascontiguousarray(back[:, None]), used[turned], turned),
     )
 
 
@@ -381,7 +381,7 @@ def _informed(chain: WindowChain, steps: np.ndarray) -> str:
     return f"the adversary knows no other record; {more}"
 
 
-def _free_trees(side: Side, steps: np.ndarray, most: int) -> list[Tree]:
+def _free_trees(side: Flank, steps: np.ndarray, most: int) -> list[Tree]:
     """Sides with 0, 1, .. unknown records beyond the window, and, last, with any number."""
     size = len(side.used)
     words = [follow(side, np.full((1, length), UNKNOWN), steps) for length in range(most)]

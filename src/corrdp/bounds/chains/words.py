@@ -14,7 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.chains.frontier import Beyond, Side, Window, Worst, all_cores, plant, worst_pair
+from corrdp.bounds.chains.frontier import (
+    Beyond,
+    Flank,
+    Window,
+    Worst,
+    all_cores,
+    plant,
+    worst_pair,
+)
 from corrdp.bounds.chains.zones import UNKNOWN, step_costs, step_weights
 from corrdp.models.chains.window import WindowChain
 
@@ -39,7 +47,7 @@ class Words:
     def __getitem__(self, which: np.ndarray) -> Words:
         return Words(self.letters[which], self.costs[which], self.weights[which], self.alive[which])
 
-    def beyond(self, side: Side) -> Beyond:
+    def beyond(self, side: Flank) -> Beyond:
         """T, U (zones of width 0) and where h > 0, windows numbered as the chain is written."""
         both = self.alive[:, :, None] & self.alive[:, None, :]
         zones = np.where(both, self.weights[:, :, None] - self.weights[:, None, :], 0.0)
@@ -78,7 +86,9 @@ def _follow(
                     cost[u, v] = out[u, v] if left[0, u] and left[0, v] else 0.0
 
 
-def follow(side: Side, letters: np.ndarray, steps: np.ndarray, begin: Words | None = None) -> Words:
+def follow(
+    side: Flank, letters: np.ndarray, steps: np.ndarray, begin: Words | None = None
+) -> Words:
     """States of words, letters nearest first, beyond which nothing lies or the words ``begin``.
 
     O(S^2) a letter.
@@ -120,14 +130,14 @@ class Found:
 
 
 def price_words(
-    chain: WindowChain, sides: tuple[Side, Side], steps: np.ndarray
+    chain: WindowChain, sides: tuple[Flank, Flank], steps: np.ndarray
 ) -> tuple[np.ndarray, Found] | None:
     """Transfer bound of every record of a short chain, and the worst adversary.
 
     Parameters
     ----------
     chain : WindowChain
-    sides : pair of Side
+    sides : pair of Flank
     steps : (n, s, s) array
         One matrix per record, n at least k.
 
@@ -164,7 +174,7 @@ def price_words(
     return per_record, found
 
 
-def _all_words(side: Side, steps: np.ndarray) -> list[Words] | None:
+def _all_words(side: Flank, steps: np.ndarray) -> list[Words] | None:
     """All different words with 0, 1, .. records; ``steps`` of the furthest record first."""
     scale = max(float(steps.max(initial=0.0)), np.finfo(float).tiny)
     found = [follow(side, np.zeros((1, 0), np.int64), np.zeros((side.states, side.states)))]
@@ -187,7 +197,7 @@ def _all_words(side: Side, steps: np.ndarray) -> list[Words] | None:
 # -- long chains ---------------------------------------------------------------------------------
 
 
-def search_words(chain: WindowChain, sides: tuple[Side, Side], steps: np.ndarray) -> Found:
+def search_words(chain: WindowChain, sides: tuple[Flank, Flank], steps: np.ndarray) -> Found:
     """A bad adversary on a long chain: one known record on each side, then letter by letter.
 
     Some hundred words, O(S^2) a letter.
