@@ -2,9 +2,10 @@
 
 Between a window with one value of the record and a window with another lie the records themselves,
 the law to the right and the law to the left; the k - 1 other records are averaged over
-(order-k#transfer). Pairs of sides are not all tried: the states of a side stand in a binary tree
-whose inner nodes are elementwise maxima of T and U, so that what a pair of inner nodes leaks bounds
-all pairs below them. Pairs are opened worst first: the first pair of leaves that comes up is worst.
+(order-k#window-transfer). Pairs of sides are not all tried: the states of a side stand in a binary
+tree whose inner nodes are elementwise maxima of T and U, so that what a pair of inner nodes leaks
+bounds all pairs below them. Pairs are opened worst first: the first pair of leaves that comes up is
+the worst.
 """
 
 from __future__ import annotations

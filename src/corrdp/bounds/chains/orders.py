@@ -1,4 +1,4 @@
-"""Transfer bound of a chain of order k (order-k#transfer, order-k#certificate).
+"""Transfer bound of a chain of order k (order-k#window-transfer, order-k#certificate).
 
 Any mechanism, every adversary. Short chains: every adversary by itself. Else for every length at
 once, by a certificate over cells whose width is halved while that pays; what a mechanism found by
@@ -45,9 +45,9 @@ from corrdp.guarantees import Pure
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate, Witness
 
-SHORT = "theorem order-k#transfer, each adversary by itself"
+SHORT = "theorem order-k#window-transfer, each adversary by itself"
 CERTIFIED = "theorem order-k#certificate, every adversary and every length"
-FREE = "theorem order-k#transfer with no record known"
+FREE = "theorem order-k#window-transfer with no record known"
 _MOST_WINDOWS = 32  # above this many windows their pairs take too long
 _SHORT = 16  # longer chains have too many adversaries to look at each
 _WIDEST, _COARSEST, _COARSER = 0.2, 60.0, 4.0  # widths of the first cells and the coarsest; step
@@ -229,7 +229,7 @@ def transfer(chain: WindowChain, steps: np.ndarray, reach: Reach | None = None) 
 
     References
     ----------
-    order-k#transfer, order-k#certificate.
+    order-k#window-transfer, order-k#certificate.
 
     Examples
     --------
@@ -403,7 +403,7 @@ def unit_transfer(chain: WindowChain, scope: Scope) -> Bound:
 
     References
     ----------
-    order-k#transfer, delta#units.
+    order-k#window-transfer, delta#units.
     """
     if not isinstance(scope.guarantee, Pure):
         raise NotApplicableError("on chains of order k transfer is for pure guarantees; use blocks")

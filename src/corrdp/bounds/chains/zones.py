@@ -1,4 +1,4 @@
-r"""One record back along a chain of order k (order-k#transfer): what evidence and costs become.
+r"""One record back on a chain of order k (order-k#window-transfer): what evidence and costs become.
 
 A *window* u is k records in a row. Of what lies beyond it an adversary knows some records; of
 these count
