@@ -56,7 +56,7 @@ HOMES = {
         "chains.uninformed",
         "chains.normal",
     ),
-    "window": ("chains.windows", "chains.sides", "chains.ratios", "exact"),
+    "window": ("chains.windows", "chains.orders", "chains.sides", "chains.ratios", "exact"),
     "switching": ("chains.windows", "chains.sides"),
     "tree": ("trees", "messages", "exact"),
     "field": ("fields", "walks", "messages", "exact"),

@@ -291,7 +291,7 @@ def _check_adversary(
     if isinstance(adversary, str):
         if adversary != "none":
             raise InputError(f'adversary must be "all", "none" or an Adversary, got {adversary!r}')
-        if model.kind != "markov":
+        if model.kind not in ("markov", "window"):
             raise InputError('adversary="none" is for Markov chains; leave it out')
         return adversary
     if not isinstance(adversary, Adversary):

@@ -116,6 +116,7 @@ def sanitize(
     from corrdp.cli.show import as_json, print_parts, show_files, working
     from corrdp.models.chains.coupling import refuse_coupled
     from corrdp.models.chains.markov import MarkovChain
+    from corrdp.models.chains.window import WindowChain
     from corrdp.models.reads import layout_for, missing_text
     from corrdp.queries import Series
 
@@ -131,7 +132,7 @@ def sanitize(
     law = read_model(model)
     refuse_coupled(law)
     opened = None if ledger is None else _open_ledger(ledger, streaming)
-    if streaming and isinstance(law, MarkovChain):
+    if streaming and isinstance(law, MarkovChain | WindowChain):
         law = law.with_length(None)
     asked = Series(symmetric=symmetric, missing="skip" if skip_missing else "raise")
     with working("finding the least distortion"):

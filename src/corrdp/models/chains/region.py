@@ -158,12 +158,23 @@ def power_bounds(region: Region, longest: int) -> list[tuple[np.ndarray, np.ndar
     return bounds[1:]
 
 
-def step_bounds(region: Region, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Entrywise bounds on P M for P in the region and M between ``low`` and ``high``."""
+def step_bounds(
+    region: Region, low: np.ndarray, high: np.ndarray, known: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Entrywise bounds on P M for P in the region and M between ``low`` and ``high``.
+
+    With ``known``, on the part of P that leads to this state.
+    """
     rows, s = region.lower.shape
+    if known is not None:
+        to = (np.arange(rows) * s) % rows + known
+        return (
+            region.lower[:, known, None] * low[to],
+            np.minimum(region.upper[:, known, None] * high[to], 1.0),
+        )
     ends = []
     for old, sign in ((low, -1.0), (high, 1.0)):
-        new = np.empty((rows, rows))
+        new = np.empty(old.shape)
         for w in range(rows):
             following = (w * s) % rows + np.arange(s)
             new[w] = extreme_mixture(region.lower[w], region.upper[w], old[following], sign)
@@ -172,7 +183,7 @@ def step_bounds(region: Region, low: np.ndarray, high: np.ndarray) -> tuple[np.n
 
 
 def widest_diameter(low: np.ndarray, high: np.ndarray) -> float:
-    """Largest Birkhoff diameter of matrices between two entrywise bounds.
+    """Largest Birkhoff diameter of matrices between two entrywise bounds, or stacks of bounds.
 
     ``max ln[U(a,y) U(b,y') / (L(b,y) L(a,y'))]`` over rows a != b and columns y != y'; infinite
     where an entry may vanish that another row may have.
@@ -180,21 +191,21 @@ def widest_diameter(low: np.ndarray, high: np.ndarray) -> float:
     with np.errstate(divide="ignore"):
         log_low, log_high = np.log(low), np.log(high)
     worst = 0.0
-    for a in range(len(low)):
+    for a in range(low.shape[-2]):
         # how much more likely a column can be in row a than in row b, and the other way round;
         # a column that the first cannot have at all gains nothing
+        first, least = (each[..., a : a + 1, :] for each in (log_high, log_low))
         with np.errstate(invalid="ignore"):
-            gain = np.where(high[a] > 0, log_high[a] - log_low, -np.inf)
-            back = np.where(high > 0, log_high - log_low[a], -np.inf)
-        gain[a] = -np.inf
-        for first, second in ((gain, back), (back, gain)):
-            y = first.argmax(axis=1)
-            best = first[np.arange(len(first)), y]
-            other = second.copy()
-            other[np.arange(len(first)), y] = -np.inf  # the two columns differ
-            rest = other.max(axis=1)
-            both = (best > -np.inf) & (rest > -np.inf)
-            worst = max(worst, float((best[both] + rest[both]).max(initial=0.0)))
+            gain = np.where(first > -np.inf, first - log_low, -np.inf)
+            back = np.where(log_high > -np.inf, log_high - least, -np.inf)
+        gain[..., a, :] = -np.inf
+        for one, other in ((gain, back), (back, gain)):
+            y = one.argmax(axis=-1)[..., None]
+            best, rest = np.take_along_axis(one, y, -1)[..., 0], other.copy()
+            np.put_along_axis(rest, y, -np.inf, -1)  # the two columns differ
+            most = rest.max(axis=-1)
+            both = (best > -np.inf) & (most > -np.inf)
+            worst = max(worst, float((best[both] + most[both]).max(initial=0.0)))
     return worst
 
 

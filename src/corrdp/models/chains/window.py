@@ -7,7 +7,7 @@ of k records side by side.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -155,6 +155,10 @@ class WindowChain(Chain):
         used = np.flatnonzero(self.occurring)
         names = [", ".join(str(self.states[x]) for x in self.windows[w]) for w in used]
         return MarkovChain(self.window_kernel[np.ix_(used, used)], states=names)
+
+    def with_length(self, length: int | None) -> WindowChain:
+        """The same chain with another length; None is any length."""
+        return replace(self, length=length)
 
     def sample(self, rng: np.random.Generator, length: int | None = None) -> np.ndarray:
         """One sequence of state labels. O(length)."""
