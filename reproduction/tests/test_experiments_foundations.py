@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from corrdp_reproduction.base import Published, Result
 from corrdp_reproduction.catalogue import load
-from corrdp_reproduction.errata.base import Counterexample
-from corrdp_reproduction.errata.foundations import ERRATA, bayesian_leakage
+from corrdp_reproduction.errata.foundations import bayesian_leakage
 from corrdp_reproduction.foundations import (
     example_2_16,
     example_2_25,
@@ -295,32 +294,6 @@ def test_full_runs_say_the_same(part, results):
     name = part.__name__.rsplit(".", 1)[1]
     result = part.computed(rng=rng(), size="full")
     assert {f.claim: f.outcome for f in result.findings} == VERDICTS[name]
-
-
-# -- errata -----------------------------------------------------------------------------------
-
-# errors of substance, and lesser ones that a number refutes
-MATHEMATICAL = {"02", "05", "06", "09", "13", "15", "20", "23", "24", "27", "29", "31", "32", "33"}
-OTHERS = {"01", "07", "10", "17", "18", "19", "22", "25", "28", "30"}
-
-
-def test_every_mathematical_erratum_is_there():
-    keys = [erratum.key for erratum in ERRATA]
-    assert keys == sorted(set(keys))
-    assert {key.removeprefix("004-E") for key in keys} == MATHEMATICAL | OTHERS
-
-
-@pytest.mark.parametrize("erratum", ERRATA, ids=[erratum.key for erratum in ERRATA])
-def test_errata(erratum):
-    found = erratum.check()
-    assert isinstance(found, Counterexample)
-    assert found.refutes is True
-    assert found.corrected is True
-    assert any(map(str.isdigit, erratum.where))
-    assert erratum.printed
-    assert erratum.right
-    assert any(c.isdigit() for c in found.numbers)
-    assert erratum.source == "Guerra-Balboa, dissertation, KIT 2026"
 
 
 def test_bayesian_leakage_is_that_of_the_package():

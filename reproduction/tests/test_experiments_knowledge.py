@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from corrdp_reproduction.base import Result
 from corrdp_reproduction.catalogue import load
-from corrdp_reproduction.errata import knowledge, knowledge_algorithms
-from corrdp_reproduction.errata.base import Erratum
 from corrdp_reproduction.harness import Experiment
 from corrdp_reproduction.knowledge.bisection import printed_search
 from corrdp_reproduction.knowledge.comparison import corrected_noise
@@ -498,28 +496,6 @@ def test_the_printed_algorithm_breaks_its_promise():
     finding = result("claims").finding("guarantee")
     assert finding.by_source == pytest.approx(0.1995, abs=6e-5)
     assert finding.tight < 1e-5
-
-
-# -- errata -----------------------------------------------------------------------------------
-
-ERRATA = (*knowledge.ERRATA, *knowledge_algorithms.ERRATA)
-
-
-@pytest.mark.parametrize("erratum", ERRATA, ids=[e.key for e in ERRATA])
-def test_every_erratum_has_its_counterexample(erratum: Erratum):
-    found = erratum.check()
-    assert found.refutes is True
-    assert found.corrected is True
-    assert any(map(str.isdigit, erratum.where))
-    assert any(letter.isdigit() for letter in found.numbers)
-
-
-def test_the_errata_are_those_expected():
-    keys = [e.key for e in ERRATA]
-    assert len(set(keys)) == len(keys)
-    roots = {key[4:7] for key in keys}
-    assert {f"C{k:02}" for k in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, *range(11, 21), 22, 23)} <= roots
-    assert {erratum.source for erratum in ERRATA} == {ERRATA[0].source}
 
 
 @pytest.mark.parametrize(

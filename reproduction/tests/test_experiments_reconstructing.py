@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from corrdp_reproduction.base import Result, Table
 from corrdp_reproduction.catalogue import load
-from corrdp_reproduction.errata.reconstruction import ERRATA
 from corrdp_reproduction.harness import Experiment
 from corrdp_reproduction.reconstructing import (
     example_5_12,
@@ -538,41 +537,6 @@ def test_imputation_succeeds_without_advantage() -> None:
         assert abs(row["advantage"]) < 1e-12
         assert row["leak"] > 0.01
         assert row["success"] > row["commonest"] - 0.05
-
-
-# -- errata -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("erratum", ERRATA, ids=[e.key for e in ERRATA])
-def test_errata(erratum) -> None:
-    found = erratum.check()
-    assert found.refutes
-    assert found.corrected
-    assert found.numbers.endswith((".", ")"))
-    assert any(map(str.isdigit, erratum.where))
-    assert erratum.source == "Guerra-Balboa, dissertation, KIT 2026"
-
-
-@pytest.mark.parametrize(
-    ("key", "numbers"),
-    [
-        ("004-ERR1", ("0.1915", "0.2602", "0.3413")),
-        ("004-ERR2", ("+0.0667", "-0.7004")),
-        ("004-ERR3", ("0.225367", "0.150245")),
-        ("004-ERR4", ("12.23596", "2.504379", "2.5021")),
-        ("004-ERR5", ("0.1320", "0.0733")),
-        ("004-ERR6", ("12.0252",)),
-        ("004-ERR7", ("0.083181", "0.731059")),
-        ("004-ERR10", ("0.5250", "0.5000")),
-        ("004-ERR11", ("0.189419", "0.135616")),
-        ("004-ERR12", ("6.693", "7.0000")),
-        ("004-ERR15", ("0.030692", "0.025776")),
-    ],
-)
-def test_numbers_of_the_errata(key: str, numbers) -> None:
-    found = next(e for e in ERRATA if e.key == key).check().numbers
-    for number in numbers:
-        assert number in found
 
 
 @pytest.mark.slow

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 from corrdp_reproduction.base import Result
 from corrdp_reproduction.catalogue import load
-from corrdp_reproduction.errata import response as response_errata
-from corrdp_reproduction.errata import utility as utility_errata
 from corrdp_reproduction.harness import Run, silent
 from corrdp_reproduction.utility import (
     counting,
@@ -424,55 +422,3 @@ def test_full_size_gives_the_verdicts_of_the_quick_one(name: str):
     quick, full = (load(name).computed(rng=rng(), size=size) for size in ("quick", "full"))
     assert outcomes(full) == outcomes(quick)
     assert len(full.table.rows) >= len(quick.table.rows)
-
-
-# -- errata ------------------------------------------------------------------------------------
-
-ERRATA = (*response_errata.ERRATA, *utility_errata.ERRATA)
-
-
-@pytest.mark.parametrize("erratum", ERRATA, ids=[erratum.key for erratum in ERRATA])
-def test_every_erratum_refutes_what_is_printed_and_not_what_is_right(erratum):
-    found = erratum.check()
-    assert found.refutes
-    assert found.corrected
-    assert found.numbers.endswith(".")
-    assert erratum.source
-    assert any(map(str.isdigit, erratum.where))
-
-
-def test_errata_have_keys_of_their_own():
-    keys = [erratum.key for erratum in ERRATA]
-    assert len(set(keys)) == len(keys)
-
-
-@pytest.mark.parametrize(
-    ("check", "numbers"),
-    [
-        ("_most_ignorant", ("7.720905", "6.781534")),
-        ("_worst_known_value", ("7.720905",)),
-        ("_calibrations", ("5.9414", "5.5418", "0.283963")),
-        ("_success", ("0.8000", "0.368421")),
-        ("_correlated_noise", ("0.390858", "0.348290")),
-        ("_equivalence", ("0.028330",)),
-    ],
-)
-def test_counterexamples_of_source_001_are_those_expected(check, numbers):
-    said = getattr(response_errata, check)().numbers
-    for number in numbers:
-        assert number in said
-
-
-@pytest.mark.parametrize(
-    ("check", "numbers"),
-    [
-        ("_gammas", ("5.70", "6.97")),
-        ("_secret_range", ("1.45 tau", "2.000 tau")),
-        ("_four_hundred", ("197.7",)),
-        ("_backward", ("497.9",)),
-    ],
-)
-def test_counterexamples_of_source_002_are_those_expected(check, numbers):
-    said = getattr(utility_errata, check)().numbers
-    for number in numbers:
-        assert number in said

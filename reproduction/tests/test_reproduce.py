@@ -13,7 +13,6 @@ import pytest
 from corrdp_reproduction import catalogue, running
 from corrdp_reproduction.base import Result
 from corrdp_reproduction.catalogue import experiments, load
-from corrdp_reproduction.errata.catalogue import errata, page
 from corrdp_reproduction.page import render
 from corrdp_reproduction.quilt import quilt_scale
 from corrdp_reproduction.running import Task, matching, reproduce, run_task
@@ -212,14 +211,3 @@ def _quilts(chain: MarkovChain, epsilon: float) -> float:
                     best = min(best, (last - first + 1) / (epsilon - influence))
         scores.append(best)
     return max(scores)
-
-
-def test_errata_have_keys_of_their_own():
-    """That each is refuted and corrected is tested beside its source."""
-    keys = [erratum.key for erratum in errata()]
-    assert len(set(keys)) == len(keys)
-    assert {key[:3] for key in keys} == {"000", "001", "002", "003", "004"}
-
-
-def test_the_errata_page_is_the_one_generated():
-    assert (Path(__file__).parents[2] / "docs" / "errata.md").read_text() == page()

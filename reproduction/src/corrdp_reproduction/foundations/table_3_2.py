@@ -76,9 +76,8 @@ def table_3_2(run: Run) -> Result:
         judge(
             "prefix",
             max(prefix[1:]) == given["prefix"],
-            f"{prefix[1]} for each length. A whole tree of {LONGEST} levels has "
-            f"{prefix[0]}: the same noise on every level costs {prefix[0]} epsilon "
-            "(erratum 004-E13).",
+            f"{prefix[1]} for each length, as the text derives it. A whole tree of {LONGEST} "
+            f"levels has {prefix[0]}: its levels share epsilon.",
             float(max(prefix[1:])),
             float(prefix[0]),
         ),

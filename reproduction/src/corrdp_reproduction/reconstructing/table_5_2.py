@@ -30,6 +30,9 @@ PUBLISHED = {
     "census": Published("success of imputing race, Census", _WHERE, 0.81),
     "texas": Published("success of imputing ethnicity, Texas-100X", _WHERE, 0.73),
     "advantage": Published("advantage of either attack", _WHERE, 0.0),
+    "census records": Published("records of Census", "section 5.5.1", 1_676),
+    "public records": Published("records that train the attack", "section 5.5.2", 49_000),
+    "candidates": Published("records that are attacked", "section 5.5.2", 1_000),
     "overestimate": Published("the success is large where nothing leaks", "section 5.5.3"),
 }
 
