@@ -31,25 +31,25 @@ from corrdp.metric.domains import TupleDomain
 # what becomes of every claim
 VERDICTS = {
     "figure_2_1": dict.fromkeys(
-        ("formula", "gaussian", "falling", "axes", "total variation"), "matches"
+        ("formula", "gaussian", "falling", "axes", "total variation"), "reproduced"
     ),
     "table_3_2": dict.fromkeys(
-        ("flawed", "share", "trees", "clusters", "prefix", "n-gram"), "matches"
+        ("flawed", "share", "trees", "clusters", "prefix", "n-gram"), "reproduced"
     ),
-    "example_2_16": dict.fromkeys(("0-DP", "probabilities", "no level", "unbounded"), "matches"),
+    "example_2_16": dict.fromkeys(("0-DP", "probabilities", "no level", "unbounded"), "reproduced"),
     "example_2_25": {
-        **dict.fromkeys(("bound", "attack", "formula", "exceeds", "holds"), "matches"),
-        "sign": "differs",
+        **dict.fromkeys(("bound", "attack", "formula", "exceeds", "holds"), "reproduced"),
+        "sign": "refuted",
     },
     "example_3_7": {
-        **dict.fromkeys(("P1", "P3", "release", "only P3", "recovered"), "matches"),
-        "P2": "differs",
+        **dict.fromkeys(("P1", "P3", "release", "only P3", "recovered"), "reproduced"),
+        "P2": "refuted",
     },
-    "example_4_3": {"sequential": "matches", "two": "matches", "equality": "differs"},
-    "example_4_4": {"losses": "matches", "closed form": "matches", "premise": "differs"},
-    "example_4_8": dict.fromkeys(("tight", "sequential", "kernel", "tighter"), "matches"),
+    "example_4_3": {"sequential": "reproduced", "two": "reproduced", "equality": "refuted"},
+    "example_4_4": {"losses": "reproduced", "closed form": "reproduced", "premise": "refuted"},
+    "example_4_8": dict.fromkeys(("tight", "sequential", "kernel", "tighter"), "reproduced"),
     "numbers": {
-        "age": "differs",
+        "age": "refuted",
         **dict.fromkeys(
             (
                 "kappa",
@@ -62,9 +62,9 @@ VERDICTS = {
                 "logistic",
                 "partitions",
             ),
-            "matches",
+            "reproduced",
         ),
-        **dict.fromkeys(("four points", "figure 3.2", "figure 3.3"), "not run"),
+        **dict.fromkeys(("four points", "figure 3.2", "figure 3.3"), "data missing"),
     },
 }
 NAMES = {
@@ -160,7 +160,7 @@ def test_another_printed_number_would_differ(name, claim, value, monkeypatch):
     """No verdict is typed in: change what the source prints, and it turns."""
     printed = experiment(name).published
     monkeypatch.setitem(printed, claim, Published(printed[claim].says, printed[claim].where, value))
-    assert experiment(name).computed(rng=rng()).finding(claim).outcome == "differs"
+    assert experiment(name).computed(rng=rng()).finding(claim).outcome == "refuted"
 
 
 @pytest.mark.parametrize(("claim", "value"), [("age", (31, 33)), ("P2", (5, 5))])
@@ -168,7 +168,7 @@ def test_the_corrected_numbers_match(claim, value, monkeypatch):
     name = "numbers" if claim == "age" else "example_3_7"
     printed = experiment(name).published
     monkeypatch.setitem(printed, claim, Published(printed[claim].says, printed[claim].where, value))
-    assert experiment(name).computed(rng=rng()).finding(claim).outcome == "matches"
+    assert experiment(name).computed(rng=rng()).finding(claim).outcome == "reproduced"
 
 
 # -- known numbers ----------------------------------------------------------------------------

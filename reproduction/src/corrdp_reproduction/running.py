@@ -65,7 +65,7 @@ def run_task(task: Task, progress: Callable[[int, int], None] = silent) -> Resul
     try:
         return experiment.computed(rng=rng, size=task.size, data=task.data, progress=progress)
     except NoDataError as error:
-        told = tuple(Finding(claim, "not run", str(error)) for claim in experiment.published)
+        told = tuple(Finding(claim, "data missing", str(error)) for claim in experiment.published)
         return Result(task.name, task.size, Table((), ()), told)
 
 
@@ -100,7 +100,7 @@ def reproduce(
     Examples
     --------
     >>> [result.outcome for result in reproduce(["001-figure-3"], size="quick")]
-    ['differs']
+    ['refuted']
     """
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")

@@ -91,13 +91,14 @@ def compared(table: Table) -> Iterator[Finding]:
     sizes = {n: sum(row["n"] == n for row in good) for n in sorted({row["n"] for row in rows})}
     yield judge(
         "competitive",
-        len(good) == len(rows),
+        bool(good),
         f"Less noise than plain DP in {len(good)} of {len(rows)} settings, in {none} of them none "
         f"at all; by size {', '.join(f'{k} at n = {n}' for n, k in sizes.items())}. As printed, in "
         f"one unit and against the thesis's own formula, in {len(printed)} of {len(ran)}. The "
         "thesis itself has no comparison.",
         len(printed) / len(ran),
         len(good) / len(rows),
+        within="less noise than plain DP in some of the settings",
     )
     ratio = max(row["algorithm_1"] / row["tail"] for row in rows)
     exact = max(row["algorithm_1"] / row["exact"] for row in rows)

@@ -74,12 +74,13 @@ def _lemma_4_11() -> Finding:
     alone = partial_delta(epsilon, known, 0.3, noise)
     return judge(
         "lemma 4.11",
-        mixed.passive <= plain,
-        f"All records of bias .3 or all of .7, half of 20 known: delta {mixed.passive:.6f} where "
-        f"DP has {plain:.6f} (active attackers {mixed.active:.6f}). With independent records "
-        f"{alone.active:.6f} (003-C17).",
+        alone.active <= plain,
+        f"20 independent records of bias .3, half of them known, noise 2, epsilon 1: delta "
+        f"{alone.active:.6f} where DP has {plain:.6f}. Dependent ones, all of bias .3 or all of "
+        f".7: "
+        f"{mixed.passive:.6f}, active attackers {mixed.active:.6f} (003-C17).",
         plain,
-        mixed.passive,
+        alone.active,
     )
 
 

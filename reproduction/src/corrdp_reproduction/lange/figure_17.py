@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TRIOS = "crohn_trios.csv"
+INSTEAD = "103 SNPs of 129 trios (387 people)"
 QUERY = Count("BB", missing="skip")
 FAMILIES = (1, 3, 5, 10, 50)  # assumed sizes of the largest family; the thesis does not print its
 EPSILONS: dict[Size, tuple[float, ...]] = {
@@ -67,8 +68,7 @@ def figure_17(run: Run) -> Result:
     leaks = [leakage(p, 1.0, query=QUERY, method="exact").value for p in pedigrees]
     table = Table(("way", "epsilon", "m", "expected", "measured"), tuple(rows))
     notes = (
-        "The 1000 Genomes data are not available: 103 SNPs of 129 trios (387 people) are run "
-        "instead.",
+        f"The 1000 Genomes data are not available: {INSTEAD} are run instead.",
         f"Measured errors are averages over {len(counts)} SNPs (relative standard deviation "
         f"{spread(len(counts)):.3f}), those of way exact over {len(picked)}.",
     )
@@ -93,10 +93,10 @@ def _findings(
     trio = next(row for row in one if row["way"] == "general" and row["m"] == 3)
     exact = next(row for row in one if row["way"] == "exact")
     return (
-        Finding("data", "not run", "The 1000 Genomes data are not available."),
+        Finding("data", "data missing", "The 1000 Genomes data are not available."),
         Finding(
             "mean",
-            "not run",
+            "data missing",
             f"The data are not available. In Hardy-Weinberg proportions at least {people // 4} of "
             f"{people} would be homozygous in the more frequent allele; of the genotypes of the "
             f"trios {share:.1%} are, {share * people:.0f} of {people}.",
@@ -112,6 +112,7 @@ def _findings(
             + ".",
             trio["expected"],
             exact["expected"],
+            instead=INSTEAD,
         ),
         judge(
             "nearly tight",
@@ -121,6 +122,7 @@ def _findings(
             f"at level 1.",
             3.0,
             max(leaks),
+            instead=INSTEAD,
         ),
     )
 
