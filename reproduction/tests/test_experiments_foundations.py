@@ -271,10 +271,15 @@ def test_example_2_16(results):
 
 def test_table_3_2(results):
     table = results["table_3_2"].table
-    assert len(table.rows) == 17
+    assert len(set(table.column("reference"))) == 17
+    assert table.where(reference=110).column("refuted") == [False, True]
     assert results["table_3_2"].finding("share").by_source == near(10 / 17)
     assert "56.25%" in results["table_3_2"].finding("share").found
-    assert table.where(reference=117).rows[0][5].split() == ["L-02", "L-03", "L-05"]
+    assert table.where(reference=117).column("errors") == ["L-02 L-03 L-05"]
+    # every verdict of the table is held against its runs
+    for row in table.where(reference=112).records():
+        assert row["refuted"]
+        assert "probability at least" in row["runs"]
     assert table_3_2.sensitivities(table_3_2.ngrams) == (6, 3, 2, 1)
 
 
