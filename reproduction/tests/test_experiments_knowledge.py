@@ -14,7 +14,6 @@ from corrdp_reproduction.base import Result
 from corrdp_reproduction.catalogue import load
 from corrdp_reproduction.harness import Experiment
 from corrdp_reproduction.knowledge.bisection import printed_search
-from corrdp_reproduction.knowledge.comparison import corrected_noise
 from corrdp_reproduction.knowledge.figure_3_1 import crossing, printed_sigma
 from corrdp_reproduction.knowledge.figure_5_1 import updated_masses
 from corrdp_reproduction.knowledge.figure_5_4 import left_out
@@ -39,7 +38,6 @@ from scipy.stats import binom, hypergeom, laplace
 from corrdp.errors import InputError
 from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.deltas import NaturalNoise
-from corrdp.partial.estimating import NoisyCount, estimated_noise_scale
 from corrdp.partial.knowledge import Knowledge
 from corrdp.partial.mixtures import classic_gaussian, tail_gaussian
 
@@ -478,20 +476,6 @@ def test_the_comparison_that_was_left_out(n, share, epsilon, beta):
     assert found["exact"] == pytest.approx({0.1: 36.30469, 0.01: 306.35038}[epsilon], abs=6e-6)
     assert found["tail"] == pytest.approx({0.1: 47.6392, 0.01: 475.4476}[epsilon], abs=6e-5)
     assert found["corrected"] >= found["algorithm_1"]
-
-
-@pytest.mark.parametrize(
-    ("n", "known", "count", "epsilon", "delta"),
-    [(1000, 500, 402, 0.5, 1e-4), (1000, 900, 402, 0.5, 1e-4), (10_000, 9000, 4005, 0.2, 1e-5)],
-)
-def test_the_corrected_noise_is_never_understated_where_it_pays(n, known, count, epsilon, delta):
-    estimate = NoisyCount(count, n, epsilon / 2)
-    found = estimated_noise_scale(epsilon, delta, Knowledge(n, known), estimate)
-    short = corrected_noise(epsilon, delta, Knowledge(n, known), count)
-    if short < found.plain:
-        assert short == found.scale
-    else:
-        assert found.plain <= short <= found.scale
 
 
 def test_the_printed_algorithm_breaks_its_promise():

@@ -10,7 +10,7 @@ import numpy as np
 from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.deltas import NaturalNoise, partial_delta
-from corrdp.partial.estimating import noise_over
+from corrdp.partial.intervals import noise_over
 from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.mixtures import Mixture
 from corrdp_reproduction.base import Finding, judge
