@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from corrdp.attacks.linking import CentroidCandidates as CentroidCandidates
     from corrdp.attacks.linking import centroid_candidates as centroid_candidates
     from corrdp.attacks.next_place import LSTM as LSTM
+    from corrdp.attacks.records import GradientAttack as GradientAttack
+    from corrdp.attacks.records import Imputation as Imputation
+    from corrdp.attacks.records import Measured as Measured
+    from corrdp.attacks.records import clipped as clipped
     from corrdp.attacks.singling import Unicity as Unicity
     from corrdp.attacks.singling import unicity as unicity
 else:
