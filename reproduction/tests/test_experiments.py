@@ -317,7 +317,7 @@ def test_missing_recordings_are_named(tmp_path: Path, monkeypatch):
     [
         ({"series": ("middle",)}, "series must be some of synthetic, high, low"),
         ({"series": "high"}, "series must be some of"),
-        ({"attackers": ()}, "attackers must be some of viterbi, forward-backward, lstm"),
+        ({"attackers": ()}, "attackers must be some of viterbi, forward-backward, single, lstm"),
     ],
 )
 def test_unknown_series_and_attackers_are_refused(arguments, message):
@@ -341,7 +341,7 @@ def test_recordings_split_at_their_mean_are_those_of_the_source(which, n, q, r):
 @needs_data
 def test_figure_4_on_the_recordings():
     result = load("001-figure-4").computed(rng=rng(), epsilons=(0.5, 3.0))
-    assert len(result.table.rows) == 3 * 2 * 2 * 2
+    assert len(result.table.rows) == 3 * 2 * 2 * 3
     outcomes = {finding.claim: finding.outcome for finding in result.findings}
     assert outcomes == {
         "high": "reproduced",

@@ -245,3 +245,12 @@ def _quilts(chain: MarkovChain, epsilon: float) -> float:
                     best = min(best, (last - first + 1) / (epsilon - influence))
         scores.append(best)
     return max(scores)
+
+
+def test_attackers_are_chosen_by_the_command(tmp_path):
+    asked = ["reproduce", "--only", "001-figure-4", "--quick", "-o", str(tmp_path)]
+    result = CliRunner().invoke(app, [*asked, "--attackers", "viterbi,nobody"])
+    assert result.exit_code == 2
+    assert "some of viterbi, forward-backward, single, lstm" in " ".join(result.output.split())
+    plain, chosen = (Task("001-figure-4", "quick", None, who) for who in ((), ("viterbi", "lstm")))
+    assert plain.key != chosen.key

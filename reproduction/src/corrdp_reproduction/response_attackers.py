@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp.attacks.base import Attack, AttackResult, success_bound
-from corrdp.attacks.forward_backward import ForwardBackward, Viterbi
+from corrdp.attacks.forward_backward import ForwardBackward, SingleBit, Viterbi
 from corrdp.attacks.next_place import LSTM
 from corrdp.calibration.response import Knowledge, least_flips
 from corrdp.errors import InputError
@@ -35,7 +35,7 @@ PANELS = {
     "high": "(b) heart rate, strongly dependent",
     "low": "(c) heart rate, weakly dependent",
 }
-ATTACKERS = ("viterbi", "forward-backward")
+ATTACKERS = ("viterbi", "forward-backward", "single")
 EPSILONS: dict[Size, tuple[float, ...]] = {
     "quick": (0.5, 2.0, 5.0),
     "full": (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
@@ -46,7 +46,7 @@ EPOCHS = 10
 ABOUT = 0.05  # success rates that differ by less are about the same
 _COLUMNS = (
     "series", "epsilon", "adversary", "flip0", "flip1", "attacker", "success", "low", "high",
-    "bound", "printed_bound", "share",
+    "bits", "bound", "printed_bound", "share",
 )  # fmt: skip
 _FIGURE, _BOUND = "figure 4", "section 4.3"
 PUBLISHED = {
@@ -166,13 +166,16 @@ def _rows(
 def _attack(name: str, response: BinaryResponse, series: str, rng: np.random.Generator) -> Attack:
     if name == "lstm":
         return LSTM(response, rng, window=WINDOWS[series], epochs=EPOCHS)
-    return Viterbi(response) if name == "viterbi" else ForwardBackward(response)
+    if name == "viterbi":
+        return Viterbi(response)
+    return ForwardBackward(response) if name == "forward-backward" else SingleBit(response)
 
 
-def _scored(got: AttackResult) -> tuple[float, float, float]:
+def _scored(got: AttackResult) -> tuple[float, float, float, float]:
     assert got.success is not None
     assert got.interval is not None
-    return got.success, *got.interval
+    assert got.bits is not None
+    return got.success, *got.interval, got.bits
 
 
 def _constants(cases: list[_Case], given: dict[str, Any]) -> list[Finding]:
@@ -289,7 +292,7 @@ def _less_success(table: Table, series: Sequence[str], attackers: Sequence[str])
 def _network(table: Table, attackers: Sequence[str]) -> Finding:
     if not {"lstm", "viterbi"} <= set(attackers):
         return Finding(
-            "lstm", "data missing", 'Ask for attackers=("viterbi", "lstm"); needs PyTorch.'
+            "lstm", "data missing", "Ask for it: --attackers viterbi,lstm; it needs PyTorch."
         )
     gaps = {
         adversary: [

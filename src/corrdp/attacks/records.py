@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp.attacks.base import AttackResult, counted_interval
+from corrdp.attacks.base import AttackResult, counted_interval, mutual_information
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.response import state_numbers
@@ -78,7 +78,8 @@ class RecordAttack(ABC):
             return AttackResult(name, guesses)
         hits = self.threat.success[self._records(truth, n), guesses]
         right = int(hits.sum())
-        return AttackResult(name, guesses, right / n, counted_interval(right, n), n)
+        told = mutual_information(self._records(truth, n), guesses, self.threat.m)
+        return AttackResult(name, guesses, right / n, counted_interval(right, n), n, told)
 
     def measure(self, outputs: Any, truth: Any) -> Measured:
         r"""Advantage of this attack, estimated from outputs of records drawn from the prior.

@@ -32,6 +32,13 @@ def reproduce(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Directory for report, JSON and kept results.")
     ] = Path("reproduction"),
+    attackers: Annotated[
+        str | None,
+        typer.Option(
+            help="For 001-figure-4: some of viterbi,forward-backward,single,lstm; the first three "
+            "if left out, since lstm needs PyTorch."
+        ),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Name what there is, and stop.")] = False,
     json: Json = False,
 ) -> None:
@@ -69,6 +76,7 @@ def reproduce(
             jobs=jobs,
             store=output / "results",
             told=told,
+            attackers=() if attackers is None else tuple(words(attackers)),
         )
     files = write_reproduction(output, results)
     if json:
