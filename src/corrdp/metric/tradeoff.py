@@ -116,8 +116,8 @@ def at_every_distance(epsilon: float) -> LaplaceCurve:
 
     References
     ----------
-    composition#curves-at-real-distances; the question is left open in Guerra-Balboa, dissertation,
-    chapter 7.
+    composition#curves-at-real-distances; Guerra-Balboa, dissertation,
+    leaves the question open.
 
     Examples
     --------
