@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import corrdp as cdp
-from corrdp.cli.app import app
+from corrdp.cli.commands import app
 from corrdp.errors import InputError, RefusedError
 from corrdp.ledgers.ledger import Ledger
 from corrdp.metric.canonical import canonical_matrix
