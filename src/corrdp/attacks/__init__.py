@@ -25,5 +25,8 @@ if TYPE_CHECKING:
     from corrdp.attacks.records import clipped as clipped
     from corrdp.attacks.singling import Unicity as Unicity
     from corrdp.attacks.singling import unicity as unicity
+    from corrdp.auditing.dependent import SimulatedLeakage as SimulatedLeakage
+    from corrdp.auditing.dependent import simulated_leakage as simulated_leakage
+    from corrdp.bounds.gaussian.factors import unsure_factor as unsure_factor
 else:
     __getattr__, __dir__, __all__ = attach(__name__, __file__)
