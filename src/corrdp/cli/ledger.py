@@ -48,7 +48,11 @@ def init(
     ] = 0.0,
     unit: UnitText = None,
     kind: Annotated[
-        str, typer.Option(help="dp: a DP level; bdp: a BDP level on one model of dependence.")
+        str,
+        typer.Option(
+            help="dp: a DP level; bdp: a BDP level on one model of dependence; partial: one "
+            "release against partial knowledge."
+        ),
     ] = "dp",
     model: Annotated[str | None, typer.Option(help=f"For bdp. {MODEL_HELP}")] = None,
     records: Annotated[
@@ -319,7 +323,8 @@ def _tell(opened: Ledger) -> None:
 
     with working("working out what is left"):
         spent, left, mu = opened.spent, opened.remaining_at_least, opened.remaining_mu
-    level = "BDP level on one model" if opened.kind == "bdp" else "DP level"
+    kinds = {"dp": "DP level", "bdp": "BDP level on one model", "partial": "partial knowledge"}
+    level = kinds[opened.kind]
     chance = f" at delta {opened.delta:g}" if opened.delta else ""
     print_title(f"ledger with a budget of {opened.budget:.12g}{chance} ({level})")
     history = opened.history()
@@ -350,6 +355,8 @@ def _promise(opened: Ledger, spent: str) -> str:
 
     whom = opened.unit or RECORD
     aside = f", outputs of probability {opened.delta:g} aside" if opened.delta else ""
+    if opened.kind == "partial":
+        return "what its one release says, against attackers who know no more than it says"
     if opened.kind == "bdp":
         return f"nobody's log odds about {whom} move by more than {spent}{aside}"
     return f"changing {whom} changes no log probability by more than {spent}{aside}"

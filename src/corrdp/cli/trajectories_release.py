@@ -1,4 +1,4 @@
-"""``corrdp trajectories release``: synthetic trajectories, noisy points or a sample."""
+"""``corrdp trajectories release``: synthetic trajectories, noisy points, a sample or counts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WHY = {
     "it would tell where somebody was",
     "--speed": ". Its points are published as they are drawn, and none is cut",
 }
-MECHANISMS = ("prefix", "ngrams", "local", "planar", "sample")
+MECHANISMS = ("prefix", "ngrams", "local", "planar", "sample", "elements")
 
 
 def release(
@@ -59,7 +59,7 @@ def release(
         typer.Option(
             help="prefix: synthetic trajectories by a noisy prefix tree. ngrams: by a noisy n-gram "
             "tree. local: each trajectory by itself. planar: each point moved. sample: some points "
-            "as they are."
+            "as they are. elements: users by cluster of places."
         ),
     ],
     output: Annotated[
@@ -114,6 +114,17 @@ def release(
     counts: Annotated[
         bool, typer.Option("--counts", help="prefix, ngrams: write noisy counts instead.")
     ] = False,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            help="elements: public clusters of labels, health=clinic,hospital;work=office; a place "
+            "that is not named is a cluster by itself."
+        ),
+    ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option(help="elements: visits of a user to a cluster that count; 1 counts users."),
+    ] = None,
     user: User = "uid",
     time: Time = "datetime",
     lat: Lat = "lat",
@@ -160,7 +171,7 @@ def release(
     refuse_overwriting(report, output, overwrite=force)
     _check_options(
         mechanism, epsilon, radius, rate, length, counts, per_user, bounded, threshold, speed,
-        merge_stays,
+        merge_stays, clusters, most,
     )  # fmt: skip
     public = release_grid(box, grid, label)
     outside = "clip" if clip else "error"
@@ -181,7 +192,7 @@ def release(
         moves = _moves(cells, speed, step)
         made = _mechanism(
             mechanism, cells, epsilon, radius, rate, levels, length, per_user, bounded, threshold,
-            moves, outside,
+            moves, outside, clusters, most or 1,
         )  # fmt: skip
         from corrdp.trajectories.mechanisms.publishing import check_publishable, publish, rows_of
 
@@ -222,11 +233,13 @@ def _check_options(
     threshold: int | None,
     speed: float | None,
     merge_stays: bool,
+    clusters: str | None,
+    most: int | None,
 ) -> None:
     if mechanism not in MECHANISMS:
         raise InputError(f"--mechanism must be one of {', '.join(MECHANISMS)}; got {mechanism!r}")
     needs = {
-        "--epsilon": (epsilon, ("prefix", "ngrams", "local", "planar"), True),
+        "--epsilon": (epsilon, ("prefix", "ngrams", "local", "planar", "elements"), True),
         "--radius": (radius, ("planar",), True),
         "--rate": (rate, ("sample",), True),
         "--length": (length, ("ngrams", "local"), True),
@@ -236,6 +249,8 @@ def _check_options(
         "--counts": (counts or None, ("prefix", "ngrams"), False),
         "--speed": (speed, ("prefix", "ngrams", "local"), False),
         "--merge-stays": (merge_stays or None, ("prefix", "ngrams"), False),
+        "--clusters": (clusters, ("elements",), False),
+        "--most": (most, ("elements",), False),
     }
     for option, (given, for_whom, required) in needs.items():
         if given is None and required and mechanism in for_whom:
@@ -293,6 +308,8 @@ def _mechanism(
     threshold: int | None,
     moves: Moves | None,
     outside: str,
+    clusters: str | None,
+    most: int,
 ) -> Any:
     unit: dict[str, Any] = {
         "neighbours": "bounded" if bounded else "unbounded",
@@ -303,6 +320,10 @@ def _mechanism(
         from corrdp.trajectories.mechanisms.prefix import PrefixTree
 
         return PrefixTree(cells.size, levels, epsilon, **unit)  # type: ignore[arg-type]
+    if name == "elements":
+        from corrdp.trajectories.mechanisms.elements import ElementCounts
+
+        return ElementCounts(cluster_names(cells, clusters), epsilon, most)  # type: ignore[arg-type]
     if name == "ngrams":
         from corrdp.trajectories.mechanisms.prefix import NgramTree
 
@@ -325,6 +346,28 @@ def _mechanism(
     from corrdp.trajectories.mechanisms.sampling import BernoulliSample
 
     return BernoulliSample(cells.size, rate)  # type: ignore[arg-type]
+
+
+def cluster_names(cells: CellSequences, text: str | None) -> list[str]:
+    """The cluster of each place: as ``text`` says, or the place by itself."""
+    places = [cells.place(code) for code in range(cells.size)]
+    if text is None:
+        return places
+    if cells.grid is not None:
+        raise InputError("--clusters names labels: with coordinates, a larger --grid joins places")
+    of: dict[str, str] = {}
+    known = set(places)
+    for part in text.split(";"):
+        cluster, equals, listed = (word.strip() for word in part.partition("="))
+        if not (cluster and equals and listed):
+            raise InputError(f"--clusters: write name=place,place;name=place; got {part.strip()!r}")
+        for place in words(listed):
+            if place not in known:
+                raise InputError(f"--clusters: {place!r} is not among the public places")
+            if place in of:
+                raise InputError(f"--clusters: {place!r} is in two clusters")
+            of[place] = cluster
+    return [of.get(place, place) for place in places]
 
 
 def say_what_shows(made: Any) -> None:

@@ -135,6 +135,11 @@ def new_budget(
     accept: str | None,
 ) -> DPBudget:
     """The budget of a new ledger and its header; raises on what cannot be kept."""
+    if isinstance(kind, str) and kind == "partial" and (delta or unit is not None):
+        raise InputError(
+            "a ledger of kind partial takes one release, which says its own delta and whom it "
+            "protects; leave out delta and unit"
+        )
     header = Header(
         id=uuid.uuid4().hex,
         kind=kind,
@@ -236,11 +241,11 @@ def protected(header: Header, budget: DPBudget, charges: Sequence[Charge]) -> st
 
 def records_of(kind: str, model: Model | None, records: int | None) -> int | None:
     """How many records a new ledger is about; raises on what cannot be kept."""
-    if not isinstance(kind, str) or kind not in ("dp", "bdp"):
-        raise InputError(f"kind must be dp or bdp, got {kind!r}")
+    if not isinstance(kind, str) or kind not in ("dp", "bdp", "partial"):
+        raise InputError(f"kind must be dp, bdp or partial, got {kind!r}")
     if records is not None:
         records = check_whole("records", records, most=_RECORDS)
-    if kind == "dp":
+    if kind != "bdp":
         if model is not None:
             raise InputError("a DP ledger needs no model; leave it out, or make its kind bdp")
         return records

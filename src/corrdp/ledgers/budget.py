@@ -117,6 +117,25 @@ class DPBudget:
         return self.cost(total) <= self.header.budget
 
 
+class OnceBudget(DPBudget):
+    """A budget against partial knowledge: promises of this kind do not add up, not even two, so
+    one charge spends it whole."""
+
+    words = "once-only (partial knowledge)"
+    assumptions = (
+        "one release, against attackers with partial knowledge, and no other of these records in "
+        "any ledger: counts whose difference concerns few records have no natural noise left",
+    )
+
+    def room(self, total: Runs, release: ChargedLevel) -> int:
+        """All or nothing."""
+        return 0 if total.largest else self.header.budget
+
+    def fits(self, total: Runs) -> bool:
+        """Whether the budget is spent whole, or not at all."""
+        return total.is_scalar and total.largest in (0, self.header.budget)
+
+
 class BDPBudget(DPBudget):
     """A budget of BDP: the leakage of the summed vector on the ledger's model counts.
 
@@ -429,7 +448,8 @@ class ComposingBDP(_Composing, BDPBudget):
 def budget_of(header: Header) -> DPBudget:
     """The rule of a ledger."""
     if header.delta is None:
-        return DPBudget(header) if header.kind == "dp" else BDPBudget(header)
+        plain = {"dp": DPBudget, "bdp": BDPBudget, "partial": OnceBudget}
+        return plain[header.kind](header)
     return ComposingDP(header) if header.kind == "dp" else ComposingBDP(header)
 
 

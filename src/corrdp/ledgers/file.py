@@ -139,7 +139,8 @@ def read_header(db: sqlite3.Connection) -> Header:
     header = Header(*_single(db, query, "ssiISSsSISI", "header"))
     whole = header.kind == "bdp" and header.model is not None and header.digest is not None
     least = min(header.records or 1, header.delta or 1, header.budget)
-    if least < 1 or not (whole or header.kind == "dp") or (header.delta or 1) > DELTA_UNIT:
+    plain = header.kind == "dp" or (header.kind == "partial" and header.delta is None)
+    if least < 1 or not (whole or plain) or (header.delta or 1) > DELTA_UNIT:
         raise InputError(f"the header of the ledger is not what was written; {_RESTORE}")
     return header
 

@@ -35,7 +35,7 @@ class Header:
     ----------
     id : str
         A random name, so that two ledgers are never taken for each other.
-    kind : {"dp", "bdp"}
+    kind : {"dp", "bdp", "partial"}
     budget : int
         In units of 1e-12.
     records : int or None

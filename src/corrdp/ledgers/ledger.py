@@ -97,7 +97,7 @@ class Ledger:
         budget: float,
         delta: float = 0.0,
         unit: int | str | Sequence[int] | None = None,
-        kind: Literal["dp", "bdp"] = "dp",
+        kind: Literal["dp", "bdp", "partial"] = "dp",
         model: Model | None = None,
         records: int | None = None,
         confidence: Confidence = "default",
@@ -116,7 +116,8 @@ class Ledger:
             releases only.
         unit : int, str or sequence of int, optional
             What the budget protects instead of one record, as in :func:`corrdp.leakage`.
-        kind : {"dp", "bdp"}
+        kind : {"dp", "bdp", "partial"}
+            "partial" takes one release against partial knowledge, :func:`corrdp.partial.release`.
         model : Model, optional
             For a BDP ledger: how the records depend on each other. It is stored in the file.
         records : int, optional
@@ -281,7 +282,7 @@ class Ledger:
 
     @property
     def kind(self) -> str:
-        """ "dp" or "bdp"."""
+        """What is kept: "dp", "bdp" or "partial"."""
         return self.header.kind
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corrdp._checks import check_flag, check_kind, check_path
 from corrdp._files import refuse_overwriting, write_files
@@ -48,6 +49,11 @@ from corrdp.report.words import (
     public_assumptions,
     table,
 )
+
+if TYPE_CHECKING:
+    from corrdp.partial.releasing import PartialRelease
+
+NO_NOISE = "none: what the attacker does not know is noise enough, if the assumptions hold"
 
 
 def write_report(
@@ -380,3 +386,40 @@ def _mechanism(calibration: SeriesCalibration) -> str:
         + table(("record \\ report", *names), rows, "wide tight")
         + paragraph(wrong)
     )
+
+
+def render_partial(made: PartialRelease) -> str:
+    """The report of a count against partial knowledge; nothing on it is private.
+
+    Examples
+    --------
+    >>> from corrdp.partial import Knowledge, Noise, PartialRelease
+    >>> from corrdp.results import Certificate
+    >>> made = PartialRelease(41, "x > 0", Noise(2.0), .5, 1e-6, Knowledge(99, 40),
+    ...                       Certificate("natural noise", "partial-knowledge#natural-noise", ()))
+    >>> render_partial(made).count("<h2>")
+    2
+    """
+    knowledge, (low, high) = made.knowledge, made.interval()
+    noise = f"Gaussian noise of standard deviation {made.scale}" if made.scale.counts else NO_NOISE
+    facts = [
+        f"Noise: {noise}; with probability .95 the exact count is {low} to {high}.",
+        f"Promise: epsilon {made.epsilon:g}, delta {made.delta:g}, for everything released.",
+        f"Against: whoever knows at most {knowledge.known} of the {knowledge.n} records.",
+        "Once: no other number about these records may be published.",
+    ]
+    if made.estimate is not None:
+        facts.append(f"Released as well, to find the bias: noisy count {made.estimate.value}.")
+    if made.charge is not None:
+        facts.append(f"Ledger: charge {made.charge}, {made.charge_hash}; {made.together}.")
+    parts = [
+        "<h1>A count against partial knowledge</h1>",
+        f'<p class="answer">{made.value}</p>',
+        paragraph(f"records with {made.where}."),
+        listing(facts),
+        "<h2>Assumptions: each of them could break the promise</h2>",
+        listing(made.certificate.assumptions),
+        "<h2>Certificate</h2>",
+        paragraph(f"{made.certificate.name}: {made.certificate.reference}"),
+    ]
+    return page("A count against partial knowledge", "\n".join(parts))
