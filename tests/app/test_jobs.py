@@ -13,9 +13,9 @@ pytest.importorskip("shiny", reason="needs the extra app")
 
 import corrdp as cdp
 from corrdp.app import jobs, work
-from corrdp.app.choices import DataChoice, LawChoice, PromiseChoice, Question, TableChoice
+from corrdp.app.choices import DataChoice, LawChoice, PromiseChoice, QueryChoice, TableChoice
 from corrdp.app.demo import write_demo
-from corrdp.app.jobs import Job, told
+from corrdp.app.jobs import Child, told
 from corrdp.errors import DataError
 
 PATIENCE = 120
@@ -102,7 +102,7 @@ def wait_for(condition):
 
 
 def test_stages_and_partial_results_are_told():
-    job = Job(counting)
+    job = Child(counting)
     wait_for(lambda: job.poll() or job.stage == "one")
     assert done(job) == 2
     assert (job.stage, job.partial) == ("two", 1)
@@ -110,18 +110,18 @@ def test_stages_and_partial_results_are_told():
 
 def test_errors_say_what_corrdp_says_and_nothing_else():
     for function, words in ((failing, "unexpected ValueError"), (refusing, "row 3 cannot be read")):
-        job = Job(function)
+        job = Child(function)
         assert job.wait(PATIENCE)
         assert words in job.error
         assert "Ada" not in job.error
-    job = Job(dying)
+    job = Child(dying)
     assert job.wait(PATIENCE)
     assert "ended without a result" in job.error
     assert told(FileNotFoundError(2, "No such file or directory", "x.csv")).startswith("x.csv: No")
 
 
 def test_work_is_cancelled_at_once(tmp_path):
-    job = Job(sleeping, tmp_path / "begun")
+    job = Child(sleeping, tmp_path / "begun")
     wait_for((tmp_path / "begun").exists)
     assert job.cancel()
     assert job.over
@@ -131,7 +131,7 @@ def test_work_is_cancelled_at_once(tmp_path):
 
 def test_a_release_that_is_cancelled_before_it_is_charged_leaves_nothing(tmp_path):
     ledger = new_ledger(tmp_path)
-    job = Job(releasing, str(ledger.path), "before", tmp_path)
+    job = Child(releasing, str(ledger.path), "before", tmp_path)
     wait_for((tmp_path / "before").exists)
     assert job.cancel()
     wait_for(lambda: not job._child.is_alive())
@@ -140,7 +140,7 @@ def test_a_release_that_is_cancelled_before_it_is_charged_leaves_nothing(tmp_pat
 
 def test_a_release_is_not_stopped_while_it_is_charged(tmp_path):
     ledger = new_ledger(tmp_path)
-    job = Job(releasing, str(ledger.path), "inside", tmp_path)
+    job = Child(releasing, str(ledger.path), "inside", tmp_path)
     wait_for(lambda: job._gate.value == 1)
     assert not job.cancel()
     jobs.finish()  # the page is closed: it is waited for
@@ -152,7 +152,7 @@ def test_a_release_is_not_stopped_while_it_is_charged(tmp_path):
 def test_what_was_cancelled_in_the_last_moment_is_not_charged(tmp_path):
     """The child asks once more, between the noise and the transaction."""
     ledger = new_ledger(tmp_path)
-    job = Job(releasing, str(ledger.path), "before", tmp_path)
+    job = Child(releasing, str(ledger.path), "before", tmp_path)
     wait_for((tmp_path / "before").exists)
     job._gate.value = 2
     teller = jobs.Teller(None, job._gate)
@@ -163,7 +163,7 @@ def test_what_was_cancelled_in_the_last_moment_is_not_charged(tmp_path):
 
 
 def test_an_interrupt_in_the_terminal_does_not_stop_a_child():
-    job = Job(counting)
+    job = Child(counting)
     wait_for(lambda: job.poll() or job.stage == "one")
     os.kill(job._child.pid, signal.SIGINT)
     assert done(job) == 2
@@ -171,23 +171,23 @@ def test_an_interrupt_in_the_terminal_does_not_stop_a_child():
 
 def test_the_five_steps_without_a_browser(tmp_path):
     path = str(write_demo(tmp_path))
-    looked = done(Job(work.look, DataChoice(path, "made-up.csv")))
+    looked = done(Child(work.look, DataChoice(path, "made-up.csv")))
     assert looked.data.order_by == ("time",)
     assert looked.picture.startswith("<svg")
-    names, rows = done(Job(work.first_rows, looked.data))
+    names, rows = done(Child(work.first_rows, looked.data))
     assert names == ("time", "steps")
     assert len(rows) == 8
-    learned = done(Job(work.learn, looked.data, LawChoice("steps > 0")))
+    learned = done(Child(work.learn, looked.data, LawChoice("steps > 0")))
     assert [name for name, _ in learned.units] == ["record", "hour", "day", "person"]
     assert learned.clock_keys == ("hour", "weekday", "month", "date")
-    choice = TableChoice((Question("count", True, by=("hour", "weekday")),))
-    planned = done(Job(work.plan, learned.model, PromiseChoice(), choice))
+    choice = TableChoice((QueryChoice("count", True, by=("hour", "weekday")),))
+    planned = done(Child(work.plan, learned.model, PromiseChoice(), choice))
     assert "<svg" in planned.picture
     ledger, _ = done(
-        Job(work.standing, work.LedgerChoice(str(tmp_path / "a.ledger"), 2.0, "bdp"),
+        Child(work.standing, work.LedgerChoice(str(tmp_path / "a.ledger"), 2.0, "bdp"),
             learned.model, True)
     )  # fmt: skip
-    made = done(Job(work.release, planned, path, ledger.path))
+    made = done(Child(work.release, planned, path, ledger.path))
     assert len(made.columns["value"]) == 168
     assert min(made.columns["value"]) >= 0
     stored = cdp.Ledger.open(ledger.path).answer(1)
@@ -196,19 +196,19 @@ def test_the_five_steps_without_a_browser(tmp_path):
     assert made.handed.digest == ""
     assert made.handed.adequacy is None or made.handed.law is None
     assert json.loads(work.as_json(made.handed))["epsilon"] == made.release.epsilon
-    page = done(Job(work.report, made))
+    page = done(Child(work.report, made))
     assert page.startswith("<!doctype html>")
     assert learned.model.digest not in page
 
 
 def test_the_preview_does_not_read_the_data(tmp_path):
     path = write_demo(tmp_path)
-    data = done(Job(work.look, DataChoice(str(path), "made-up.csv"))).data
-    learned = done(Job(work.learn, data, LawChoice("steps > 0")))
+    data = done(Child(work.look, DataChoice(str(path), "made-up.csv"))).data
+    learned = done(Child(work.learn, data, LawChoice("steps > 0")))
     path.unlink()
-    choice = TableChoice((Question("histogram", states=(False, True), by=("weekday",)),))
-    assert "<svg" in done(Job(work.plan, learned.model, PromiseChoice(), choice)).picture
-    compared = done(Job(work.compare, learned.model, PromiseChoice()))
+    choice = TableChoice((QueryChoice("histogram", states=(False, True), by=("weekday",)),))
+    assert "<svg" in done(Child(work.plan, learned.model, PromiseChoice(), choice)).picture
+    compared = done(Child(work.compare, learned.model, PromiseChoice()))
     curves = {curve.name.split(",")[0]: dict(curve.points) for curve in compared.curves}
     assert curves["plain DP"][1.0] < curves["corrdp"][1.0]
     assert [name for name, _ in compared.prices] == ["record", "hour", "day", "person"]

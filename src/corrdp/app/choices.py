@@ -100,7 +100,7 @@ class PromiseChoice:
 
 
 @dataclass(frozen=True)
-class Question:
+class QueryChoice:
     """One query, as it is put together by clicking."""
 
     kind: str  # count, histogram, sum, mean or median
@@ -157,7 +157,7 @@ class Question:
 class TableChoice:
     """What is released, with which noise."""
 
-    questions: tuple[Question, ...] = ()
+    questions: tuple[QueryChoice, ...] = ()
     rollup: bool = False
     noise: str = "laplace"
     nonnegative: bool = True

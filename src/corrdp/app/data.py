@@ -12,7 +12,7 @@ from corrdp.app import parts, work
 from corrdp.app.choices import DataChoice, typed_list
 from corrdp.app.demo import write_demo
 from corrdp.app.state import State
-from corrdp.app.tasks import Task, problem, progress
+from corrdp.app.tasks import PageTask, problem, progress
 
 _COLUMNS = 40  # that are listed
 
@@ -61,9 +61,9 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         state.data.set(found.data)
         state.looked.set(found)
 
-    look = Task("look", input, session, seen)
+    look = PageTask("look", input, session, seen)
     first: reactive.Value[Any] = reactive.Value(None)
-    rows = Task("rows", input, session, first.set)
+    rows = PageTask("rows", input, session, first.set)
 
     @reactive.effect
     def _begin() -> None:

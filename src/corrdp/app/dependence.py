@@ -10,7 +10,7 @@ from shiny import Inputs, Session, reactive, render, ui
 from corrdp.app import parts, work
 from corrdp.app.choices import LawChoice, number, typed_states
 from corrdp.app.state import State
-from corrdp.app.tasks import Task, progress
+from corrdp.app.tasks import PageTask, progress
 from corrdp.errors import InputError
 
 _BINS, _OTHER = "bins of ", "other"
@@ -47,7 +47,7 @@ def connect(input: Inputs, session: Session, state: State) -> None:
     def seen(found: work.Learned) -> None:
         state.learned.set(found)
 
-    learn = Task("learn", input, session, seen)
+    learn = PageTask("learn", input, session, seen)
 
     @session.output(id="law_body")
     @render.ui

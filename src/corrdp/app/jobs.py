@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from corrdp.errors import CorrdpError
@@ -27,8 +28,7 @@ _NEEDED = (
     *("duckdb", "ibis", "pyarrow", "sqlglot", "numba", "opendp.mod"),
     *("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
 )
-_METHOD = "forkserver" if sys.platform != "win32" else "spawn"
-_STARTED: list[Job] = []
+_STARTED: list[Child] = []
 
 
 class CancelledError(Exception):
@@ -79,7 +79,7 @@ class Teller:
         return Watched(opened.path, opened.header, self.enter)
 
 
-class Job:
+class Child:
     """A function that runs in a child process.
 
     Parameters
@@ -91,7 +91,7 @@ class Job:
     """
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
-        context: Any = multiprocessing.get_context(_METHOD)
+        context = _context()
         self.stage = "starting"
         self.partial: Any = None
         self.value: Any = None
@@ -187,14 +187,25 @@ def told(error: Exception) -> str:
     return f"unexpected {type(error).__name__} in {place}: a fault of corrdp, not yours"
 
 
-def warm() -> None:
-    """Import what long work needs, once, in the process that children are made from."""
-    context: Any = multiprocessing.get_context(_METHOD)
-    if _METHOD == "forkserver":
-        context.set_forkserver_preload(list(_NEEDED))
-    from corrdp.app.work import nothing
+@cache
+def _context() -> Any:
+    """How children are made: from a process that has imported what they need, where that works."""
+    if sys.platform != "win32":
+        from multiprocessing import forkserver
 
-    Job(nothing).wait(60)
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(list(_NEEDED))
+        try:
+            forkserver.ensure_running()
+            return context
+        except OSError:  # the name of its socket may be too long
+            pass
+    return multiprocessing.get_context("spawn")
+
+
+def warm() -> None:
+    """Begin to import what long work needs; it goes on beside the page."""
+    _context()
 
 
 def finish() -> None:

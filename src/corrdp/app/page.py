@@ -46,6 +46,7 @@ def application(folder: Path, file: str | None = None, *, demo: bool = False) ->
 def _frame() -> ui.Tag:
     return ui.page_fluid(
         ui.head_content(
+            ui.tags.link(rel="icon", href="data:,"),
             ui.tags.meta(name="color-scheme", content="light dark"),
             ui.tags.style(_colours() + (_HERE / "style.css").read_text(encoding="utf-8")),
             ui.tags.script((_HERE / "script.js").read_text(encoding="utf-8")),

@@ -10,7 +10,7 @@ from shiny import Inputs, Session, reactive, render, ui
 from corrdp.app import parts, pictures, work
 from corrdp.app.choices import PromiseChoice
 from corrdp.app.state import State
-from corrdp.app.tasks import Task, progress
+from corrdp.app.tasks import PageTask, progress
 from corrdp.report.words import believed
 
 _LOW, _HIGH = 0.1, 5.0  # the ends of the slider
@@ -48,7 +48,7 @@ def section() -> ui.Tag:
 
 def connect(input: Inputs, session: Session, state: State) -> None:
     """Who listens to what."""
-    compare = Task("compare", input, session, state.compared.set, state.compared.set)
+    compare = PageTask("compare", input, session, state.compared.set, state.compared.set)
 
     @session.output(id="promise_body")
     @render.ui

@@ -10,7 +10,7 @@ from shiny import Inputs, Session, reactive, render, ui
 
 from corrdp.app import parts, scripts, work
 from corrdp.app.state import State
-from corrdp.app.tasks import Task, problem, progress
+from corrdp.app.tasks import PageTask, problem, progress
 from corrdp.errors import CorrdpError
 from corrdp.release.signatures import make_keys, public_key_id
 
@@ -31,14 +31,14 @@ def section() -> ui.Tag:
 
 def connect(input: Inputs, session: Session, state: State) -> None:
     """Who listens to what."""
-    report = Task("report", input, session, state.report.set)
+    report = PageTask("report", input, session, state.report.set)
 
     def shown(made: work.Released) -> None:
         state.released.set(made)
         report.start(work.report, made)
 
     # what is paid for is finished, also when the page is closed
-    draw = Task("draw", input, session, shown, keep=True)
+    draw = PageTask("draw", input, session, shown, keep=True)
 
     @session.output(id="release_body")
     @render.ui
@@ -125,7 +125,7 @@ def _connect_files(session: Session, state: State) -> None:
             assert law is not None
             assert found is not None
             promise, ledger = state.promise(), state.ledger()
-            told: str = write(scripts.Steps(data, law, promise, found.choice, ledger))
+            told: str = write(scripts.Choices(data, law, promise, found.choice, ledger))
             return told
 
         return text

@@ -15,7 +15,7 @@ from corrdp.app.choices import (
     LawChoice,
     LedgerChoice,
     PromiseChoice,
-    Question,
+    QueryChoice,
     TableChoice,
 )
 
@@ -23,7 +23,7 @@ _WIDTH = 88
 
 
 @dataclass(frozen=True)
-class Steps:
+class Choices:
     """What was chosen in the five steps."""
 
     data: DataChoice
@@ -33,12 +33,12 @@ class Steps:
     ledger: LedgerChoice | None
 
 
-def python(steps: Steps) -> str:
+def python(steps: Choices) -> str:
     """A script."""
     return "\n\n".join(f"{_comment(words)}\n{code}" for words, code in _cells(steps)) + "\n"
 
 
-def notebook(steps: Steps) -> str:
+def notebook(steps: Choices) -> str:
     """A notebook, one cell for each step."""
     cells: list[dict[str, Any]] = []
     for k, (words, code) in enumerate(_cells(steps)):
@@ -69,7 +69,7 @@ def _comment(words: str) -> str:
     return f"# {words}"
 
 
-def _cells(steps: Steps) -> list[tuple[str, str]]:
+def _cells(steps: Choices) -> list[tuple[str, str]]:
     """Words and code of each step."""
     data, law, table, ledger = steps.data, steps.law, steps.table, steps.ledger
     fitted = _call("cdp.MarkovChain.fit", ["data"], data.arguments() | law.arguments())
@@ -131,7 +131,7 @@ class _Model:
         return "model"
 
 
-def _query(question: Question, rollup: bool) -> str:
+def _query(question: QueryChoice, rollup: bool) -> str:
     name, first, said = question.call()
     made = _call(f"cdp.{name}", [repr(one) for one in first], said)
     return f"*{made}.rollup()" if rollup and question.by else made
@@ -149,7 +149,7 @@ def _call(
     return f"{name}(\n    " + ",\n    ".join([*first, *given]) + ",\n)"
 
 
-def shell(steps: Steps) -> str:
+def shell(steps: Choices) -> str:
     """Shell commands."""
     data, ledger, table = steps.data, steps.ledger, steps.table
     commands = [["corrdp", "fit", "series", data.place, *_fit_options(steps), "-o", "model.json"]]
@@ -164,7 +164,7 @@ def shell(steps: Steps) -> str:
     return "\n".join(["#!/bin/sh", "set -e", *lines]) + "\n"
 
 
-def _fit_options(steps: Steps) -> list[str]:
+def _fit_options(steps: Choices) -> list[str]:
     data, law = steps.data, steps.law
     said = ["--state", law.state]
     said += ["--order", ",".join(data.order_by)] if data.order_by else []
@@ -227,7 +227,7 @@ def _table_options(table: TableChoice) -> list[str]:
     return said + (["--public"] if table.public else [])
 
 
-def _query_text(question: Question) -> str:
+def _query_text(question: QueryChoice) -> str:
     edges = f"{question.lower:g}:{question.upper:g}"
     return {
         "count": f"count:{question.state}",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
+import signal
 import socket
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
@@ -20,6 +21,7 @@ from corrdp.app.guard import Guard
 from corrdp.errors import InputError
 
 _ADDRESS = "127.0.0.1"
+_ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Warning|Group)\b")  # as tracebacks end
 
 
 @contextmanager
@@ -35,6 +37,22 @@ def workspace() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let the end of a terminal or session be an orderly one: what was begun is tidied up."""
+
+    def leave(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {name: signal.signal(getattr(signal, name), leave) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)
+
+
 def bound_socket(port: int) -> socket.socket:
     """A socket on 127.0.0.1; port 0 takes a free one."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -42,6 +60,7 @@ def bound_socket(port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((_ADDRESS, port))
+        listener.listen()  # who comes early waits
     except OSError as error:
         listener.close()
         raise InputError(f"port {port} cannot be used: {error.strerror}") from None
@@ -57,7 +76,9 @@ class Quiet(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Drop the text."""
-        if text.strip() and not self._said:
+        # a page that is closed tears off what was under way: that is nothing to report
+        ends = any(_ERROR.match(line) for line in text.splitlines() if "CancelledError" not in line)
+        if ends and not self._said:
             self._said = True
             self._told.write(
                 "corrdp: something unexpected happened in the page. It is not printed, as it may "
@@ -96,7 +117,8 @@ def serve(
 
     check_flag("demo", demo)
     listener = bound_socket(port)
-    with workspace() as folder, listener:
+    jobs.warm()  # before the workspace: what it needs itself does not lie there
+    with ended_by_signals(), workspace() as folder, listener:
         guard = Guard(application(folder, file, demo=demo), listener.getsockname()[1])
         config = uvicorn.Config(
             guard,
@@ -107,15 +129,11 @@ def serve(
             timeout_graceful_shutdown=2,
             ws_max_size=2**24,
         )
-        # what long work needs is imported while the first page is looked at
-        threading.Thread(target=jobs.warm, daemon=True).start()
         opened(f"http://{_ADDRESS}:{listener.getsockname()[1]}/?token={guard.token}")
+        told: Any = sys.stderr if debug else Quiet(sys.stderr)
         try:
-            if debug:
+            with redirect_stderr(told):
                 uvicorn.Server(config).run(sockets=[listener])
-            else:
-                with redirect_stderr(Quiet(sys.stderr)):
-                    uvicorn.Server(config).run(sockets=[listener])
         except KeyboardInterrupt:  # uvicorn raises it again once everything is closed
             pass
         finally:

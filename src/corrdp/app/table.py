@@ -9,9 +9,9 @@ from typing import Any
 from shiny import Inputs, Session, reactive, render, ui
 
 from corrdp.app import parts, work
-from corrdp.app.choices import DELTA, LedgerChoice, Question, TableChoice, number
+from corrdp.app.choices import DELTA, LedgerChoice, QueryChoice, TableChoice, number
 from corrdp.app.state import State
-from corrdp.app.tasks import Task, problem, progress
+from corrdp.app.tasks import PageTask, problem, progress
 from corrdp.errors import CorrdpError, InputError
 
 _KINDS = {
@@ -45,7 +45,7 @@ def section() -> ui.Tag:
 
 def connect(input: Inputs, session: Session, state: State) -> None:
     """Who listens to what."""
-    plan = Task("plan", input, session, state.planned.set)
+    plan = PageTask("plan", input, session, state.planned.set)
     wrong: reactive.Value[str] = reactive.Value("")
 
     @session.output(id="table_body")
@@ -184,7 +184,7 @@ def _connect_ledger(input: Inputs, session: Session, state: State) -> None:
         state.ledger.set(found[0])
         told.set(found[1])
 
-    task = Task("ledger", input, session, opened)
+    task = PageTask("ledger", input, session, opened)
 
     @session.output(id="ledger_about")
     @render.ui
@@ -289,7 +289,7 @@ def _question_form(found: work.Learned, looked: work.Looked) -> ui.Tag:
     )
 
 
-def _question(input: Inputs, found: work.Learned, looked: work.Looked) -> Question:
+def _question(input: Inputs, found: work.Learned, looked: work.Looked) -> QueryChoice:
     kind = str(input.table_kind())
     keys = tuple(input.table_by()) if "table_by" in input else ()
     other = tuple(input.table_other()) if "table_other" in input else ()
@@ -304,7 +304,7 @@ def _question(input: Inputs, found: work.Learned, looked: work.Looked) -> Questi
             "lower": number("Lowest value", input.table_low()),
             "upper": number("Highest value", input.table_high()),
         }
-    return Question(
+    return QueryChoice(
         kind,
         by=(*keys, *other),
         public_columns=other,

@@ -7,7 +7,7 @@ from typing import Any
 
 from shiny import Inputs, Session, reactive, render, ui
 
-from corrdp.app.jobs import Job
+from corrdp.app.jobs import Child
 
 _BEAT = 0.2  # seconds between two looks at a child
 
@@ -22,7 +22,7 @@ def problem(text: str) -> ui.Tag:
     return ui.div(ui.p(text), class_="problem", role="alert")
 
 
-class Task:
+class PageTask:
     """One kind of long work of a visitor: at most one runs, and a new one takes its place.
 
     Parameters
@@ -48,7 +48,7 @@ class Task:
     ) -> None:
         self.running: reactive.Value[bool] = reactive.Value(False)
         self.error: reactive.Value[str] = reactive.Value("")
-        self._job: Job | None = None
+        self._job: Child | None = None
         self._seen: Any = None
         if not keep:
             session.on_ended(self._drop)
@@ -102,7 +102,7 @@ class Task:
         self._drop()
         self.error.set("")
         self._seen = None
-        self._job = Job(function, *arguments)
+        self._job = Child(function, *arguments)
         self.running.set(False)  # a watcher of the old job must look again
         self.running.set(True)
 

@@ -62,7 +62,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Curve:
+class NoiseCurve:
     """Noise against promise by one way of reckoning, or why there is none."""
 
     name: str
@@ -74,7 +74,7 @@ class Curve:
 class Comparison:
     """The noise of one count for many promises, and what dependence costs each unit."""
 
-    curves: tuple[Curve, ...] = ()
+    curves: tuple[NoiseCurve, ...] = ()
     prices: tuple[tuple[str, float], ...] = ()
 
 
@@ -102,11 +102,6 @@ class Released:
     columns: dict[str, list[Any]]
     csv: str
     made_with: dict[str, Any] = field(default_factory=dict)
-
-
-def nothing(tell: Teller) -> None:
-    """Show that a child can be started."""
-    tell("ready")
 
 
 def look(tell: Teller, data: DataChoice) -> Looked:
@@ -200,7 +195,7 @@ def compare(tell: Teller, model: Any, promise: PromiseChoice) -> Comparison:
 
     def found() -> Comparison:
         curves = (
-            Curve(name, tuple(sorted(points[name].items())), reasons.get(name, ""))
+            NoiseCurve(name, tuple(sorted(points[name].items())), reasons.get(name, ""))
             for name, _, _ in ways
         )
         return Comparison(tuple(curves), tuple(prices))
