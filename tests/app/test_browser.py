@@ -21,9 +21,21 @@ SIZES = [(1280, "light"), (390, "dark"), (1280, "dark"), (390, "light")]
 def picture(seen, name, selector=None):
     """A screenshot for the docs, where they are asked for."""
     if os.environ.get("CORRDP_SCREENSHOTS"):
+        from PIL import Image
+
         path = str(ROOT / "docs" / f"app-{name}.png")
         part = seen.page if selector is None else seen.page.locator(selector)
+        if selector is not None:
+            seen.page.add_style_tag(content="header {position: static !important}")
+        # the folder of a test is of no interest to readers
+        seen.page.evaluate(
+            "folder => document.querySelectorAll('input[type=text]').forEach("
+            "e => { e.value = e.value.replace(folder, '/home/steward') })",
+            str(seen.folder),
+        )
         part.screenshot(path=path, animations="disabled")
+        with Image.open(path) as drawn:
+            drawn.convert("RGB").quantize(96).save(path, optimize=True)
 
 
 def check_axe(page):

@@ -15,6 +15,8 @@ ALLOWED = {
     "corrdp",
     "corrdp._checks",
     "corrdp._tabular",
+    "corrdp.calibration.searching",  # may these levels be handed out?
+    "corrdp.release.charged",  # the level that a ledger books
     "corrdp.errors",
     "corrdp.ledgers.ledger",
     "corrdp.queries",

@@ -271,6 +271,8 @@ def _question_form(found: work.Learned, looked: work.Looked) -> ui.Tag:
     group = looked.data.group
     numbers = all(isinstance(state, bool | int | float) for state in found.model.states)
     kinds = _KINDS | _OF_NUMBERS if numbers else _KINDS
+    if found.model.records is None:  # a mean needs a public number of rows
+        kinds = {name: words for name, words in kinds.items() if name != "mean"}
     keys = [*found.clock_keys, *([group] if group else [])]
     used = {*(looked.data.order_by or ()), *keys}
     other = [c.name for c in looked.overview.columns if c.name not in used and c.distinct <= 1000]

@@ -17,11 +17,13 @@ import corrdp as cdp
 from corrdp._tabular import as_csv
 from corrdp.app import pictures
 from corrdp.app.choices import DataChoice, LawChoice, LedgerChoice, PromiseChoice, TableChoice
+from corrdp.calibration.searching import check_told_levels
 from corrdp.errors import CorrdpError, InputError
 from corrdp.plots.cells import draw_release
 from corrdp.plots.series import draw_timeline
 from corrdp.queries import MISSING_TEXT
 from corrdp.queries.keys import CLOCK_VALUES
+from corrdp.release.charged import charged
 from corrdp.report.dependence import shown
 from corrdp.report.page import render_report
 from corrdp.report.words import cost_in_words, promise_in_one, public_release
@@ -233,6 +235,10 @@ def plan(tell: Teller, model: Any, promise: PromiseChoice, choice: TableChoice) 
         **promise.arguments(),
         **choice.arguments(),
     )
+    if choice.public:  # what cannot be handed out must not be paid for, with a ledger or without
+        for told in (calibration, charged(calibration)):
+            levels = told.epsilon, told.target, told.worst_leakage, told.sigma
+            check_told_levels(model, *levels)
     adequacy = calibration.adequacy
     against = () if adequacy is None or not adequacy.against else tuple(adequacy.lines)
     lines = (
@@ -335,7 +341,7 @@ def standing(
     tell("working out what is left")
     left = f"one more release of epsilon {opened.remaining:.4g}"
     left += f", or of mu {opened.remaining_mu:.4g}" if opened.delta else ""
-    return ledger, (("Ledger", ledger.path), ("Spent", opened.standing), ("Room for", left))
+    return ledger, (("Ledger", opened.path.name), ("Spent", opened.standing), ("Room for", left))
 
 
 def release(tell: Teller, planned: Planned, path: str, ledger: str | None) -> Released:
