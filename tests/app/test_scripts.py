@@ -54,7 +54,7 @@ def steps(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = write_demo(tmp_path)
     data = work.look(Silent(), DataChoice(str(path), path.name, kept=False)).data
-    return scripts.Choices(data, LawChoice("steps > 0"), PromiseChoice(), PLAIN, None)
+    return scripts.AllChoices(data, LawChoice("steps > 0"), PromiseChoice(), PLAIN, None)
 
 
 def by_page(steps):
@@ -94,7 +94,7 @@ def same(found, made):
     ids=["table", "many", "season", "normal"],
 )
 def test_the_script_does_it_again(steps, law, promise, table, capsys):
-    asked = scripts.Choices(steps.data, law, promise, table, None)
+    asked = scripts.AllChoices(steps.data, law, promise, table, None)
     same(by_script(asked), by_page(asked).release)
     assert "Traceback" not in capsys.readouterr().out
     assert {"table.csv", "release.json", "report.html"} <= set(os.listdir())
@@ -102,7 +102,7 @@ def test_the_script_does_it_again(steps, law, promise, table, capsys):
 
 def test_the_script_charges_the_ledger(steps, tmp_path):
     ledger = LedgerChoice(str(tmp_path / "steps.ledger"), 2.0, "bdp")
-    asked = scripts.Choices(steps.data, steps.law, steps.promise, PLAIN, ledger)
+    asked = scripts.AllChoices(steps.data, steps.law, steps.promise, PLAIN, ledger)
     made = by_script(asked)
     assert made.charge == 1
     assert cdp.Ledger.open(ledger.path).answer(1)["value"] == made.value
@@ -118,7 +118,7 @@ def test_the_notebook_holds_the_script(steps):
 
 def test_the_shell_does_it_again(steps, tmp_path):
     ledger = LedgerChoice(str(tmp_path / "steps.ledger"), 3.0, "bdp")
-    asked = scripts.Choices(steps.data, steps.law, PromiseChoice(0.5), PLAIN, ledger)
+    asked = scripts.AllChoices(steps.data, steps.law, PromiseChoice(0.5), PLAIN, ledger)
     for line in scripts.shell(asked).replace("\\\n", "").splitlines()[2:]:
         words = shlex.split(line.partition(" || ")[2] or line)
         done = run(*words[1:])
@@ -139,7 +139,7 @@ def test_every_choice_reaches_the_shell():
     law = LawChoice("x", 4, (-1.0, 2.0), "auto", "auto", 0.1, (0, 1))
     promise = PromiseChoice(0.7, "1 day", False, "it is fine")
     ledger = LedgerChoice("b.ledger", 2.0, "bdp", 1e-6, "1 day", False)
-    text = scripts.shell(scripts.Choices(data, law, promise, MANY, ledger)).replace(" \\\n ", "")
+    text = scripts.shell(scripts.AllChoices(data, law, promise, MANY, ledger)).replace(" \\\n ", "")
     for words in (
         "'a b.csv'", "--order day,hour", "--group who", "--order-format %d.%m.%Y",
         "--timezone Europe/Berlin", "--no-gaps", "--where 'x > 1'", "--missing -99", "--bins 4",

@@ -125,7 +125,7 @@ def _connect_files(session: Session, state: State) -> None:
             assert law is not None
             assert found is not None
             promise, ledger = state.promise(), state.ledger()
-            told: str = write(scripts.Choices(data, law, promise, found.choice, ledger))
+            told: str = write(scripts.AllChoices(data, law, promise, found.choice, ledger))
             return told
 
         return text

@@ -23,7 +23,7 @@ _WIDTH = 88
 
 
 @dataclass(frozen=True)
-class Choices:
+class AllChoices:
     """What was chosen in the five steps."""
 
     data: DataChoice
@@ -33,12 +33,12 @@ class Choices:
     ledger: LedgerChoice | None
 
 
-def python(steps: Choices) -> str:
+def python(steps: AllChoices) -> str:
     """A script."""
     return "\n\n".join(f"{_comment(words)}\n{code}" for words, code in _cells(steps)) + "\n"
 
 
-def notebook(steps: Choices) -> str:
+def notebook(steps: AllChoices) -> str:
     """A notebook, one cell for each step."""
     cells: list[dict[str, Any]] = []
     for k, (words, code) in enumerate(_cells(steps)):
@@ -69,7 +69,7 @@ def _comment(words: str) -> str:
     return f"# {words}"
 
 
-def _cells(steps: Choices) -> list[tuple[str, str]]:
+def _cells(steps: AllChoices) -> list[tuple[str, str]]:
     """Words and code of each step."""
     data, law, table, ledger = steps.data, steps.law, steps.table, steps.ledger
     fitted = _call("cdp.MarkovChain.fit", ["data"], data.arguments() | law.arguments())
@@ -149,7 +149,7 @@ def _call(
     return f"{name}(\n    " + ",\n    ".join([*first, *given]) + ",\n)"
 
 
-def shell(steps: Choices) -> str:
+def shell(steps: AllChoices) -> str:
     """Shell commands."""
     data, ledger, table = steps.data, steps.ledger, steps.table
     commands = [["corrdp", "fit", "series", data.place, *_fit_options(steps), "-o", "model.json"]]
@@ -164,7 +164,7 @@ def shell(steps: Choices) -> str:
     return "\n".join(["#!/bin/sh", "set -e", *lines]) + "\n"
 
 
-def _fit_options(steps: Choices) -> list[str]:
+def _fit_options(steps: AllChoices) -> list[str]:
     data, law = steps.data, steps.law
     said = ["--state", law.state]
     said += ["--order", ",".join(data.order_by)] if data.order_by else []
