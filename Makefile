@@ -10,12 +10,13 @@ ifneq ($(CORRDP_DATA),)
 export CORRDP_DATA
 endif
 
-.PHONY: help demo test test-reproduction test-slow test-spark bench docs clean
+.PHONY: help demo test test-reproduction test-app test-slow test-spark bench docs clean
 
 help:
 	@echo "make demo       simulate an activity series and release a private count from it"
 	@echo "make test       ruff, mypy and the quick tests"
 	@echo "make test-reproduction  the quick tests of the published figures"
+	@echo "make test-app   the application in a real browser; installs what it needs, skips without Chromium"
 	@echo "make test-slow  the tests that take longer"
 	@echo "make test-spark the Spark engine in local mode; installs PySpark, needs Java 17"
 	@echo "make bench      every benchmark, one after another, and their page in the docs"
@@ -39,6 +40,12 @@ test: $(STAMP)
 
 test-reproduction: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal reproduction
+
+# with CORRDP_SCREENSHOTS=1 the pictures of docs/app.md are made anew
+test-app: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,test-app]" --editable reproduction
+	@command -v chromium || command -v chromium-browser || $(BIN)/python -m playwright install chromium || true
+	$(BIN)/python -m pytest -m browser tests/app
 
 # compiled loops check their indices here, in a cache of their own
 test-slow: $(STAMP)

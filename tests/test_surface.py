@@ -87,6 +87,7 @@ LACKING = {  # what is asked for without each extra
     "attacks": "cdp.attacks.LSTM(cdp.local.BinaryResponse(0.2), rng).run([0, 1], chain, [0, 1])",
     "cli": "from corrdp.cli import main; main()",
     "sign": "cdp.verify('release.json', 'steward.pub')",
+    "app": "from corrdp.cli.app import app; app()",
 }
 
 

@@ -34,6 +34,7 @@ from corrdp.cli import (
     verify,
     warm,
 )
+from corrdp.cli import app as browser
 from corrdp.errors import CorrdpError, DataWarning, InputError
 
 UNEXPECTED, BAD_INPUT, REFUSED, STOPPED = 1, 2, 3, 130
@@ -277,5 +278,6 @@ app.add_typer(
     trajectories.trajectories, name="trajectories", help="Movement data: units, releases, probes."
 )
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command("app", epilog=browser.EXAMPLE)(browser.app)
 app.command("docs", epilog=docs.EXAMPLE)(docs.docs)
 app.command("warm", epilog=warm.EXAMPLE)(warm.warm)

@@ -137,6 +137,10 @@ class Layout:
         read = cls(**data)
         return USUAL if read == USUAL else read
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # a copy of the usual one is the usual one: files are without it, and keep their digest
+        return Layout.from_dict, (self.to_dict(),)
+
 
 USUAL = Layout()
 
