@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 import math
 import os
+import pickle
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -351,3 +353,12 @@ def test_the_time_span_is_kept_in_files_that_know_it(tmp_path):
     assert "span" not in ChainFit.from_dict(old).to_dict()
     with pytest.raises(ModelError, match="span is 7, less than longest, 8"):
         ChainFit.from_dict(old | {"span": 7})
+
+
+def test_a_copy_of_a_fitted_model_has_the_same_file(tmp_path):
+    path = tmp_path / "days.csv"
+    path.write_text("day,on\n" + "\n".join(f"{k},{k % 3 == 0}" for k in range(40)))
+    chain = MarkovChain.fit(path, state="on", order_by="day")
+    for copied in (copy.deepcopy(chain), pickle.loads(pickle.dumps(chain))):
+        copied.save(tmp_path / "model.json")
+        assert load_model(tmp_path / "model.json").digest == chain.digest

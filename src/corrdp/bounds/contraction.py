@@ -29,17 +29,19 @@ bound finite when the kernel has zeros: with S_t the cost of all records after t
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from corrdp._compiled import njit
 from corrdp.bounds.mixtures import star
-from corrdp.bounds.registry import bound
-from corrdp.bounds.scope import ROUNDING, Bound, up
+from corrdp.bounds.registry import bound, whole
+from corrdp.bounds.scope import ROUNDING, Bound, Scope, up
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.chains.chain import LONGEST_SKIP, Skips, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.region import ChainClass
 from corrdp.models.chains.stretches import period_of
 from corrdp.results import Certificate, Witness
 
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 REFERENCE = "theorem chains#contraction"
+CLASS = Certificate("contraction", "theorem chains#classes")
 ULP = 2.0**-52
 STEP_ULPS = 32  # rounding of one contraction and a few additions, with room to spare
 LARGEST = 1e150  # of e^{cost/2} - 1, a cost of 690: products of two stay finite
@@ -258,6 +261,31 @@ def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | Non
     record = int(per_record.argmax())
     value = float(per_record[record])
     return Bound(value, "upper bound", _certificate(), per_record, Witness(record))
+
+
+@bound("contraction", on=ChainClass, given=whole)
+def class_contraction(chains: ChainClass, scope: Scope) -> Bound:
+    """Leakage of the worst chain of a class: the recursion of :func:`contraction` with D_t = D.
+
+    Some chain of two states, whose kernels change with time, attains every step of it at once, so
+    that it is the exact supremum over the class and every mechanism. O(n).
+
+    References
+    ----------
+    chains#classes.
+
+    Examples
+    --------
+    >>> found = class_contraction(ChainClass(2.839942455), Scope("", Pure(1.0)))
+    >>> round(found.value, 6), found.kind
+    (3.651512, 'exact')
+    """
+    found = contraction(chains.widest, scope.dp, np.array([[chains.diameter]]))
+    if not scope.is_wide:
+        return replace(found, certificate=CLASS)
+    note = "on a chain of two states whose kernels change with time"
+    witness = Witness(found.witness.record if found.witness else None, note=note)
+    return replace(found, kind="exact", certificate=CLASS, witness=witness)
 
 
 def _along(eps: np.ndarray, skips: Skips) -> np.ndarray:

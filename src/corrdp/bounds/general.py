@@ -21,6 +21,7 @@ from corrdp.guarantees import Pure
 from corrdp.models.base import Blocked, Model
 from corrdp.models.chains.chain import Chain, SwitchingChain
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.region import ChainClass
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.models.groups import Groups, Independent, JointTable
@@ -169,7 +170,7 @@ def _blocks(model: Model) -> np.ndarray | None:
         return _table_blocks(model)
     if isinstance(model, MarkovChain):
         return _chain_blocks(model)
-    if isinstance(model, WindowChain | SwitchingChain | SeasonalChain):
+    if isinstance(model, WindowChain | SwitchingChain | SeasonalChain | ChainClass):
         if model.length is None:
             raise NotApplicableError("the general bound grows with the length; give the chain one")
         return np.zeros(model.length, dtype=np.int64)

@@ -240,11 +240,11 @@ def leakage(
     method : str
         "best" for the smallest applicable bound, or one of them by name: general, lange, zhao,
         ratio, blocks, contraction, transfer, exact (chains, trees, networks, pedigrees, tables),
-        uninformed (chains, with ``adversary="none"``), walks (networks), sharp, positive,
-        comparison, forgetting, regression (Gaussian records). By name only: signed (Gaussian sums
-        that are not clipped), unclipped (the same with Gaussian noise, exactly, leaning on the
-        variance of the model), estimate (a numerical value, no bound) and attained (a lower end:
-        what ``mechanism=Gaussian(..)`` on a count of a chain gives away at least).
+        uninformed (chains, with ``adversary="none"``), walks and bags (networks), sharp,
+        positive, comparison, forgetting, regression (Gaussian records). By name only: signed
+        (Gaussian sums that are not clipped), unclipped (the same with Gaussian noise, exactly,
+        leaning on the variance of the model), estimate (a numerical value, no bound) and attained
+        (a lower end: what ``mechanism=Gaussian(..)`` on a count of a chain gives away at least).
     confidence : float, optional
         For fitted models: a joint level such as .95. The value then holds for every law that the
         data still allow, not only for the estimate.

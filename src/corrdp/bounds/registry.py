@@ -19,28 +19,29 @@ if TYPE_CHECKING:
     Method = Callable[[Model, Scope], Bound]
     Given = Callable[[Any, Scope], tuple[Any, ...]]
 
-# every bound by name, in the order in which results and --help list them
-METHODS = (
-    "general",
-    "lange",
-    "zhao",
-    "ratio",
-    "blocks",
-    "contraction",
-    "transfer",
-    "walks",
-    "exact",
-    "sharp",
-    "positive",
-    "comparison",
-    "forgetting",
-    "regression",
-    "uninformed",
-    "signed",
-    "unclipped",
-    "estimate",
-    "attained",
-)
+# every bound by name with what it is, in the order in which results and --help list them
+METHODS = {
+    "general": "the epsilons of all records that depend on each other, added up",
+    "lange": "as published by Lange: by the extreme probabilities or correlations alone",
+    "zhao": "as published by Zhao and others: epsilon and a constant of the kernel",
+    "ratio": "epsilon and a constant: the largest ratio within a column of the kernel",
+    "blocks": "contraction on blocks of as many records as the chain remembers",
+    "contraction": "what a record tells fades with distance, in closed form",
+    "transfer": "what a record tells, followed record by record to the worst adversary",
+    "walks": "contraction along walks through the network that never return",
+    "bags": "contraction from layer to layer of the network, as along a chain",
+    "exact": "the worst case itself, by going through all cases",
+    "sharp": "a factor of the largest correlation and the size of a block alone",
+    "positive": "all covariances added up, where the adversary who knows nothing is worst",
+    "comparison": "all adversaries at once, by a matrix made from the inverse covariance",
+    "forgetting": "correlations that fade with distance, whatever their signs",
+    "regression": "the worst regression of the others on a record, over all adversaries",
+    "uninformed": "the adversary who knows no other record",
+    "signed": "one unclipped sum, whose correlations may cancel",
+    "unclipped": "one unclipped sum with Gaussian noise, exactly",
+    "estimate": "no bound: one clipped sum to one adversary, by integration",
+    "attained": "no bound: what Gaussian noise gives away at least",
+}
 # never tried unasked: they hold for less than every mechanism, or are no bounds at all
 BY_NAME_ONLY = ("signed", "unclipped", "estimate", "attained")
 # where the bounds on a kind of model are, besides the general one: no others are imported for it
@@ -53,13 +54,15 @@ HOMES = {
         "chains.transfer",
         "chains.bridges",
         "chains.counting",
+        "chains.correlated",
         "chains.uninformed",
         "chains.normal",
     ),
-    "window": ("chains.windows", "chains.sides", "chains.ratios", "exact"),
+    "window": ("chains.windows", "chains.orders", "chains.sides", "chains.ratios", "exact"),
+    "class": ("contraction", "chains.sides"),
     "switching": ("chains.windows", "chains.sides"),
     "tree": ("trees", "messages", "exact"),
-    "field": ("fields", "walks", "messages", "exact"),
+    "field": ("fields", "walks", "messages", "bags", "exact"),
     "seasonal": ("chains.seasons", "chains.phases"),
     "pedigree": ("pedigrees",),
     "gaussian": ("gaussian.methods", "gaussian.shifts"),

@@ -17,6 +17,7 @@ from corrdp.bounds.units import Unit, read_unit
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, ZCDP, Approximate, Guarantee, Pure, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
+from corrdp.mechanisms.response import CorrelatedResponse
 from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.region import Region
@@ -128,7 +129,7 @@ class Scope:
     reach: Reach = field(default_factory=Reach)
     delta: float | None = None  # what may be left to chance
     unit: Unit | None = None  # None for one record
-    noise: Mechanism | None = None  # Gaussian, on the query
+    noise: Mechanism | None = None  # Gaussian on the query, or correlated on the series
     own: Guarantee | None = None  # of changing the unit as a whole, where that is known
 
     @property
@@ -139,7 +140,7 @@ class Scope:
     @property
     def is_wide(self) -> bool:
         """Whether the result must hold for every mechanism."""
-        return self.query is None and self.local is None
+        return self.query is None and self.local is None and self.noise is None
 
     @property
     def dp(self) -> Pure:
@@ -223,8 +224,13 @@ def _asked(
             return scope if isinstance(level, Pure) else replace(scope, noise=mechanism)
         if isinstance(mechanism, FiniteMechanism):
             return _local_scope(model, mechanism)
+        if isinstance(mechanism, CorrelatedResponse):
+            _check_inputs(model, 2)
+            level = Pure(mechanism.guarantee.largest)
+            return Scope(f"{mechanism} on the whole series", level, noise=mechanism)
         raise InputError(
-            f"cannot use {mechanism!r}: expected Laplace, DiscreteLaplace, BinaryResponse or GRR"
+            f"cannot use {mechanism!r}: expected Laplace, DiscreteLaplace, BinaryResponse, "
+            "CorrelatedResponse or GRR"
         )
     if epsilon is None:
         raise InputError("give epsilon (a number, one per record, or a guarantee) or mechanism=")
@@ -242,14 +248,18 @@ def _wide_scope(level: Guarantee) -> Scope:
 
 
 def _local_scope(model: Model, mechanism: FiniteMechanism) -> Scope:
-    inputs, states = len(mechanism.channel()), model.states
+    _check_inputs(model, len(mechanism.channel()))
+    return Scope(f"{mechanism} on each record", pure(mechanism.guarantee), local=mechanism)
+
+
+def _check_inputs(model: Model, inputs: int) -> None:
+    states = model.states
     if isinstance(model, RealModel):
         raise InputError("the mechanism takes finitely many values and the records are real")
     if states is not None and inputs != len(states):
         raise InputError(
             f"the mechanism takes {inputs} values and the model has {len(states)} states"
         )
-    return Scope(f"{mechanism} on each record", pure(mechanism.guarantee), local=mechanism)
 
 
 def _real_scope(model: RealModel, epsilon: Any, query: Query | None) -> Scope:
@@ -291,7 +301,7 @@ def _check_adversary(
     if isinstance(adversary, str):
         if adversary != "none":
             raise InputError(f'adversary must be "all", "none" or an Adversary, got {adversary!r}')
-        if model.kind != "markov":
+        if model.kind not in ("markov", "window"):
             raise InputError('adversary="none" is for Markov chains; leave it out')
         return adversary
     if not isinstance(adversary, Adversary):

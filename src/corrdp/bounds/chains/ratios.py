@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp.bounds.chains.jumps import region_jumps
 from corrdp.bounds.chains.sides import paired_blocks, paired_contraction
 from corrdp.bounds.chains.windows import blocks
 from corrdp.bounds.contraction import contraction
@@ -191,8 +192,8 @@ def _widest_blocks(chain: WindowChain, region: Region) -> np.ndarray:
             f"{size} windows are too many for a confidence region (at most {_MOST_WINDOWS}); merge "
             "states or lower the order"
         )
-    powers = power_bounds(region, chain.order * _JUMPS // 2)
-    found = [widest_diameter(*pair) for pair in powers[chain.order - 1 :: chain.order]]
+    measure, k = region_jumps([region], chain.order), chain.order
+    found = [measure((0,) * (k * m)) for m in range(1, _JUMPS // 2 + 1)]
     named = [", ".join(str(chain.states[x]) for x in window) for window in chain.windows]
     if all(math.isinf(d) for d in found):
         raise _may_never_forget(region, named, chain.states)

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
+from corrdp.bounds.chains.jumps import Diameters, exact_jumps, region_jumps
 from corrdp.bounds.chains.ratios import unseen_words
 from corrdp.bounds.chains.sides import limit_steps, paired_contraction, side_steps
 from corrdp.bounds.contraction import contraction, limit_with_skipping
@@ -28,8 +29,8 @@ from corrdp.bounds.steps import Steps, repeated
 from corrdp.bounds.units import ONE, Unit, hull_of, of_largest
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.chains.chain import Skips, SwitchingChain, diameter, multiply
-from corrdp.models.chains.region import Region, step_bounds, widest_diameter
+from corrdp.models.chains.chain import Skips, SwitchingChain
+from corrdp.models.chains.region import Region
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.results import Certificate
 
@@ -39,8 +40,6 @@ _WORDS = 3000  # words of seasons in any order that are looked at, of each lengt
 _BOUNDED_WORDS = 400  # the same over a region, where each takes longer
 _SETTLED = 3000  # blocks after which what lies beyond is as good as forgotten; any number is valid
 NEVER = "the seasons tell states apart for ever; give the chain a length"
-
-Diameters = Callable[[tuple[int, ...]], float]
 
 
 @bound("contraction", on=SeasonalChain)
@@ -174,12 +173,14 @@ def chain_diameters(chain: SeasonalChain) -> tuple[np.ndarray, np.ndarray]:
     """Diameters of 1, 2, .. blocks of steps: a table, and which row each place of a period has."""
     used = np.flatnonzero(chain.used)
     kernels = chain.window_kernels[:, used][:, :, used]
-    return _words(chain, _exact(kernels), _WORDS)
+    measure = exact_jumps(kernels, chain.windows[used], len(chain.states))
+    return _words(chain, measure, _WORDS)
 
 
 @lru_cache(maxsize=16)
 def _region_diameters(chain: SeasonalChain, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    return _words(chain, _over(_split(chain, chain.region(confidence))), _BOUNDED_WORDS)
+    regions = _split(chain, chain.region(confidence))
+    return _words(chain, region_jumps(regions, chain.order), _BOUNDED_WORDS)
 
 
 def _split(chain: SeasonalChain, region: Region) -> list[Region]:
@@ -187,35 +188,6 @@ def _split(chain: SeasonalChain, region: Region) -> list[Region]:
     shape = chain.transition.shape
     ends = zip(region.lower.reshape(shape), region.upper.reshape(shape), strict=True)
     return [Region(low, high, region.confidence, ()) for low, high in ends]
-
-
-def _exact(kernels: np.ndarray) -> Diameters:
-    """Diameter of the product of the kernels of a word."""
-    products: dict[tuple[int, ...], np.ndarray | None] = {(): np.eye(kernels.shape[1])}
-
-    def product(word: tuple[int, ...]) -> np.ndarray | None:
-        if word not in products:
-            products[word] = multiply(product(word[:-1]), kernels[word[-1]])
-        return products[word]
-
-    def found(word: tuple[int, ...]) -> float:
-        whole = product(word)
-        return math.inf if whole is None else diameter(whole)
-
-    return found
-
-
-def _over(regions: list[Region]) -> Diameters:
-    """Largest diameter of the products over the regions of a word."""
-    eye = np.eye(len(regions[0].lower))
-    bounds: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {(): (eye, eye)}
-
-    def product(word: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        if word not in bounds:
-            bounds[word] = step_bounds(regions[word[0]], *product(word[1:]))
-        return bounds[word]
-
-    return lambda word: widest_diameter(*product(word))
 
 
 def _words(chain: SeasonalChain, measure: Diameters, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -309,11 +281,12 @@ def switching_seasons(chain: SwitchingChain, confidence: float | None) -> np.nda
     if confidence is None:
         used = np.flatnonzero(first.used & second.used)
         kernels = np.concatenate([first.window_kernels, second.window_kernels])
-        measure, most = _exact(kernels[:, used][:, :, used]), _WORDS
+        kept = kernels[:, used][:, :, used]
+        measure, most = exact_jumps(kept, first.windows[used], len(first.states)), _WORDS
     else:
         parts = zip(chain.parts, chain.regions(confidence), strict=True)
         regions = [r for part, box in parts for r in _split(part, box)]  # type: ignore[arg-type]
-        measure, most = _over(regions), _BOUNDED_WORDS
+        measure, most = region_jumps(regions, k), _BOUNDED_WORDS
     table: list[float] = []
     for m in range(1, _JUMPS + 1):
         if pattern is None:

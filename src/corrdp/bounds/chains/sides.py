@@ -41,6 +41,7 @@ from corrdp.guarantees import Approximate, Pure
 from corrdp.models.base import Model
 from corrdp.models.chains.chain import LONGEST_SKIP, Skips, SwitchingChain, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.region import ChainClass
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate
 
@@ -311,6 +312,19 @@ def paired_contraction(chain: MarkovChain, scope: Scope, skips: Skips | None = N
     except NotApplicableError:
         return hull
     return apart if (apart.value, apart.delta) < (hull.value, hull.delta) else hull
+
+
+@bound("contraction", on=ChainClass, paired=True, given=whole)
+def class_pairs(chains: ChainClass, scope: Scope) -> Bound:
+    """Contraction bound of a class of chains for guarantees with a delta, and for windows.
+
+    References
+    ----------
+    chains#classes, delta#sides.
+    """
+    skips = Skips(np.array([[chains.diameter]]))
+    found = paired_contraction(chains.widest, scope, skips)
+    return replace(found, certificate=Certificate("contraction", f"{REFERENCE}, chains#classes"))
 
 
 def _is_endless(chain: MarkovChain, scope: Scope, skips: Skips) -> bool:

@@ -27,7 +27,7 @@ from corrdp.bounds.scope import ROUNDING, VISIBLE, Bound, Reach, Scope
 from corrdp.bounds.steps import joined, repeated
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.base import steps as steps_of
-from corrdp.models.chains.chain import skip_diameters
+from corrdp.models.chains.chain import Chain, skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 
@@ -102,13 +102,13 @@ def _choices(side: Side, reach: int, pairwise: bool, furthest: float) -> Choices
     return Choices(found, certified, rare, rarer, free, bridged, states)
 
 
-def step_matrices(chain: MarkovChain, epsilon: np.ndarray | float) -> np.ndarray:
+def step_matrices(chain: Chain, epsilon: np.ndarray | float) -> np.ndarray:
     """eps_t(x, x'): epsilon off the diagonal, shape (n or 1, s, s)."""
     s = len(chain.states)
     return np.multiply.outer(np.atleast_1d(np.asarray(epsilon, float)), 1.0 - np.eye(s))
 
 
-def steps_in(chain: MarkovChain, scope: Scope) -> np.ndarray:
+def steps_in(chain: Chain, scope: Scope) -> np.ndarray:
     """eps_t(x, x') of a scope: one matrix, or one per record."""
     if scope.local is not None:
         apart = 1.0 - np.eye(len(chain.states))
@@ -118,7 +118,7 @@ def steps_in(chain: MarkovChain, scope: Scope) -> np.ndarray:
     return step_matrices(chain, scope.dp.epsilon)
 
 
-def given_steps(chain: MarkovChain, scope: Scope) -> tuple[np.ndarray, Reach]:
+def given_steps(chain: Chain, scope: Scope) -> tuple[np.ndarray, Reach]:
     """The steps of a scope, whose epsilons must be as many as the records, and its reach."""
     if scope.dp.is_vector and chain.length is not None:
         scope.dp.vector(chain.length)  # one entry per record, or an error that says so

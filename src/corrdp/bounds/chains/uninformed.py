@@ -28,6 +28,7 @@ from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.mechanisms.base import steps as steps_of
+from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 
@@ -83,7 +84,8 @@ def uninformed(chain: MarkovChain, channel: np.ndarray) -> Bound:
     return uninformed_by_steps(chain, _checked_steps(chain, channel))
 
 
-def _given(chain: MarkovChain, scope: Scope) -> tuple[np.ndarray]:
+def given_alone(chain: Chain, scope: Scope) -> tuple[np.ndarray]:
+    """What bounds about the adversary who knows no other record are given: one matrix of steps."""
     if scope.adversary != "none":
         raise NotApplicableError('it is about who knows no other record: ask for adversary="none"')
     steps = steps_in(chain, scope)
@@ -92,7 +94,7 @@ def _given(chain: MarkovChain, scope: Scope) -> tuple[np.ndarray]:
     return (steps[0],)
 
 
-@bound("uninformed", on=MarkovChain, given=_given)
+@bound("uninformed", on=MarkovChain, given=given_alone)
 def uninformed_by_steps(chain: MarkovChain, steps: np.ndarray) -> Bound:
     """:func:`uninformed` for given steps; see :func:`free_transfer`."""
     informed = transfer(chain, steps[None]).value

@@ -10,9 +10,10 @@ knowledge does) costs at most ``max over pairs y, y' of A(y, y') (*) ln[p_y q_y'
 Contraction where the kernel changes once, at any record of a chain of any length.
 
 A jump of m steps may lie before the switch, after it or across: what it tells apart is at most
-``max over a + b = m of D(P^a Q^b)``. With these diameters the contraction bound (blocks, for order
-k) holds wherever the switch is. The larger of the leakages of the two kernels does not: beside the
-switch one side of a record goes by the one kernel and the other side by the other.
+``max over a + b = m of D(P^a Q^b)``, what may be known on the way included. With these diameters
+the contraction bound (blocks, for order k) holds wherever the switch is. The larger of the leakages
+of the two kernels does not: beside the switch one side of a record goes by the one kernel and the
+other side by the other.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from typing import Any
 import numpy as np
 
 from corrdp._compiled import njit
+from corrdp.bounds.chains.jumps import exact_jumps, region_jumps, window_jumps
 from corrdp.bounds.chains.many_states import close_paths
 from corrdp.bounds.contraction import contraction, limit_with_skipping
 from corrdp.bounds.registry import bound, level_and_confidence
 from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.chains.chain import SwitchingChain, diameter, multiply
-from corrdp.models.chains.region import Region, step_bounds, widest_diameter
+from corrdp.models.chains.chain import SwitchingChain
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate
@@ -47,18 +48,11 @@ _SWEEPS = 500
 
 @lru_cache(maxsize=16)  # a search asks for many epsilons
 def block_diameters(chain: WindowChain, longest: int = _JUMPS) -> np.ndarray:
-    """Birkhoff diameters of 1, 2, .. blocks ahead, shape (1, longest)."""
+    """Birkhoff diameters of jumps of 1, 2, .. blocks ahead, shape (1, longest)."""
     used = chain.occurring
     kernel = chain.window_kernel[np.ix_(used, used)]
-    found = np.full(longest, np.inf)
-    power: np.ndarray | None = np.eye(len(kernel))
-    for step in range(1, chain.order * longest + 1):
-        power = multiply(power, kernel)
-        if power is None:
-            break  # more blocks ahead stay infinite
-        if step % chain.order == 0:
-            found[step // chain.order - 1] = diameter(power)
-    return found[None]
+    measure = exact_jumps(kernel[None], chain.windows[used], len(chain.states))
+    return np.array([[measure((0,) * (chain.order * m)) for m in range(1, longest + 1)]])
 
 
 @bound("blocks", on=WindowChain)
@@ -139,21 +133,27 @@ def _pair_cost(
 
 @njit(cache=True)
 def _settle(
-    powers: np.ndarray, new_cost: np.ndarray, skipped: np.ndarray, costs: np.ndarray, sweeps: int
+    kernels: np.ndarray,
+    groups: np.ndarray,
+    new_cost: np.ndarray,
+    skipped: np.ndarray,
+    costs: np.ndarray,
+    sweeps: int,
 ) -> None:
     """Lower ``costs`` (valid for every length) by one step of the recursion until it settles.
 
-    powers[m] is the kernel of m + 1 steps, new_cost[m](y, y') what the new records of that window
-    cost directly, skipped[m] what the records jumped over cost.
+    Kernels groups[m] to groups[m + 1] are those of one jump, for all that may be known of the
+    records jumped over, which cost ``skipped``; new_cost[m](y, y') is what the new records of the
+    window after it cost directly.
     """
     size = len(costs)
     everywhere = np.ones(size, np.bool_)
-    roots = np.sqrt(powers)
-    last = np.zeros((len(powers), size, size, 2), np.int64)
+    roots = np.sqrt(kernels)
+    last = np.zeros((len(kernels), size, size, 2), np.int64)
     bounds, grips, firmest = np.empty((size, size)), np.empty((size, size)), np.empty(size)
     for _ in range(sweeps):
         moved = 0.0
-        for m in range(len(powers)):
+        for m in range(len(new_cost)):
             for y in range(size):
                 firmest[y] = np.inf
                 for w in range(size):
@@ -163,18 +163,23 @@ def _settle(
                     firmest[y] = min(firmest[y], grips[y, w])
             for x in range(size):
                 for z in range(size):
-                    room = costs[x, z] - skipped[m]
-                    if room <= 0.0:
-                        continue
-                    value = skipped[m] + _pair_cost(
-                        bounds,
-                        grips,
-                        firmest,
-                        roots[m, x],
-                        roots[m, z],
-                        math.expm1(room / 2.0),
-                        last[m, x, z],
-                    )
+                    value = 0.0
+                    for k in range(groups[m], groups[m + 1]):
+                        room = costs[x, z] - skipped[k]
+                        if room <= 0.0:
+                            value = np.inf
+                        if value >= costs[x, z]:
+                            break
+                        cost = _pair_cost(
+                            bounds,
+                            grips,
+                            firmest,
+                            roots[k, x],
+                            roots[k, z],
+                            math.expm1(room / 2.0),
+                            last[k, x, z],
+                        )
+                        value = max(value, skipped[k] + cost)
                     if value < costs[x, z]:
                         moved = max(moved, costs[x, z] - value)
                         costs[x, z] = value
@@ -189,11 +194,12 @@ def window_contraction(chain: WindowChain, guarantee: Pure) -> Bound:
 
     Start from what blocks prove for one side and improve it: for windows u, u' and m steps,
 
-        R(u, u') <= (m - k)^+ eps + max_{v, v'} [R(v, v') + eps d_new(v, v')] (*) ln odds(v, v'),
+        R(u, u') <= max_w unknown(w) eps + max_{v, v'} [R(v, v') + eps d_new(v, v')] (*) ln odds,
 
-    where d_new counts the new records in which v and v' differ, and odds are those of the m-step
-    kernel from u and u'. Leakage of a record: the largest ``eps d(u, u') + Right(u, u') +
-    Left(u, u')`` over windows that differ in it, for the best place of the record in the window.
+    where w is what may be known of the (m - k)^+ records jumped over, d_new counts the new records
+    in which v and v' differ, and odds are those of v and v' by the m-step kernel from u and u'.
+    Leakage of a record: the largest ``eps d(u, u') + Right(u, u') + Left(u, u')`` over windows that
+    differ in it, for the best place of the record in the window.
 
     Notes
     -----
@@ -206,14 +212,30 @@ def window_contraction(chain: WindowChain, guarantee: Pure) -> Bound:
     >>> bound < blocks(chain, Pure(.1)).value
     True
     """
+    used = np.flatnonzero(chain.occurring)
+    k, eps = chain.order, guarantee.largest
+    right, left = (costs[np.ix_(used, used)] for costs in window_costs(chain, eps))
+    differ = chain.windows[used][:, None, :] != chain.windows[used][None, :, :]
+    total = differ.sum(axis=2) * eps + right + left
+    value = min(float(total[differ[:, :, place]].max(initial=0.0)) for place in range(k))
+    whole = limit_with_skipping(k * eps, block_diameters(chain))[0]
+    value = min(value * (1.0 + ROUNDING), whole)
+    return _bounded(chain, guarantee, value, Certificate("contraction", WINDOWS))
+
+
+@lru_cache(maxsize=16)  # transfer asks for them again
+def window_costs(chain: WindowChain, eps: float) -> tuple[np.ndarray, np.ndarray]:
+    """R(u, u') on the right and on the left of a window, whatever is known; (S, S) arrays each.
+
+    Infinite where one of the windows does not occur.
+    """
     if chain.left_for_ever:  # its left sides cannot be continued backwards, as jumps there need
         raise NotApplicableError("some recorded windows are left for ever; use blocks")
     used = np.flatnonzero(chain.occurring)
-    size, k, eps = len(used), chain.order, guarantee.largest
+    size, k = len(used), chain.order
     if size > _WINDOW_LIMIT:
         raise NotApplicableError(f"{size} windows are too many to compare in pairs; use blocks")
-    whole = limit_with_skipping(k * eps, block_diameters(chain))[0]
-    side = (whole - k * eps) / 2.0
+    side = (limit_with_skipping(k * eps, block_diameters(chain))[0] - k * eps) / 2.0
     if chain.length is not None:
         side = min(side, chain.length * eps)
     if math.isinf(side):
@@ -221,25 +243,26 @@ def window_contraction(chain: WindowChain, guarantee: Pure) -> Bound:
     kernel = chain.window_kernel[np.ix_(used, used)]
     differ = chain.windows[used][:, None, :] != chain.windows[used][None, :, :]
     sides = []
-    for matrix, newest_last in ((kernel, True), (kernel.T, False)):
-        powers = [matrix]
-        while len(powers) < k + _JUMPS // 2:
-            product = multiply(powers[-1], matrix)
-            if product is None:
-                break
-            powers.append(product)
+    for matrix, newest in ((kernel, -1), (kernel.T, 0)):
+        read = chain.windows[used][:, newest]
+        jumps = window_jumps(np.ascontiguousarray(matrix), read, k, len(chain.states), _JUMPS // 2)
         fresh = [
-            (differ[:, :, -m:] if newest_last else differ[:, :, :m]).sum(axis=2) * eps
-            for m in (min(m, k) for m in range(1, len(powers) + 1))
+            (differ[:, :, -m:] if newest else differ[:, :, :m]).sum(axis=2) * eps
+            for m in (min(m, k) for m in range(1, len(jumps) + 1))
         ]
-        skipped = np.array([max(m - k, 0) * eps for m in range(1, len(powers) + 1)])
         costs = np.full((size, size), side) * (1.0 - np.eye(size))
-        _settle(np.ascontiguousarray(powers), np.array(fresh), skipped, costs, _SWEEPS)
-        sides.append(costs)
-    total = differ.sum(axis=2) * eps + sides[0] + sides[1]
-    value = min(float(total[differ[:, :, place]].max(initial=0.0)) for place in range(k))
-    value = min(value * (1.0 + ROUNDING), whole)
-    return _bounded(chain, guarantee, value, Certificate("contraction", WINDOWS))
+        _settle(
+            np.concatenate([kernels for kernels, _ in jumps]),
+            np.cumsum([0, *(len(kernels) for kernels, _ in jumps)]),
+            np.array(fresh),
+            eps * np.concatenate([unknown for _, unknown in jumps]),
+            costs,
+            _SWEEPS,
+        )
+        whole = np.full(chain.window_kernel.shape, np.inf)
+        whole[np.ix_(used, used)] = costs
+        sides.append(whole)
+    return sides[0], sides[1]
 
 
 _STEPS = 12
@@ -304,40 +327,23 @@ def switching_diameters(parts: tuple[Any, Any], confidence: float | None) -> np.
     (1, jumps) array
     """
     chain = SwitchingChain(parts, None, parts[0].states)
-    if confidence is None:
-        rows = _products(*(_kernel(part) for part in parts))
+    k, used = chain.order, np.ones(len(chain.transition), dtype=bool)
+    if confidence is not None:
+        measure = region_jumps(list(chain.regions(confidence)), k)
     else:
-        rows = _bounded_products(*chain.regions(confidence))
+        windows = np.arange(len(used))[:, None]
+        if isinstance(parts[0], WindowChain):
+            used, windows = parts[0].transition.any(axis=1), parts[0].windows
+        kernels = np.stack([_kernel(part)[np.ix_(used, used)] for part in parts])
+        measure = exact_jumps(kernels, windows[used], len(chain.states))
     found = []
-    for step in range(1, (_STEPS if chain.order == 1 else _BLOCKS * chain.order) + 1):
-        worst = next(rows)
-        if step % chain.order == 0:
-            found.append(worst())
-            if len(chain.transition) > _LARGE and np.isfinite(found[-1]):
-                break
+    for length in range(k, (_STEPS if k == 1 else _BLOCKS * k) + 1, k):
+        found.append(max(measure((0,) * a + (1,) * (length - a)) for a in range(length + 1)))
+        if len(chain.transition) > _LARGE and np.isfinite(found[-1]):
+            break
     return np.array([found])
 
 
 def _kernel(part: Any) -> np.ndarray:
-    """Kernel of the states or windows that have a row; nothing leads out of them."""
-    if not isinstance(part, WindowChain):
-        return np.asarray(part.transition)
-    used = part.transition.any(axis=1)
-    return part.window_kernel[np.ix_(used, used)]
-
-
-def _products(first: np.ndarray, second: np.ndarray) -> Any:
-    """For m = 1, 2, ..: the largest diameter of P^a Q^b, a + b = m."""
-    row: list[np.ndarray | None] = [np.eye(len(first))]
-    while True:
-        row = [*(multiply(each, second) for each in row), multiply(row[-1], first)]
-        yield lambda row=row: max(np.inf if p is None else diameter(p) for p in row)
-
-
-def _bounded_products(first: Region, second: Region) -> Any:
-    """The same over two regions, from entrywise bounds."""
-    eye = np.eye(len(first.lower))
-    row = [(eye, eye)]
-    while True:
-        row = [step_bounds(second, *row[0]), *(step_bounds(first, *each) for each in row)]
-        yield lambda row=row: max(widest_diameter(*each) for each in row)
+    """Kernel of states or windows."""
+    return part.window_kernel if isinstance(part, WindowChain) else np.asarray(part.transition)

@@ -26,8 +26,6 @@ from corrdp.results import Result
 from corrdp.tables.clock import PLAIN, Clock, Reading
 from corrdp.tables.source import USUAL, Layout, Table
 
-# One changed record moves two transitions: two counts fall by one and two rise by one.
-COUNT_SENSITIVITY = 4
 MOST_GROUPS = 100  # groups whose counts are kept, the largest ones
 MANY_BREAKS = 0.05  # of the steps in time: more, and time may be no clock
 
@@ -219,9 +217,9 @@ class ChainFit(Result):
         if order == 2:
             return self.triple_counts.reshape(-1, s)
         if self.runs is not None and self.runs.shape[1] == order + 2:
-            return _dense(self.runs[:, :-1], self.runs[:, -1], s, order)
+            return dense_runs(self.runs[:, :-1], self.runs[:, -1], s, order)
         if self.longer is not None and self.longer.shape[1] == order + 3:
-            return _dense(self.longer[:, :-2], self.longer[:, -2], s, order)
+            return dense_runs(self.longer[:, :-2], self.longer[:, -2], s, order)
         raise ModelError(
             f"this fit kept no runs of {order + 1} states: fit order={order} (--markov-order "
             f"{order})"
@@ -239,7 +237,7 @@ class ChainFit(Result):
             return None
         windows, (times, later) = self.longer[:, 1:-2], self.longer[:, -2:].T
         parts = (times - later, later)
-        return np.stack([_dense(windows, part, len(self.counts), order) for part in parts])
+        return np.stack([dense_runs(windows, part, len(self.counts), order) for part in parts])
 
     def group_counts(self, order: int) -> np.ndarray | None:
         """:meth:`window_counts` of the largest groups, shape (groups, s^order, s), or None."""
@@ -248,19 +246,15 @@ class ChainFit(Result):
         owners = self.groups[:, 0]
         parts = (self.groups[owners == k] for k in range(int(owners.max()) + 1))
         s = len(self.counts)
-        return np.stack([_dense(part[:, 1:-1], part[:, -1], s, order) for part in parts])
+        return np.stack([dense_runs(part[:, 1:-1], part[:, -1], s, order) for part in parts])
 
-    def noise_radius(self, level: float, cells: int | None = None) -> int:
-        """Largest noise on any count, with this probability; 0 without noise.
-
-        Of ``cells`` counts, or of those of one kernel.
-        """
+    def noise_radius(self, level: float, cells: int, order: int = 1) -> int:
+        """Largest noise on any of so many counts, with this probability; 0 without noise."""
         if self.private_epsilon is None:
             return 0
         from corrdp.mechanisms.laplace import coverage_radius
 
-        scale = COUNT_SENSITIVITY / self.private_epsilon
-        return coverage_radius(level, scale, cells or self.counts.size)
+        return coverage_radius(level, count_sensitivity(order) / self.private_epsilon, cells)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -385,7 +379,20 @@ _PARTS: dict[str, Any] = {
 }  # fields that are no plain JSON
 
 
-def _dense(runs: np.ndarray, times: np.ndarray, states: int, order: int) -> np.ndarray:
+def count_sensitivity(order: int) -> int:
+    """By how much one changed record moves the counts of runs of ``order + 1`` states, in all.
+
+    So many runs hold it at most, and each leaves one count and enters another.
+
+    Examples
+    --------
+    >>> count_sensitivity(1), count_sensitivity(2)
+    (4, 6)
+    """
+    return 2 * (order + 1)
+
+
+def dense_runs(runs: np.ndarray, times: np.ndarray, states: int, order: int) -> np.ndarray:
     """Counts of runs of order + 1 states as a table of windows by what comes next."""
     dense = np.zeros((states,) * (order + 1), dtype=np.int64)
     np.add.at(dense, tuple(runs.T), times)

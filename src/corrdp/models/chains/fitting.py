@@ -25,11 +25,11 @@ from corrdp._checks import check_whole
 from corrdp.errors import DataError
 from corrdp.models.chains.chain import MOST_WINDOWS
 from corrdp.models.chains.coupling import observe_beside, observe_coupling
-from corrdp.models.chains.fitted import COUNT_SENSITIVITY, ChainFit, keep_evidence
+from corrdp.models.chains.fitted import ChainFit, count_sensitivity, dense_runs, keep_evidence
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.seasonal import SeasonalChain, of_seasons
 from corrdp.models.chains.seasons import SeasonCounts
-from corrdp.models.chains.window import WindowChain, of_order
+from corrdp.models.chains.window import WindowChain, check_order, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Reading
 from corrdp.tables.sequences import TripleCounts, bin_expression, is_absent
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from corrdp.tables.source import Table
 
 
-def check_private(order: int, zeros: str) -> None:
+def check_private(order: int, season: str | int | None, zeros: str) -> None:
     """Refuse what a private fit cannot do, whatever the data are."""
-    if order != 1:
-        raise DataError("a private fit counts pairs only: use order=1")
+    if order != 1 and season is not None:
+        raise DataError("a private fit has seasons or a higher order: use order=1, or no season")
     if zeros == "structural":
         raise DataError(
             'zeros="structural" takes counts of zero for impossible, and in a private fit zeros '
@@ -120,22 +120,39 @@ def with_states(found: TripleCounts, states: Sequence[Any] | None) -> TripleCoun
     return replace(found, states=listed, counts=counts, triples=triples, later=later)
 
 
-def noisy_counts(counts: np.ndarray, epsilon: float) -> np.ndarray:
-    """Transition counts with discrete Laplace noise from OpenDP; negative ones become 0.
+def noisy_counts(counts: np.ndarray, epsilon: float, order: int = 1) -> np.ndarray:
+    """Counts of runs with discrete Laplace noise from OpenDP; negative ones become 0.
 
-    One changed record moves two transitions, each from one count to another, be they apart by
-    season or not.
+    Its scale is :func:`count_sensitivity` over epsilon, be the runs apart by season or not.
     """
     from corrdp.mechanisms.base import check_positive
     from corrdp.mechanisms.sample import integer_mechanism, with_noise
 
     level = check_positive("private_epsilon", epsilon)
-    measurement, _ = integer_mechanism(
-        counts.size, COUNT_SENSITIVITY, level, COUNT_SENSITIVITY / level
-    )
+    most = count_sensitivity(order)
+    measurement, _ = integer_mechanism(counts.size, most, level, most / level)
     drawn = np.array(with_noise(measurement, counts.ravel().tolist()))
     # ChainFit.kernel makes a row of zeros uniform
     return np.maximum(drawn, 0).reshape(counts.shape)
+
+
+def _private_runs(
+    found: TripleCounts, runs: np.ndarray | None, order: int, epsilon: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Transitions, triples and longer runs of a private fit: all from one noisy table.
+
+    It holds every run of ``order + 1`` states, seen or not.
+    """
+    s, none = len(found.states), np.zeros((0, 4), np.int64)
+    check_order(order, s)
+    if order == 1:
+        return noisy_counts(found.counts, epsilon), none, None
+    exact = found.triples if runs is None else runs
+    drawn = noisy_counts(dense_runs(exact[:, :-1], exact[:, -1], s, order), epsilon, order)
+    places = np.indices((s,) * (order + 1)).reshape(order + 1, -1)
+    listed = np.column_stack([*places, drawn.ravel()])
+    counts = drawn.reshape(-1, s, s).sum(axis=0)
+    return (counts, listed, None) if order == 2 else (counts, none, listed)
 
 
 _LONGEST = 40  # characters of a label that a message shows
@@ -264,7 +281,7 @@ def fit_chain(
             raise DataError("this table is open already; give engine to open_table instead")
         texts = data.missing
     if private_epsilon is not None:
-        check_private(order, zeros)
+        check_private(order, season, zeros)
     # values outside the public list count as its last state: an error would tell that there are any
     clip = private_epsilon is not None and states is not None
     layout = USUAL
@@ -303,13 +320,14 @@ def fit_chain(
     if states is not None or private_epsilon is not None:
         found = with_states(found, states)
     counts, triples = found.counts, found.triples
+    runs = _longer_runs(data, found, texts, state, orders, group, order)
     by_season = Counting(data, found.states, texts, state, orders, group, order, found.reading)
     seasons: tuple[SeasonCounts, ...] = ()
     if private_epsilon is not None:
-        triples = np.zeros((0, 4), np.int64)
         if season is None:
-            counts = noisy_counts(counts, private_epsilon)
+            counts, triples, runs = _private_runs(found, runs, order, private_epsilon)
         else:
+            triples = np.zeros((0, 4), np.int64)
             exact = by_season.whole(season, public_columns)
             drawn = noisy_counts(exact.by_season(len(found.states)), private_epsilon)
             seasons = (exact.with_counts(drawn),)
@@ -320,7 +338,6 @@ def fit_chain(
             seasons = by_season.beside()
         else:
             seasons = (by_season.own(season, public_columns, pool=pool),)
-    runs = _longer_runs(data, found, texts, state, orders, group, order)
     # whatever is counted without noise would break the promise of a private fit
     later = longer = groups = coupling = beside = None
     if private_epsilon is None:

@@ -1,22 +1,30 @@
-"""Which kernels the data still allow (chains#confidence): a box that holds the true one.
+"""Sets of kernels: those that the data still allow, and all up to a diameter.
 
-Every transition probability gets an exact binomial (Clopper-Pearson) interval; the levels add up
-to the joint confidence (Bonferroni), so that with that confidence all hold at once.
+The first is a box that holds the true one (chains#confidence); the second needs no data at all
+(chains#classes). Every transition probability gets an exact binomial (Clopper-Pearson) interval;
+the levels add up to the joint confidence (Bonferroni), so that with that confidence all hold at
+once.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from corrdp._binomial import clopper_pearson
-from corrdp.errors import InputError
+from corrdp._checks import check_number
+from corrdp.errors import InputError, ModelError, NotApplicableError
+from corrdp.models.base import check_length
+from corrdp.models.chains.chain import Chain
 
 if TYPE_CHECKING:
-    from corrdp.models.chains.chain import Chain
+    from corrdp.models.chains.markov import MarkovChain
 
+_WIDEST = 600.0  # a larger diameter says nothing, and its odds leave the range of numbers
 
 _OUT = 1e-14
 
@@ -158,12 +166,23 @@ def power_bounds(region: Region, longest: int) -> list[tuple[np.ndarray, np.ndar
     return bounds[1:]
 
 
-def step_bounds(region: Region, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Entrywise bounds on P M for P in the region and M between ``low`` and ``high``."""
+def step_bounds(
+    region: Region, low: np.ndarray, high: np.ndarray, known: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Entrywise bounds on P M for P in the region and M between ``low`` and ``high``.
+
+    With ``known``, on the part of P that leads to this state.
+    """
     rows, s = region.lower.shape
+    if known is not None:
+        to = (np.arange(rows) * s) % rows + known
+        return (
+            region.lower[:, known, None] * low[to],
+            np.minimum(region.upper[:, known, None] * high[to], 1.0),
+        )
     ends = []
     for old, sign in ((low, -1.0), (high, 1.0)):
-        new = np.empty((rows, rows))
+        new = np.empty(old.shape)
         for w in range(rows):
             following = (w * s) % rows + np.arange(s)
             new[w] = extreme_mixture(region.lower[w], region.upper[w], old[following], sign)
@@ -172,7 +191,7 @@ def step_bounds(region: Region, low: np.ndarray, high: np.ndarray) -> tuple[np.n
 
 
 def widest_diameter(low: np.ndarray, high: np.ndarray) -> float:
-    """Largest Birkhoff diameter of matrices between two entrywise bounds.
+    """Largest Birkhoff diameter of matrices between two entrywise bounds, or stacks of bounds.
 
     ``max ln[U(a,y) U(b,y') / (L(b,y) L(a,y'))]`` over rows a != b and columns y != y'; infinite
     where an entry may vanish that another row may have.
@@ -180,21 +199,21 @@ def widest_diameter(low: np.ndarray, high: np.ndarray) -> float:
     with np.errstate(divide="ignore"):
         log_low, log_high = np.log(low), np.log(high)
     worst = 0.0
-    for a in range(len(low)):
+    for a in range(low.shape[-2]):
         # how much more likely a column can be in row a than in row b, and the other way round;
         # a column that the first cannot have at all gains nothing
+        first, least = (each[..., a : a + 1, :] for each in (log_high, log_low))
         with np.errstate(invalid="ignore"):
-            gain = np.where(high[a] > 0, log_high[a] - log_low, -np.inf)
-            back = np.where(high > 0, log_high - log_low[a], -np.inf)
-        gain[a] = -np.inf
-        for first, second in ((gain, back), (back, gain)):
-            y = first.argmax(axis=1)
-            best = first[np.arange(len(first)), y]
-            other = second.copy()
-            other[np.arange(len(first)), y] = -np.inf  # the two columns differ
-            rest = other.max(axis=1)
-            both = (best > -np.inf) & (rest > -np.inf)
-            worst = max(worst, float((best[both] + rest[both]).max(initial=0.0)))
+            gain = np.where(first > -np.inf, first - log_low, -np.inf)
+            back = np.where(log_high > -np.inf, log_high - least, -np.inf)
+        gain[..., a, :] = -np.inf
+        for one, other in ((gain, back), (back, gain)):
+            y = one.argmax(axis=-1)[..., None]
+            best, rest = np.take_along_axis(one, y, -1)[..., 0], other.copy()
+            np.put_along_axis(rest, y, -np.inf, -1)  # the two columns differ
+            most = rest.max(axis=-1)
+            both = (best > -np.inf) & (most > -np.inf)
+            worst = max(worst, float((best[both] + most[both]).max(initial=0.0)))
     return worst
 
 
@@ -214,6 +233,121 @@ def fitted_region(chain: Chain, confidence: float) -> Region:
     fit = chain.fitted
     if fit is None:
         raise InputError("confidence needs a chain that was fitted to data: MarkovChain.fit(...)")
-    counts = fit.window_counts(getattr(chain, "order", 1))
-    radius = fit.noise_radius(1.0 - (1.0 - confidence) / 2) if 0 < confidence < 1 else 0
+    order = getattr(chain, "order", 1)
+    counts, radius = fit.window_counts(order), 0
+    if 0 < confidence < 1:
+        radius = fit.noise_radius(1.0 - (1.0 - confidence) / 2, counts.size, order)
     return region_of(counts, confidence, structural=fit.zeros == "structural", radius=radius)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChainClass(Chain):
+    """Every Markov chain whose kernels have Birkhoff diameter at most D: nothing is fitted.
+
+    ``Pr[a to y] Pr[b to y'] / (Pr[b to y] Pr[a to y']) <= e^D``
+
+    where a, b are any two values of a record and y, y' any two of the next. The chain may have
+    any states, start anywhere and change its kernel with time; parts of it, and what is left when
+    records are missing, are in the class too. With two states D is the largest log odds ratio of
+    two records in a row.
+
+    Parameters
+    ----------
+    diameter : float
+        D, from what is known of such data; of data that may be looked at,
+        :meth:`covering` and ``corrdp fit`` say which D covers them.
+    length : int, optional
+
+    References
+    ----------
+    chains#classes.
+
+    Examples
+    --------
+    >>> from corrdp.bounds.leakage import leakage
+    >>> leak = leakage(ChainClass(3.0), .1)
+    >>> round(leak.value, 4), leak.kind
+    (0.4473, 'exact')
+    """
+
+    kind: ClassVar[str] = "class"
+    diameter: float
+    length: int | None = None
+
+    def __post_init__(self) -> None:
+        width = check_number("diameter", self.diameter, least=0, most=_WIDEST, error=ModelError)
+        object.__setattr__(self, "diameter", width)
+        object.__setattr__(self, "length", check_length(self.length))
+
+    @classmethod
+    def covering(cls, chain: Chain, confidence: float = 0.95) -> ChainClass:
+        """The smallest class that holds every chain which the data of a fit still allow.
+
+        Parameters
+        ----------
+        chain : MarkovChain
+            Fitted.
+        confidence : float
+            Joint level of its region.
+
+        Examples
+        --------
+        >>> from corrdp.models.chains.markov import MarkovChain
+        >>> chain = MarkovChain.fit([[0, 0, 0, 1, 1, 0, 1, 1, 1, 0] * 50])
+        >>> chain.diameter < ChainClass.covering(chain).diameter
+        True
+        """
+        if chain.kind != "markov":
+            raise NotApplicableError("a class is for chains of order 1 with one kernel")
+        box = chain.region(confidence)
+        width = math.nextafter(widest_diameter(box.lower, box.upper) * (1.0 + 1e-12), math.inf)
+        if width > _WIDEST:
+            raise NotApplicableError(
+                f"no diameter covers the data at confidence {confidence:g}: a transition may be "
+                "impossible, or was never seen"
+            )
+        return cls(width, chain.length)
+
+    @cached_property
+    def widest(self) -> MarkovChain:
+        """A chain of two states that forgets no faster than any of the class.
+
+        ``D(P^m) = 4 artanh(tanh(D/4)^m)``, with equality here.
+        """
+        from corrdp.models.chains.markov import MarkovChain
+
+        rare = math.exp(-self.diameter / 2.0)
+        kernel = np.array([[1.0, rare], [rare, 1.0]]) / (1.0 + rare)
+        return MarkovChain(kernel, self.length, [0.5, 0.5])
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            "the records in their order are a Markov chain of order 1, of any states, start and "
+            f"kernels, whose kernels have Birkhoff diameter at most {self.diameter:.6g}: given one "
+            f"record, odds of the next change by a factor of at most {_power(self.diameter)} with "
+            "its value; nothing of this was checked against data",
+        )
+
+    def with_length(self, length: int | None) -> ChainClass:
+        """The same class for another number of records."""
+        return ChainClass(self.diameter, length)
+
+    def describe(self) -> str:
+        counted = "any number of" if self.length is None else f"{self.length:,}"
+        return f"every Markov chain of diameter up to {self.diameter:.6g}, {counted} records"
+
+    def fields(self) -> dict[str, Any]:
+        return {"diameter": self.diameter, "length": self.length}
+
+    @classmethod
+    def from_fields(cls, body: dict[str, Any]) -> ChainClass:
+        """Inverse of :meth:`fields`."""
+        return cls(body["diameter"], body["length"])
+
+
+def _power(exponent: float) -> str:
+    """e to that power, rounded up to three digits."""
+    size = math.exp(exponent)
+    step = 10.0 ** (math.floor(math.log10(size)) - 2)
+    return f"{math.ceil(size / step * (1.0 - 1e-12)) * step:.3g}"

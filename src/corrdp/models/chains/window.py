@@ -7,7 +7,7 @@ of k records side by side.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -156,6 +156,10 @@ class WindowChain(Chain):
         names = [", ".join(str(self.states[x]) for x in self.windows[w]) for w in used]
         return MarkovChain(self.window_kernel[np.ix_(used, used)], states=names)
 
+    def with_length(self, length: int | None) -> WindowChain:
+        """The same chain with another length; None is any length."""
+        return replace(self, length=length)
+
     def sample(self, rng: np.random.Generator, length: int | None = None) -> np.ndarray:
         """One sequence of state labels. O(length)."""
         n = check_length(length) or self.length
@@ -206,18 +210,25 @@ class WindowChain(Chain):
         }
 
 
+def check_order(order: int, states: int) -> None:
+    """Refuse orders with more windows than can be followed."""
+    order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
+    if states**order > MOST_WINDOWS:
+        raise DataError(
+            f"order {order} over {states} states has too many windows (at most {MOST_WINDOWS}); "
+            "merge states or lower the order"
+        )
+
+
 def of_order(chain: MarkovChain, order: int) -> WindowChain:
     """The chain of a higher order from the counts of a fit."""
     fit = chain.fitted
     if fit is None:
         raise InputError("a higher order needs a chain that was fitted: MarkovChain.fit(...)")
-    order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
-    if len(chain.states) ** order > MOST_WINDOWS:
-        raise DataError(
-            f"order {order} over {len(chain.states)} states has too many windows (at most "
-            f"{MOST_WINDOWS}); merge states or lower the order"
-        )
+    check_order(order, len(chain.states))
     counts = fit.window_counts(order)
+    if fit.private_epsilon is not None:  # noise makes no transition impossible
+        counts = np.maximum(counts, 0.5)
     totals = counts.sum(axis=1, keepdims=True)
     rows = np.divide(counts, totals, out=np.zeros(counts.shape), where=totals > 0)
     try:

@@ -1,0 +1,395 @@
+"""What is told of one record of a window, and the worst pair of a right and a left side.
+
+Between a window with one value of the record and a window with another lie the records themselves,
+the law to the right and the law to the left; the k - 1 other records are averaged over
+(order-k#window-transfer). Pairs of sides are not all tried: the states of a side stand in a binary
+tree whose inner nodes are elementwise maxima of T and U, so that what a pair of inner nodes leaks
+bounds all pairs below them. Pairs are opened worst first: the first pair of leaves that comes up is
+the worst.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from corrdp._compiled import njit
+from corrdp.bounds.chains.zones import ENDLESS, UNKNOWN, corners_of, largest_ratio, laws_of
+from corrdp.errors import NotApplicableError
+from corrdp.models.chains.window import WindowChain
+
+_EVALUATIONS = 50_000  # for each pattern of the window; then the worst pair that is open stands
+_OPENED = 8192  # states beyond which a tree is not grown any more
+_TINY = np.finfo(float).tiny
+_FLAT = 1e-6  # states that differ by less, relative to the largest cost, stand in one leaf
+Beyond = tuple[np.ndarray, np.ndarray, np.ndarray]  # T, U and where h > 0, by state
+
+
+@dataclass(frozen=True, eq=False)
+class Flank:
+    """One side of a window, read away from it; the left one is the chain read backwards.
+
+    Parameters
+    ----------
+    rows : (S, c, s) array
+        Probabilities of the next record by window: one row, or the corners of what it may be.
+    used : (S,) array of bool
+        The windows that occur.
+    turned : (S,) array
+        The number of each window of the chain in this side's reading.
+    """
+
+    rows: np.ndarray
+    used: np.ndarray
+    turned: np.ndarray
+
+    @property
+    def states(self) -> int:
+        return int(self.rows.shape[2])
+
+    @property
+    def table(self) -> np.ndarray:
+        """One row for each window."""
+        return np.asarray(self.rows[:, 0])
+
+    @cached_property
+    def following(self) -> np.ndarray:
+        """The window after each window and new record, shape (S, s)."""
+        size, s = self.table.shape
+        return (np.arange(size) % (size // s))[:, None] * s + np.arange(s)
+
+    @cached_property
+    def limit(self) -> np.ndarray:
+        """What ln h(u)/h(v) is at most, whatever is known: by the next k records."""
+        size, s = self.table.shape
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = []
+            for logs in (np.log(self.rows.min(axis=1)), np.log(self.rows.max(axis=1))):
+                paths = np.log(np.eye(size))  # from a window to one that follows there is one path
+                for _ in range(round(math.log(size, s))):
+                    paths = (logs[:, :, None] + paths[self.following]).max(axis=1)
+                ends.append(paths)
+            ratio = ends[1][:, None] - ends[0][None]
+        most = np.where(ends[1][:, None] > -np.inf, ratio, -np.inf).max(axis=2) + 1e-12
+        return np.where(np.logical_and.outer(self.used, self.used), most, np.inf)
+
+    def natural(self, batch: np.ndarray) -> np.ndarray:
+        """Entries by window (and by two of them) as the chain numbers them."""
+        if batch.ndim == 3:
+            batch = batch[:, :, self.turned]
+        return np.ascontiguousarray(batch[:, self.turned])
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The window around a record attacked: its law, what its own records tell, and where it is.
+
+    Parameters
+    ----------
+    law : (S,) array
+        Logarithms of the law of a window; -inf where it cannot occur.
+    own : (S, S) array
+        Sum of the steps of all records in which two windows differ.
+    places : (S,) array
+        Windows in an order in which the record attacked is the last digit.
+    states : int
+    """
+
+    law: np.ndarray
+    own: np.ndarray
+    places: np.ndarray
+    states: int
+
+    @staticmethod
+    def of(chain: WindowChain, steps: np.ndarray, place: int) -> Window:
+        """``steps`` has one matrix per record of the window, or one for all."""
+        size, s = chain.transition.shape
+        own = np.zeros((size, size))
+        for at, digits in enumerate(chain.windows.T):
+            own += steps[at % len(steps)][np.ix_(digits, digits)]
+        places = np.moveaxis(np.arange(size).reshape((s,) * chain.order), place, -1).ravel()
+        with np.errstate(divide="ignore"):
+            law = np.where(chain.occurring, np.log(chain.stationary), -np.inf)
+        if (chain.occurring & (chain.stationary < np.finfo(float).tiny)).any():
+            raise NotApplicableError("windows of this chain are too rare to be followed")
+        return Window(law, own, np.ascontiguousarray(places), s)
+
+
+@njit(cache=True, error_model="numpy")
+def _average(
+    bounds: np.ndarray, wide: np.ndarray, seen: np.ndarray, core: np.ndarray, s: int
+) -> float:
+    """Average over the other records of a window from the oldest on, in place; -1 if impossible.
+
+    bounds(c, d) is between windows with the two values of the record attacked, c and d their other
+    records; wide[0] and wide[1] are the zones of their laws, seen[0] and seen[1] tell where they
+    are possible. Records of ``core`` that are known are fixed.
+    """
+    rest = len(bounds)
+    corners, growth = np.zeros((2 * s, s)), np.empty((s, s))[:, :]  # a part, as elsewhere: one type
+    weights = np.zeros((2, rest, 1, s))
+    for known in core:
+        rest //= s
+        laws, count = np.zeros((2, rest, 2 * s, s)), np.zeros((2, rest), np.int64)
+        for k in range(2):
+            for c in range(rest):
+                for x in range(s):
+                    weights[k, c, 0, x] = 1.0 if seen[k, x * rest + c] else 0.0
+                if known >= 0:
+                    count[k, c] = int(weights[k, c, 0, known])
+                    continue
+                for x in range(s):
+                    for y in range(s):
+                        growth[x, y] = wide[k, x * rest + c, y * rest + c]
+                found = corners_of(growth, seen[k, c::rest], corners)
+                count[k, c] = laws_of(weights[k, c], corners[:found], laws[k, c])
+        for k in range(3):  # the bounds, then the zone of each law
+            table = bounds if k == 2 else wide[k]
+            first, second = (0, 1) if k == 2 else (k, k)
+            for c in range(rest):
+                for d in range(rest):
+                    if known >= 0:
+                        table[c, d] = table[known * rest + c, known * rest + d]
+                        continue
+                    if count[first, c] == 0 or count[second, d] == 0 or (k < 2 and c == d):
+                        continue
+                    for x in range(s):
+                        for y in range(s):
+                            growth[x, y] = math.exp(table[x * rest + c, y * rest + d])
+                    if k == 2:
+                        above, below = laws[0, c, : count[0, c]], laws[1, d, : count[1, d]]
+                    else:
+                        above, below = weights[k, c], weights[k, d]
+                    table[c, d] = math.log(largest_ratio(growth, above, below))
+        for k in range(2):
+            for c in range(rest):
+                seen[k, c] = count[k, c] > 0
+        seen = seen[:, :rest]
+    return max(bounds[0, 0], 0.0) if seen[0, 0] and seen[1, 0] else -1.0
+
+
+@njit(cache=True, error_model="numpy")
+def leakage_between(
+    right: np.ndarray,
+    left: np.ndarray,
+    right_alive: np.ndarray,
+    left_alive: np.ndarray,
+    law: np.ndarray,
+    own: np.ndarray,
+    places: np.ndarray,
+    core: np.ndarray,
+    out: np.ndarray,
+) -> float:
+    """Leakage about one record of a window by pair of its values, and the largest of them.
+
+        A(u, v) = own(u, v) + T_right(u, v) + T_left(u, v),   u with value a, v with value b,
+        leakage = max over a, b of  Lambda(A; law given a, law given b).
+
+    Parameters
+    ----------
+    right, left : (2, S, S) arrays
+        T and U of the two sides.
+    right_alive, left_alive : (S,) arrays of bool
+    law, own, places : arrays
+        Of the :class:`Window`.
+    core : (k - 1,) array
+        For each other record, oldest first: -1 if it is unknown, else its value.
+    out : (s, s) array
+        Receives the leakage by pair of values; -1 where one of them is impossible.
+    """
+    s = len(out)
+    half = len(law) // s
+    bounds, wide = np.empty((half, half)), np.empty((2, half, half))
+    seen = np.empty((2, half), np.bool_)
+    for a in range(s):
+        for b in range(s):
+            out[a, b] = -1.0
+            if a == b:
+                continue
+            for c in range(half):
+                for k in range(2):
+                    u = places[c * s + (a if k == 0 else b)]
+                    seen[k, c] = right_alive[u] and left_alive[u] and law[u] > -math.inf
+            for c in range(half):
+                for d in range(half):
+                    u, v = places[c * s + a], places[d * s + b]
+                    bounds[c, d] = own[u, v] + right[0, u, v] + left[0, u, v]
+                    for k in range(2):
+                        u = places[c * s + (a if k == 0 else b)]
+                        v = places[d * s + (a if k == 0 else b)]
+                        wide[k, c, d] = 0.0
+                        if seen[k, c] and seen[k, d]:
+                            log = law[u] - law[v] + right[1, u, v] + left[1, u, v]
+                            wide[k, c, d] = max(min(log, ENDLESS), -ENDLESS)
+            out[a, b] = _average(bounds, wide, seen, core, s)
+    return out.max()
+
+
+class Tree(NamedTuple):
+    """Binary trees over the states of a side, one for each pattern of h > 0; grown where opened."""
+
+    values: np.ndarray  # (states, 2 S^2): T and U
+    weights: np.ndarray  # (2 S^2,): what a change of each is worth
+    members: np.ndarray  # (states,): node n holds members[ends[n, 0] : ends[n, 1]]
+    ends: np.ndarray  # (room, 2)
+    children: np.ndarray  # (room, 2): -2 before a node is opened, -1 for a leaf
+    tops: np.ndarray  # (room, 2, S, S): maxima of T and U
+    alive: np.ndarray  # (room, S): where h > 0
+    widest: np.ndarray  # (room,): the entry in which the states of a node differ most
+    spread: np.ndarray  # (room,): and by how much that is
+    made: np.ndarray  # (2,): trees, and nodes so far; the roots come first
+
+
+def plant(states: Beyond) -> Tree:
+    """Trees over the states of one side, of which only the roots are made. O(states S^2)."""
+    costs, zones, alive = states
+    count, size = alive.shape
+    values = np.concatenate([costs.reshape(count, -1), zones.reshape(count, -1)], axis=1)
+    # a change of U by one is worth about the largest T
+    weights = np.repeat([1.0, max(float(costs.max()), _TINY)], size * size)
+    patterns, which = np.unique(alive, axis=0, return_inverse=True)
+    roots, room = len(patterns), len(patterns) + 2 * min(count, _OPENED)
+    ends = np.zeros((room, 2), np.int64)
+    ends[:roots, 1] = np.cumsum(np.bincount(which.ravel()))
+    ends[1:roots, 0] = ends[: roots - 1, 1]
+    tree = Tree(
+        values,
+        weights,
+        np.argsort(which.ravel(), kind="stable"),
+        ends,
+        np.full((room, 2), -2),
+        np.empty((room, 2, size, size)),
+        np.concatenate([patterns, np.zeros((room - roots, size), np.bool_)]),
+        np.zeros(room, np.int64),
+        np.zeros(room),
+        np.array([roots, roots]),
+    )
+    for root in range(roots):
+        _measure(tree, root)
+    return tree
+
+
+@njit(cache=True, error_model="numpy")
+def _measure(tree: Tree, n: int) -> None:
+    """Fill in what the states of a node have in common."""
+    size = tree.tops.shape[2]
+    for entry in range(tree.values.shape[1]):
+        low = high = tree.values[tree.members[tree.ends[n, 0]], entry]
+        for k in range(tree.ends[n, 0] + 1, tree.ends[n, 1]):
+            value = tree.values[tree.members[k], entry]
+            low, high = min(low, value), max(high, value)
+        tree.tops[n, entry // (size * size), entry // size % size, entry % size] = high
+        wide = (high - low) * tree.weights[entry]
+        if wide > tree.spread[n]:
+            tree.spread[n], tree.widest[n] = wide, entry
+
+
+@njit(cache=True, error_model="numpy")
+def _open(tree: Tree, n: int) -> bool:
+    """Split a node at the middle of its widest entry, if it was not; False for a leaf."""
+    if tree.children[n, 0] != -2:
+        return bool(tree.children[n, 0] >= 0)
+    made, entry = tree.made[1], tree.widest[n]
+    tree.children[n, 0] = -1
+    if tree.spread[n] <= _FLAT * tree.weights[-1] or made + 2 > len(tree.ends):
+        return False
+    begin, end = tree.ends[n]
+    low = high = tree.values[tree.members[begin], entry]
+    for k in range(begin, end):
+        value = tree.values[tree.members[k], entry]
+        low, high = min(low, value), max(high, value)
+    k, last = begin, end
+    while k < last:
+        if tree.values[tree.members[k], entry] > (low + high) / 2.0:
+            last -= 1
+            tree.members[k], tree.members[last] = tree.members[last], tree.members[k]
+        else:
+            k += 1
+    for child in range(2):
+        tree.children[n, child] = made + child
+        tree.ends[made + child, 0] = begin if child == 0 else k
+        tree.ends[made + child, 1] = k if child == 0 else end
+        tree.alive[made + child] = tree.alive[n]
+        _measure(tree, made + child)
+    tree.made[1] = made + 2
+    return True
+
+
+@njit(cache=True, error_model="numpy")
+def _search(
+    right: Tree,
+    left: Tree,
+    law: np.ndarray,
+    own: np.ndarray,
+    places: np.ndarray,
+    core: np.ndarray,
+    floor: float,
+    out: np.ndarray,
+) -> tuple[float, int, int]:
+    """The largest leakage over pairs and a pair that has it; ``floor`` and -1 if it is no more."""
+    heap = [(math.inf, -1, -1)]  # an end that is never passed
+    for i in range(right.made[0]):
+        for j in range(left.made[0]):
+            both = right.alive[i], left.alive[j]
+            value = leakage_between(right.tops[i], left.tops[j], *both, law, own, places, core, out)
+            heapq.heappush(heap, (-value, i, j))
+    spent = 0
+    while True:
+        value, i, j = heapq.heappop(heap)
+        if -value <= floor:
+            return floor, -1, -1
+        # open the side that differs more, or else the other
+        first = right.spread[i] >= left.spread[j]
+        opened = _open(right, i) if first else _open(left, j)
+        if not opened:
+            first = not first
+            opened = _open(right, i) if first else _open(left, j)
+        if not opened or spent >= _EVALUATIONS:
+            return -value, i, j
+        for child in range(2):
+            r = right.children[i, child] if first else i
+            other = j if first else left.children[j, child]
+            both = right.alive[r], left.alive[other]
+            below = leakage_between(
+                right.tops[r], left.tops[other], *both, law, own, places, core, out
+            )
+            heapq.heappush(heap, (max(-below, value), r, other))
+            spent += 1
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """The largest leakage over pairs of sides, and who learns it."""
+
+    value: float = 0.0
+    right: int = -1  # state of each side
+    left: int = -1
+    core: tuple[int, ...] = ()
+    values: tuple[int, int] = (0, 0)
+
+
+def worst_pair(window: Window, right: Tree, left: Tree, cores: list[tuple[int, ...]]) -> Worst:
+    """The largest leakage over all pairs of states and these patterns of the window."""
+    worst = Worst()
+    out = np.empty((window.states, window.states))
+    for core in cores:
+        given = window.law, window.own, window.places, np.array(core, np.int64)
+        value, i, j = _search(right, left, *given, worst.value, out)
+        if i >= 0:
+            leakage_between(right.tops[i], left.tops[j], right.alive[i], left.alive[j], *given, out)
+            a, b = (int(x) for x in np.unravel_index(int(out.argmax()), out.shape))
+            one, other = (int(tree.members[tree.ends[n, 0]]) for tree, n in ((right, i), (left, j)))
+            worst = Worst(value, one, other, core, (a, b))
+    return worst
+
+
+def all_cores(order: int, states: int) -> list[tuple[int, ...]]:
+    """What may be known of the other records of a window, the least known first."""
+    cores = itertools.product((UNKNOWN, *range(states)), repeat=order - 1)
+    return sorted(cores, key=lambda core: sum(letter != UNKNOWN for letter in core))
