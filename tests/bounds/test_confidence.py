@@ -12,6 +12,7 @@ from scipy import stats
 import corrdp as cdp
 from corrdp.bounds.chains.ratios import unseen_words
 from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError
+from corrdp.models.chains.fitted import count_sensitivity
 from corrdp.models.chains.region import power_bounds, region_of, widest_diameter, widest_ratio
 from tests.helpers.chances import UNSEEDED, usual_noise
 from tests.oracles.chains import chain_joint
@@ -69,6 +70,17 @@ def test_private_coverage():
     for _ in range(200):
         fitted = cdp.MarkovChain.fit(chain.sample(rng), private_epsilon=0.5, states=(0, 1))
         inside += covers(fitted.region(0.9), P)
+    assert stats.binomtest(inside, 200, 0.9, alternative="less").pvalue > UNSEEDED
+
+
+def test_private_coverage_of_order_two():
+    rng = np.random.default_rng(4)
+    rows = np.array([[0.9, 0.1], [0.3, 0.7], [0.5, 0.5], [0.15, 0.85]])
+    chain = cdp.WindowChain(rows, 2, 2000)
+    inside = 0
+    for _ in range(200):
+        fitted = cdp.MarkovChain.fit(chain.sample(rng), private_epsilon=0.5, states=(0, 1), order=2)
+        inside += covers(fitted.region(0.9), rows)
     assert stats.binomtest(inside, 200, 0.9, alternative="less").pvalue > UNSEEDED
 
 
@@ -188,34 +200,67 @@ def test_private_fit_is_paid_for():
     assert cal.release(series).epsilon == cal.epsilon
 
 
-def test_private_noise_is_that_of_sensitivity_four():
-    """Mean size of discrete Laplace noise of scale 4/eps on each count."""
-    series = [0, 0, 1, 1] * 500
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_private_noise_is_that_of_its_sensitivity(order):
+    """Mean size of discrete Laplace noise of scale 2(k + 1)/eps on each count of a run."""
+    series = [0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1] * 200  # every word of four alike
+    asked = {"states": (0, 1), "order": order}
     drawn = np.array(
         [
-            cdp.MarkovChain.fit(series, private_epsilon=1.0, states=(0, 1)).fitted.counts
-            for _ in range(400)
+            cdp.MarkovChain.fit(series, private_epsilon=1.0, **asked).fitted.window_counts(order)
+            for _ in range(1600 // 2 ** (order + 1))
         ]
     )
-    truth = cdp.MarkovChain.fit(series).fitted.counts
-    a = math.exp(-1 / 4)
-    # 7.25 standard errors, 18 %, are exceeded with probability 1e-10 (Chernoff)
+    truth = cdp.MarkovChain.fit(series, order=order).fitted.window_counts(order)
+    a = math.exp(-1 / count_sensitivity(order))
+    # 7.25 standard errors of 1,600 draws, 18 %, are exceeded with probability 1e-10 (Chernoff)
+    assert truth.min() > 60  # so that no noisy count is cut off at 0
     assert np.abs(drawn - truth).mean() == pytest.approx(2 * a / (1 - a**2), rel=0.2)
 
 
-def test_one_changed_record_moves_counts_by_at_most_four():
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_one_changed_record_moves_counts_by_at_most_their_sensitivity(order):
     rng = np.random.default_rng(7)
+    most = 0
     for _ in range(300):
         series = rng.integers(0, 3, 12)
         other = series.copy()
         other[rng.integers(12)] = rng.integers(3)
-        if len(set(series)) < 3 or len(set(other)) < 3:
-            continue
-        try:
-            first, second = (cdp.MarkovChain.fit(s).fitted.counts for s in (series, other))
-        except DataError:
-            continue
-        assert np.abs(first - second).sum() <= 4
+        first, second = (
+            np.bincount(np.lib.stride_tricks.sliding_window_view(s, order + 1) @ weights, None, 81)
+            for s in (series, other)
+            for weights in [3 ** np.arange(order + 1)]
+        )
+        most = max(most, int(np.abs(first - second).sum()))
+    assert most == count_sensitivity(order)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_a_private_fit_of_order_k_keeps_no_exact_count(order, tmp_path):
+    rng = np.random.default_rng(8)
+    series = cdp.MarkovChain([[0.6, 0.4], [0.3, 0.7]], 20_000).sample(rng)
+    path = tmp_path / "s.csv"
+    path.write_text("t,s\n" + "\n".join(f"{k},{x}" for k, x in enumerate(series)) + "\n")
+    asked = {"order": order, "private_epsilon": 2.0, "states": (0, 1)}
+    exact = cdp.MarkovChain.fit(series, order=order)
+    memory = cdp.MarkovChain.fit(series, **asked)
+    table = cdp.MarkovChain.fit(path, state="s", order_by="t", **asked)
+    for chain in (memory, table):
+        fit = chain.fitted
+        kept = [fit.later, fit.longer, fit.groups, fit.coupling, fit.beside]
+        assert kept == [None] * 5
+        assert (fit.triples.size == 0) == (order == 3)
+        assert fit.counts.sum() == fit.window_counts(order).sum()
+        np.testing.assert_allclose(chain.transition, exact.transition, atol=0.1)
+        assert (chain.transition > 0).all()
+        chain.save(tmp_path / "m.json")
+        assert cdp.load_model(tmp_path / "m.json").digest == chain.digest
+    bare = cdp.WindowChain(memory.transition, order, 20_000)
+    spent = cdp.leakage(memory, 0.2, method="contraction").value
+    assert spent == pytest.approx(cdp.leakage(bare, 2.2, method="contraction").value, rel=1e-9)
+    assert cdp.leakage(memory, 0.2, confidence=0.9).value > cdp.leakage(memory, 0.2).value
+    cal = cdp.calibrate(memory, 20.0, query=cdp.Count(1))
+    assert cal.release(series).epsilon == cal.epsilon
 
 
 def test_private_fit_refuses():
@@ -225,8 +270,11 @@ def test_private_fit_refuses():
         cdp.MarkovChain.fit([0, 1], private_epsilon=1.0, states=(0, 1), zeros="structural")
     with pytest.raises(InputError, match="private_epsilon"):
         cdp.MarkovChain.fit([0, 1, 1, 0], private_epsilon=-1.0, states=(0, 1))
-    with pytest.raises(DataError, match="order=1"):
-        cdp.MarkovChain.fit([0, 1, 1, 0], private_epsilon=1.0, states=(0, 1), order=2)
+    asked = {"private_epsilon": 1.0, "states": (0, 1)}
+    with pytest.raises(DataError, match="order=1, or no season"):
+        cdp.MarkovChain.fit([0, 1, 1, 0], **asked, order=2, season=2)
+    with pytest.raises(DataError, match="too many windows"):
+        cdp.MarkovChain.fit([0, 1, 1, 0], **asked, order=13)
 
 
 def test_second_order_fit():
@@ -350,12 +398,13 @@ def test_general_does_not_trust_rows_that_agree():
 
 
 @pytest.mark.parametrize("data", [[0, 1], [0, 0, 0, 0], [1], [0, 1, 0, None, 1]])
-def test_a_private_fit_never_fails_by_its_data(data):
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_a_private_fit_never_fails_by_its_data(data, order):
     """A failure costs nothing and can be repeated: its probability told neighbours apart."""
     for _ in range(40):
-        fit = cdp.MarkovChain.fit(data, private_epsilon=0.3, states=(0, 1, 2))
+        fit = cdp.MarkovChain.fit(data, private_epsilon=0.3, states=(0, 1, 2), order=order)
         assert np.isfinite(fit.transition).all()
-        empty = ~fit.fitted.counts.any(axis=1)
+        empty = ~fit.fitted.window_counts(order).any(axis=1)
         np.testing.assert_allclose(fit.transition[empty], 1 / 3)
 
 

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from corrdp.bounds.bags import field_bags, partitions
 from corrdp.bounds.exact import exact_every_mechanism, exact_local, field_table
 from corrdp.bounds.fields import field_contraction, sweeps, uncertain_field
 from corrdp.bounds.mixtures import star
@@ -99,6 +100,10 @@ def test_never_below_the_worst_mechanism(n, s, largest, strength, zeros, count):
         walks = field_walks(field, Pure(eps)).per_record
         assert (walks >= truth - 1e-8).all()
         assert (messages >= walks * (1 - 1e-9)).all()
+        bags = field_bags(field, Pure(eps)).per_record
+        assert (bags >= truth - 1e-8).all()
+        assert (bags <= walks * (1 + 1e-9)).all()
+        assert (partitions(field, (), None).leakage(eps) >= truth - 1e-8).all()
         block = field.block_of_record
         assert (messages <= np.bincount(block, eps)[block] + 1e-12).all()
 
@@ -118,6 +123,8 @@ def test_never_below_the_worst_mechanism_at_length(largest):
         assert (walks >= truth * (1 - 1e-9)).all()
         messages = field_contraction(field, Pure(eps)).per_record
         assert (messages >= walks * (1 - 1e-9)).all()
+        assert (partitions(field, (), None).leakage(eps) >= truth * (1 - 1e-9)).all()
+        assert (field_bags(field, Pure(eps)).per_record >= truth * (1 - 1e-9)).all()
 
 
 def test_hyperedges_by_hand():

@@ -38,7 +38,7 @@ def test_delta_zero_gives_the_numbers_of_the_pure_bounds():
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("method", ["contraction", "walks"])
+@pytest.mark.parametrize("method", ["contraction", "walks", "bags"])
 def test_fields_against_the_program(name, method):
     field, joint = random_field(name, 3)
     eps, delta = np.array([0.5, 0.2, 0.6, 0.4]), np.array([0.01, 0.0, 0.004, 0.01])
@@ -59,7 +59,7 @@ def test_random_fields_against_the_program(seed):
     programs = Programs(joint, eps, delta, 2)
     guarantee, told = cdp.Approximate(eps, delta), 0
     for unit in (None, [0, 2], [1, 2], [0, 1, 3]):
-        for method in ("contraction", "walks", "general"):
+        for method in ("contraction", "walks", "bags", "general"):
             try:
                 leak = cdp.leakage(field, guarantee, unit=unit, method=method)
             except NotApplicableError:

@@ -309,13 +309,23 @@ def uncertain_field(field: MarkovField, guarantee: Pure, confidence: float) -> B
     >>> plain.value < sure.value <= .8
     True
     """
+    widest = np.full(len(field.members), widest_of(field, confidence))
+    bound = field_contraction(field, guarantee, widest)
+    said = certain(field, confidence)
+    return replace(bound, certificate=replace(bound.certificate, assumptions=said))
+
+
+def widest_of(field: MarkovField, confidence: float) -> float:
+    """The largest diameter of an edge that the data of a fit still allow."""
     if field.fitted is None:
         raise NotApplicableError("confidence needs a field that was fitted: MarkovField.fit(...)")
-    largest = field.fitted.largest_coupling(confidence)
-    widest = np.full(len(field.members), 2.0 * largest)
-    bound = field_contraction(field, guarantee, widest)
-    said = (
-        f"the true coupling is at most {largest:.4g} in size, the upper end of its "
-        f"{confidence:.4g} confidence interval (asymptotic: many nodes, sandwich standard error)",
+    return 2.0 * field.fitted.largest_coupling(confidence)
+
+
+def certain(field: MarkovField, confidence: float) -> tuple[str, ...]:
+    """What a bound at that diameter assumes."""
+    return (
+        f"the true coupling is at most {widest_of(field, confidence) / 2.0:.4g} in size, the upper "
+        f"end of its {confidence:.4g} confidence interval (asymptotic: many nodes, sandwich "
+        "standard error)",
     )
-    return replace(bound, certificate=replace(bound.certificate, assumptions=said))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.fields import by_node
+from corrdp.bounds.fields import by_node, widest_of
 from corrdp.bounds.levels import close
 from corrdp.bounds.mixtures import star
 from corrdp.bounds.registry import bound, whole
@@ -118,7 +118,7 @@ def _gather(
             level[v] += heard[k]
 
 
-class _Graph:
+class Graph:
     """A factor graph whose factors have diameters; some records may be taken out."""
 
     def __init__(
@@ -209,7 +209,7 @@ def graph_bound(
         raise NotApplicableError("a unit here is a set of records, such as unit=[0, 1, 2]")
 
     def sides_of(unit: Unit) -> Any:
-        return _Graph(members, offsets, diameters, n, unit).steps
+        return Graph(members, offsets, diameters, n, unit).steps
 
     return close(scope, n, sides_of).bound(Certificate("contraction", REFERENCE))
 
@@ -226,10 +226,7 @@ def paired_field(field: MarkovField, scope: Scope) -> Bound:
     assert field.length is not None
     diameters = np.asarray(field.diameters)
     if scope.confidence is not None:
-        if field.fitted is None:
-            raise NotApplicableError("confidence needs a field that was fitted")
-        widest = 2.0 * field.fitted.largest_coupling(scope.confidence)
-        diameters = np.full(len(field.members), widest)
+        diameters = np.full(len(field.members), widest_of(field, scope.confidence))
     return graph_bound(scope, field.members, field.offsets, diameters, field.length)
 
 

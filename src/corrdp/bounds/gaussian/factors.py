@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from corrdp._checks import check_number, check_whole
+from corrdp._checks import check_array, check_number, check_whole
 from corrdp.bounds.scope import VISIBLE, Bound, Scope, up
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.guarantees import L1
@@ -203,6 +203,56 @@ def _witness(model: GaussianRecords, record: int, costs: Costs) -> Witness:
 
 
 _EQUAL = 1e-9  # relative difference of standard deviations that still counts as equal
+
+
+def unsure_factor(covariance: Any, record: int, spread: Any) -> float:
+    r"""Leakage over epsilon of a noisy sum, to who knows the other records with noise on them.
+
+    .. math:: \frac{\big|\sum_j C_{ij}\big|}{C_{ii}}, \qquad
+              C = \Sigma - \Sigma_{\cdot K} (\Sigma_{KK} + D)^{-1} \Sigma_{K \cdot}
+
+    where
+
+    - Sigma is the covariance of normal records, i the record attacked, K the others,
+    - D is diagonal: the variance of the noise on what he knows of each; 0 where he knows it for
+      sure, inf where he knows nothing.
+
+    What he sees of the others moves the sum by a fixed amount; given it, the sum less the record's
+    own part is a normal law around a mean that moves with the record by C_ij / C_ii for each j.
+    With D of zeros and infinities these are the adversaries of :func:`corrdp.leakage`.
+
+    Parameters
+    ----------
+    covariance : (n, n) array
+    record : int
+    spread : float or (n,) array
+        Standard deviation of the noise on what he knows of each record; that of the record itself
+        is not used.
+
+    References
+    ----------
+    Yang, Sato, Nakagawa, SIGMOD 2015, whose remedy for strong dependence is prior knowledge that is
+    uncertain; gaussian-records#uncertain-knowledge.
+
+    Examples
+    --------
+    >>> alike = np.full((4, 4), .5) + .5 * np.eye(4)
+    >>> [round(unsure_factor(alike, 0, s), 3) for s in (0.0, 1.0, np.inf)]
+    [1.0, 1.667, 2.5]
+    """
+    law = check_array("covariance", covariance)
+    n = len(law)
+    if law.shape != (n, n) or not 0 <= record < n:
+        raise InputError(f"covariance is a square of numbers and record one of its {n} rows")
+    noise = np.broadcast_to(np.asarray(spread, dtype=float), n)
+    if not (noise >= 0).all():
+        raise InputError(f"spread holds standard deviations >= 0 (inf for unknown), got {spread!r}")
+    seen = np.array([j for j in range(n) if j != record and np.isfinite(noise[j])], dtype=int)
+    left = law.copy()
+    if len(seen):
+        inner = law[np.ix_(seen, seen)] + np.diag(noise[seen] ** 2)
+        left -= law[:, seen] @ np.linalg.solve(inner, law[seen])
+    return up(float(abs(left[record].sum()) / left[record, record]))
 
 
 def _check(n: int, rho: float) -> None:

@@ -252,14 +252,14 @@ class MarkovField(Model):
         found = np.empty(len(self.members))
         for size in np.unique(self.sizes):
             which = np.flatnonzero(self.sizes == size)
-            stack = self._stack(which, int(size))
+            stack = self.stack(which, int(size))
             for place in range(size):
                 front = np.moveaxis(stack, place + 1, 1)
                 flat = front.reshape(len(stack), len(self.states), -1)
                 found[self.offsets[which] + place] = diameters(flat)
         return found
 
-    def _stack(self, which: np.ndarray, size: int) -> np.ndarray:
+    def stack(self, which: np.ndarray, size: int) -> np.ndarray:
         """The potentials of edges of one size; a single one where they share it."""
         if isinstance(self.potentials, tuple):
             return np.array([self.potentials[e] for e in which])

@@ -22,7 +22,7 @@ from corrdp.errors import DataError, ModelError
 from corrdp.models.pedigrees.mendel import GENOTYPES, HardyWeinberg, PedigreeFit
 from corrdp.models.pedigrees.pedigree import Pedigree
 from corrdp.queries import MISSING_TEXT
-from corrdp.tables.expressions import columns_told
+from corrdp.tables.expressions import columns_told, quoted
 from corrdp.tables.source import USUAL, Layout, open_table
 from corrdp.tables.text import warn_unfound
 
@@ -398,7 +398,7 @@ def _plain(text: str | None) -> str | None:
 
 def _as_text(table: Any, name: str) -> str:
     """SQL for what :func:`_plain` makes of a column of alleles, by the column's type."""
-    kind, column = table.records[name].type(), '"' + name.replace('"', '""') + '"'
+    kind, column = table.records[name].type(), quoted(name)
     if kind.is_boolean():
         return f"(CASE {column} WHEN TRUE THEN 'T' WHEN FALSE THEN 'F' END)"
     return f"CAST({column} AS BIGINT)" if kind.is_floating() else column
