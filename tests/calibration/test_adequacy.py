@@ -59,10 +59,10 @@ def test_activity_costs_what_order_two_costs():
     found = cdp.calibrate(chain, 1.0, query=count, confidence=None)
     second = cdp.calibrate(chain.with_order(2), 1.0, query=count, **ALONE)
     assert found.epsilon == pytest.approx(second.epsilon, rel=1e-6)
-    assert found.scale == pytest.approx(11.42, abs=0.01)
+    assert found.scale == pytest.approx(5.675, abs=0.01)
     order, hours, halves = found.adequacy.alternatives
     assert (order.name, order.p, order.rejected) == ("order 2", "p < 1e-107", True)
-    assert order.leakage == pytest.approx(2.727, abs=0.01)
+    assert order.leakage == pytest.approx(1.399, abs=0.01)
     assert halves.epsilon == pytest.approx(0.21227, rel=1e-3)
     assert (hours.name, hours.p) == ("a kernel for each hour", "p < 1e-217")
     assert (hours.pooled, hours.rows) == (17, 24)
@@ -74,7 +74,9 @@ def test_activity_costs_what_order_two_costs():
     assert sure.scale < 14
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4, 5))]
+)
 def test_the_target_is_kept_under_every_alternative(seed):
     rng = np.random.default_rng(seed)
     path = second_order(rng.uniform(0.1, 0.9, (2, 2)), 2_000, seed)
@@ -228,7 +230,7 @@ def test_halves_of_a_chain_that_does_not_change_are_close():
     fit = cdp.MarkovChain.fit(walk(np.full((2, 2), 0.5), (1, 20_000), 1)[0])
     found = cdp.calibrate(fit, 1.0, query=COUNT, confidence=None)
     assert found.adequacy.lines[0] == (
-        "holds under a kernel for each half too, within 5% of the chosen model"
+        "holds under order 2 and a kernel for each half too, within 5% of the chosen model"
     )
     assert not found.adequacy.against
 

@@ -59,7 +59,7 @@ def test_losses_against_a_plain_loop():
 def test_the_order_of_the_data_is_found():
     first = cdp.MarkovChain.fit(walk(DAY, (1, 8_000), 1)[0], order="auto", season="auto")
     assert isinstance(first, cdp.MarkovChain)
-    second = cdp.MarkovChain.fit(walk_twice(8_000, 1), order="auto")
+    second = cdp.MarkovChain.fit(walk_twice(20_000, 1), order="auto")
     assert second.order == 2
     assert "given this choice" in " ".join(second.assumptions)
     again = model_from_dict(second.to_dict())

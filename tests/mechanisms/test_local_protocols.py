@@ -501,8 +501,24 @@ def test_precision_of_an_audit(kind: type, epsilon: float, deviation: float) -> 
 def test_rounding_of_the_subset_size_matters() -> None:
     rounded, floored = SS(3052, 7.0, "round"), SS(3052, 7.0)
     assert (rounded.size, floored.size) == (3, 2)
-    assert floored.epsilon_at(rounded.rad_uniform()) == pytest.approx(6.693, abs=5e-4)
-    assert rounded.epsilon_at(rounded.rad_uniform()) == pytest.approx(7)
+    # the size is that of the epsilon asked about, whatever epsilon the protocol was made with
+    for epsilon in (1.0, 6.0, 7.0, 7.5):
+        found = SS(3052, epsilon).epsilon_at(rounded.rad_uniform())
+        assert found == pytest.approx(6.9240, abs=5e-5)
+        assert SS(3052, epsilon, "round").epsilon_at(rounded.rad_uniform()) == pytest.approx(7)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0, 7.0])
+def test_slope_of_subset_selection_is_the_derivative_between_jumps(epsilon: float) -> None:
+    mechanism, step = SS(3052, epsilon), 1e-6
+    rise = mechanism.rad_at(epsilon + step) - mechanism.rad_at(epsilon - step)
+    assert mechanism.rad_slope() == pytest.approx(rise / (2 * step), rel=1e-5)
+
+
+def test_advantage_that_subset_selection_jumps_over() -> None:
+    """Of 8 values two are named up to epsilon = ln 3, and one beyond."""
+    below, above = (SS(8, 1.0).rad_at(math.log(3) * factor) for factor in (1, 1 + 1e-12))
+    assert SS(8, 1.0).epsilon_at((below + above) / 2) == pytest.approx(math.log(3), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)

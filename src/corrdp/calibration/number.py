@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from corrdp.guarantees import GDP, L1, Pure
     from corrdp.ledgers.ledger import Ledger
     from corrdp.release.number import Release
+    from corrdp.release.running import RunningTotals
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,14 +184,32 @@ class Calibration(Result):
         nonnegative: bool = False,
         state: str | None = None,
         engine: str = "duckdb",
+        period: tuple[Any, Any] | Literal["new"] | None = None,
+        accept_change: str | None = None,
     ) -> Release:
         """Answer the query on ``data`` with OpenDP's noise, charged to a ledger if one is given.
 
-        See :func:`corrdp.release.number.draw`.
+        With ``period=`` only records from one time on and before another, or those that are new to
+        the ledger. See :func:`corrdp.release.number.draw`.
         """
         done: Release = verb("release.number.draw")(
-            self, data, ledger=ledger, nonnegative=nonnegative, state=state, engine=engine
+            self,
+            data,
+            ledger=ledger,
+            nonnegative=nonnegative,
+            state=state,
+            engine=engine,
+            period=period,
+            accept_change=accept_change,
         )
+        return done
+
+    def running(self, horizon: int) -> RunningTotals:
+        """Running totals of the count over so many steps, by the mechanism that errs least.
+
+        See :func:`corrdp.release.running.running_totals`.
+        """
+        done: RunningTotals = verb("release.running.running_totals")(self, horizon)
         return done
 
     def __repr__(self) -> str:

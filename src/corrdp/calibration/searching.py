@@ -15,6 +15,7 @@ from typing import Any
 from corrdp._checks import check_number
 from corrdp._invert import last_below
 from corrdp.bounds.chains.seasons import chain_diameters
+from corrdp.bounds.chains.windows import block_diameters
 from corrdp.bounds.contraction import limit_with_skipping
 from corrdp.bounds.leakage import Leakage, leakage_in
 from corrdp.bounds.scope import Reach, scope_of
@@ -24,9 +25,11 @@ from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.seasonal import SeasonalChain
+from corrdp.models.chains.window import WindowChain
 from corrdp.queries import Query, Sum
 
 _PRECISION = 1e-9  # of epsilon, relative
+_COARSE = 1e-6  # the same where the leakage itself is found in steps: of chains of order k
 LONG = 10_000  # a longer chain is searched as one of any length, which leaks no less
 SHARP = 16  # states up to which every bound is tried where many are; beyond, the quick one
 _SMALLEST = 1e-9  # relative to the target: less noise than this is no answer
@@ -87,7 +90,8 @@ class Search:
             return self.leakage(law, level, reach).value
 
         start = _start(law, target) / target * self.noise.most(target)
-        found = largest_level(value, target, most, start)
+        within = _COARSE if isinstance(law, WindowChain) else _PRECISION
+        found = largest_level(value, target, most, start, within=within)
         if found > 2.0 * most * _SMALLEST or value(found) <= target:
             return found
         least, level = value(found * _SMALLEST), self.noise.epsilon(self.query, found * _SMALLEST)
@@ -153,6 +157,8 @@ def _start(model: Model, target: float) -> float:
     """Where to begin: on a chain, what its contraction allows at any length, or the sum does."""
     if isinstance(model, SeasonalChain):
         table, order = chain_diameters(model)[0], model.order
+    elif isinstance(model, WindowChain):
+        table, order = block_diameters(model), model.order
     elif isinstance(model, MarkovChain):
         table, order = skip_diameters(model).table, 1
     else:

@@ -23,6 +23,7 @@ from corrdp.cli.options import (
     Report,
     State,
     Target,
+    Verbose,
     check_outputs,
     missing_texts,
     one_of,
@@ -57,6 +58,14 @@ def sanitize(
     symmetric: Annotated[
         bool,
         typer.Option("--symmetric", help="Two states: misreport both equally often."),
+    ] = False,
+    correlated: Annotated[
+        bool,
+        typer.Option(
+            "--correlated",
+            help="Two states: lies in runs, often fewer of them for the same target; the rows must "
+            "come in order of time.",
+        ),
     ] = False,
     uninformed: Annotated[
         bool,
@@ -105,6 +114,7 @@ def sanitize(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a series or report that exists.")
     ] = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Publish a series without a trusted curator: each record is reported alone, sometimes wrongly.
@@ -116,6 +126,7 @@ def sanitize(
     from corrdp.cli.show import as_json, print_parts, show_files, working
     from corrdp.models.chains.coupling import refuse_coupled
     from corrdp.models.chains.markov import MarkovChain
+    from corrdp.models.chains.window import WindowChain
     from corrdp.models.reads import layout_for, missing_text
     from corrdp.queries import Series
 
@@ -131,9 +142,11 @@ def sanitize(
     law = read_model(model)
     refuse_coupled(law)
     opened = None if ledger is None else _open_ledger(ledger, streaming)
-    if streaming and isinstance(law, MarkovChain):
+    if streaming and isinstance(law, MarkovChain | WindowChain):
         law = law.with_length(None)
-    asked = Series(symmetric=symmetric, missing="skip" if skip_missing else "raise")
+    asked = Series(
+        symmetric=symmetric, missing="skip" if skip_missing else "raise", correlated=correlated
+    )
     with working("finding the least distortion"):
         calibration = calibrate(
             law,
@@ -145,7 +158,7 @@ def sanitize(
             accept=accept_model,
         )
     if dry_run:
-        print(as_json(calibration)) if json else _show(calibration)
+        print(as_json(calibration)) if json else _show(calibration, verbose)
         if ledger is not None and not json:
             from corrdp.cli.release import say_what_is_left
 
@@ -166,7 +179,7 @@ def sanitize(
         if json:
             print(as_json(done))
         else:
-            _show(calibration)
+            _show(calibration, verbose)
             print_parts(f"{len(done):,} records reported")
             if RECORD in columns:
                 print_parts(
@@ -192,26 +205,27 @@ def _report(calibration: SeriesCalibration, path: Path | None) -> None:
         write_files({path: text})
 
 
-def _show(calibration: SeriesCalibration) -> None:
-    from corrdp.cli.show import facts_table, judged, print_parts, print_title
+def _show(calibration: SeriesCalibration, verbose: bool) -> None:
+    from corrdp.cli.show import assumed, facts_table, judged, print_parts, print_title
+    from corrdp.report.words import at_most
 
     leak = calibration.leakage
-    print_title("a published series, each record by randomized response")
+    print_title(f"a published series: {calibration.query}")
     print_parts(
         facts_table(
             [
                 ("mechanism", str(calibration.mechanism)),
                 ("wrong reports", f"{100 * calibration.distortion:.4g} % expected"),
-                ("target", f"{calibration.target:.9g} (BDP level promised)"),
+                ("target", f"{at_most(calibration.target)} (BDP level promised)"),
                 *judged(calibration),
                 (
                     "leakage",
-                    f"{leak.value:.9g} under the chosen model ({leak.kind}, by "
+                    f"{at_most(leak.value)} under the chosen model ({leak.kind}, by "
                     f"{leak.certificate.name})",
                 ),
                 ("scope", leak.scope),
                 ("model", leak.model),
-                *(("assumes", text) for text in calibration.assumptions),
+                *assumed(calibration.assumptions, verbose=verbose),
             ]
         )
     )

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -28,7 +29,12 @@ import numpy as np
 from corrdp._lazy import need
 from corrdp.errors import InputError, RefusedError
 from corrdp.mechanisms.local.direct import GRR
-from corrdp.mechanisms.response import BinaryResponse, check_flip, state_numbers
+from corrdp.mechanisms.response import (
+    BinaryResponse,
+    CorrelatedResponse,
+    check_flip,
+    state_numbers,
+)
 
 
 def log_pmf(k: Any, t: float) -> np.ndarray:
@@ -469,6 +475,38 @@ def report_states(x: Any, thresholds: np.ndarray) -> np.ndarray:
         found[rest] = table.searchsorted(keys[rest], side="right") - part[rest] * k
         reports[first : first + _CHUNK] = found
     return reports.reshape(records.shape)
+
+
+def correlated_bits(mechanism: CorrelatedResponse, n: int, last: int | None = None) -> np.ndarray:
+    """Noise bits of a correlated response with cryptographic noise, exactly by its law. O(n).
+
+    A word below rate0 sets the next bit to 1, one in the last rate1 of all words sets it to 0, and
+    the others keep it; the first bit is one of rate0 + rate1 equal chances.
+
+    Parameters
+    ----------
+    mechanism : CorrelatedResponse
+        Rates that are multiples of 2^-32 and together at most 1.
+    n : int
+    last : {0, 1}, optional
+        The bit before the first, where these go on.
+
+    Examples
+    --------
+    >>> int(correlated_bits(CorrelatedResponse(.5, .5), 1000).sum()) in range(300, 700)
+    True
+    """
+    ones, zeros = (int(rate * GRID) for rate in (mechanism.rate0, mechanism.rate1))
+    if (ones / GRID, zeros / GRID) != (mechanism.rate0, mechanism.rate1) or ones + zeros > GRID:
+        raise InputError("rates must be multiples of 2^-32 and together at most 1")
+    words = _words(n).astype(np.int64)
+    to_one = words < ones
+    sets = to_one | (words >= GRID - zeros)
+    if last is None:
+        sets[:1], to_one[:1] = True, secrets.randbelow(ones + zeros) < ones
+    # before the first setting step the bit is still the last one
+    place = np.maximum.accumulate(np.where(sets, np.arange(n), -1))
+    return np.where(place < 0, last or 0, to_one[place]).astype(np.int64)
 
 
 def _decided(table: np.ndarray, k: int, bits: int) -> np.ndarray:

@@ -14,19 +14,18 @@ from corrdp._checks import check_items
 from corrdp._json import added
 from corrdp.bounds.scope import FOR_ALL
 from corrdp.calibration.adequacy import Adequacy, model_lines
-from corrdp.calibration.series import RESPONSE, SeriesCalibration
-from corrdp.errors import DataError, RefusedError
+from corrdp.calibration.series import RESPONSE, Response, SeriesCalibration
+from corrdp.errors import DataError, NotApplicableError, RefusedError
 from corrdp.ledgers.ledger import Ledger
-from corrdp.mechanisms.local.direct import GRR
-from corrdp.mechanisms.response import BinaryResponse
-from corrdp.mechanisms.sample import grid_thresholds, report_states
+from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse
+from corrdp.mechanisms.sample import correlated_bits, grid_thresholds, report_states
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, expressions, listed, open_for, what_is_read
 from corrdp.queries import is_missing
 from corrdp.release.charged import open_ledger, series_in_words
 from corrdp.release.number import check_promise
 from corrdp.release.signatures import Signable, Signature, signed_line
-from corrdp.release.timetable import check_timetable
+from corrdp.release.timetable import check_in_line, check_timetable
 from corrdp.results import Certificate
 from corrdp.tables.source import Table, is_table
 
@@ -39,7 +38,7 @@ class Sanitized(Signable):
     ----------
     values : sequence
         The reports, in the order of the data; None where nothing was recorded.
-    mechanism : BinaryResponse or GRR
+    mechanism : BinaryResponse, GRR or CorrelatedResponse
         Public: estimates from the series need it.
     target : float
         BDP level promised.
@@ -69,7 +68,7 @@ class Sanitized(Signable):
     result = "sanitized series"
 
     values: Sequence[Any]
-    mechanism: BinaryResponse | GRR = field(metadata=RESPONSE)
+    mechanism: Response = field(metadata=RESPONSE)
     target: float
     leakage: float
     certificate: Certificate
@@ -110,6 +109,11 @@ class Sanitized(Signable):
 
         number = {state: k for k, state in enumerate(self.states)}
         reports = [number[v] for v in self.values if v is not None]
+        if isinstance(self.mechanism, CorrelatedResponse):
+            raise NotApplicableError(
+                "the error of a count is not worked out for lies that come in runs; for counts "
+                "sanitize without correlated"
+            )
         if isinstance(self.mechanism, BinaryResponse):
             return estimate_count(self.mechanism, reports)
         return estimate_counts(self.mechanism, reports)
@@ -137,7 +141,8 @@ class Sanitized(Signable):
 class Reporter:
     """Sanitizes the records of one series, one at a time or many at once.
 
-    Keeps no state but the generator's and, where the model has a length, how many came so far.
+    Keeps no state but the generator's, where the model has a length how many came so far, and where
+    lies come in runs whether the last report was one.
 
     Parameters
     ----------
@@ -157,7 +162,10 @@ class Reporter:
         _check_proof(calibration)
         self.states = tuple(calibration.model.states)
         self._number = {state: k for k, state in enumerate(self.states)}
-        self._thresholds = grid_thresholds(calibration.mechanism)
+        self._mechanism = calibration.mechanism
+        self._lied: int | None = None
+        if not isinstance(calibration.mechanism, CorrelatedResponse):
+            self._thresholds = grid_thresholds(calibration.mechanism)
         self._skip = calibration.query.missing == "skip"
         self._model = calibration.model
         # which values are not listed is private: the last state stands for them, as in the fit
@@ -196,7 +204,11 @@ class Reporter:
         """Draw the reports of records given by number."""
         records = np.array(codes, dtype=np.int64)
         reports, seen = np.full(len(records), -1), records >= 0
-        if seen.any():
+        if isinstance(self._mechanism, CorrelatedResponse):
+            if len(records):  # noise runs on where nothing was recorded
+                lies = correlated_bits(self._mechanism, len(records), self._lied)
+                self._lied, reports[seen] = int(lies[-1]), (records ^ lies)[seen]
+        elif seen.any():
             reports[seen] = report_states(records[seen], self._thresholds)
         return [None if k < 0 else self.states[k] for k in reports]
 
@@ -232,7 +244,7 @@ def sanitize(
     calibration : SeriesCalibration
     data : sequence, path or Table
         One series. In a file every row is reported, in the order of the file; the order does not
-        matter to the noise.
+        matter to the noise, unless lies come in runs: then rows must come in order of time.
     ledger : Ledger or path, optional
         Charge it the epsilon of one report for every record, and store the reports there before
         they are returned. A BDP ledger counts the series at that plain DP level, as it counts every
@@ -299,6 +311,8 @@ def prepare_series(
     if not values:
         raise DataError("the data hold no records")
     check_timetable(model, query, data if isinstance(data, Table) else [values])
+    if isinstance(calibration.mechanism, CorrelatedResponse):
+        check_in_line(model, data if isinstance(data, Table) else [values])
     reporter = Reporter(calibration)
     reads = what_is_read(model, query, data, state)
     return PreparedSeries(calibration, reporter, reporter.codes(values), reads)

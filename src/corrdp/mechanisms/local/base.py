@@ -98,7 +98,7 @@ class LocalProtocol(ABC):
         """The likeliest value for each report; one of them at random where several are."""
 
     def rad_at(self, epsilon: float) -> float:
-        """:meth:`rad_uniform` of the same protocol, its sizes unchanged, run at ``epsilon``."""
+        """:meth:`rad_uniform` of the same protocol run at ``epsilon``."""
         return self._rad_at(check_number("epsilon", epsilon, least=0, most=LARGEST_EPSILON))
 
     @abstractmethod
@@ -143,9 +143,10 @@ class LocalProtocol(ABC):
         return rise / (2 * step)
 
     def epsilon_at(self, rad: float) -> float:
-        """The epsilon at which this protocol, its sizes unchanged, has the advantage ``rad``.
+        """The epsilon at which this protocol has the advantage ``rad``.
 
-        Inverse of :meth:`rad_at`, so that limits of a confidence interval map to limits.
+        Inverse of :meth:`rad_at`, so that limits of a confidence interval map to limits; where that
+        jumps over ``rad``, the epsilon of the jump.
 
         Parameters
         ----------
