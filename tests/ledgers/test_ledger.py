@@ -170,9 +170,9 @@ def test_bad_vectors_are_refused(path: Path, epsilon: Any, message: str) -> None
 def test_bad_ledgers_are_refused(path: Path) -> None:
     for arguments, message in [
         ({"budget": 1e-13}, "less than the unit"),
-        ({"budget": 1, "kind": "rdp"}, "kind must be dp or bdp"),
-        ({"budget": 1, "kind": None}, "kind must be dp or bdp"),
-        ({"budget": 1, "kind": np.array(["dp", "bdp"])}, "kind must be dp or bdp"),
+        ({"budget": 1, "kind": "rdp"}, "kind must be dp, bdp or partial"),
+        ({"budget": 1, "kind": None}, "kind must be dp, bdp or partial"),
+        ({"budget": 1, "kind": np.array(["dp", "bdp"])}, "kind must be dp, bdp or partial"),
         ({"budget": 1, "kind": "bdp", "model": 3}, "model must be a dependence model"),
         ({"budget": 1, "records": 10**30}, "records must be a whole number >= 1"),
         ({"budget": 1, "records": 0}, "records must be a whole number >= 1"),

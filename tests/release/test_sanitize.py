@@ -41,6 +41,32 @@ def test_symmetric_costs_more_and_uninformed_less():
     assert cdp.leakage(CHAIN, mechanism=blind.mechanism).value > 2.0
 
 
+def test_chains_of_order_two():
+    chain = cdp.WindowChain([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.3, 0.7]], 2)
+    cal = cdp.calibrate(chain, 2.0, query=cdp.Series())
+    assert cal.leakage.certificate.name == "transfer"
+    assert 1.99 < cal.leakage.value <= 2.0
+    assert cal.distortion == pytest.approx(cal.mechanism.flip0)
+    again = cdp.SeriesCalibration.from_dict(json.loads(json.dumps(cal.to_dict())))
+    assert again.to_dict() == cal.to_dict()
+    blind = cdp.calibrate(chain, 2.0, query=cdp.Series(), adversary="none")
+    assert blind.distortion <= cal.distortion
+    assert any("may learn up to" in text for text in blind.assumptions)
+    assert len(cal.release([0, 1] * 7)) == 14
+    with pytest.raises(NotApplicableError, match="first order"):
+        cdp.calibrate(chain, 2.0, query=cdp.Series(), method="published")
+
+
+def test_a_fit_of_order_two_is_published(tmp_path):
+    rng = np.random.default_rng(0)
+    steps = cdp.WindowChain([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.3, 0.7]], 2).sample(rng, 1500)
+    path, model, out = tmp_path / "s.csv", tmp_path / "model.json", tmp_path / "out.csv"
+    write_series(path, steps.tolist())
+    done("fit", path, *FIT, "--markov-order", 2, "-o", model)
+    done("sanitize", path, "--model", model, "--target", 2, "--confidence", "none", "-o", out)
+    assert len(out.read_text().splitlines()) == 1501
+
+
 def test_published_closed_form_is_for_symmetric_chains():
     chain = cdp.MarkovChain([[0.9, 0.1], [0.1, 0.9]])
     cal = cdp.calibrate(chain, 1.0, query=cdp.Series(), method="published")
@@ -61,7 +87,7 @@ def test_a_level_for_each_report():
 @pytest.mark.parametrize(
     ("model", "options", "error", "said"),
     [
-        (cdp.Groups(3), {}, NotApplicableError, "first-order Markov chain"),
+        (cdp.Groups(3), {}, NotApplicableError, "Markov chain with one kernel"),
         (CHAIN, {"method": "contraction"}, InputError, "best or published"),
         (CHAIN, {"confidence": 0.95}, NotApplicableError, "region"),
         (THREE, {"adversary": "none"}, NotApplicableError, "two states"),

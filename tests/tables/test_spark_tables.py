@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -217,3 +218,20 @@ session.stop()
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert len(json.loads(done.stdout.splitlines()[-1])) == 168
+
+
+def test_periods(chain, files, tmp_path):
+    """What is read of a period, and how many rows the ledger keeps, is the same."""
+    endless = chain.with_length(None)
+    by_day = cdp.calibrate(
+        endless, epsilon=60.0, query=cdp.Count(True, by="date"), confidence=None, robust=False
+    )
+    found = []
+    for k, (path, engine) in enumerate(itertools.product(files, ("duckdb", "spark"))):
+        ledger = cdp.Ledger.create(tmp_path / f"{k}.ledger", budget=60)
+        asked = {"ledger": ledger, "engine": engine}
+        some = by_day.release(str(path), period=("2024-01-01", "2024-01-03"), **asked)
+        rest = by_day.release(str(path), period="new", **asked)
+        rows = [period.rows for period in ledger.periods]
+        found.append((some.value, rest.value, rows))
+    assert all(each == found[0] for each in found)

@@ -17,6 +17,7 @@ from corrdp.cli.options import (
     Rho,
     Sign,
     UnitText,
+    Verbose,
     check_outputs,
     read_confidence,
     read_guarantee,
@@ -48,7 +49,11 @@ def init(
     ] = 0.0,
     unit: UnitText = None,
     kind: Annotated[
-        str, typer.Option(help="dp: a DP level; bdp: a BDP level on one model of dependence.")
+        str,
+        typer.Option(
+            help="dp: a DP level; bdp: a BDP level on one model of dependence; partial: one "
+            "release against partial knowledge."
+        ),
     ] = "dp",
     model: Annotated[str | None, typer.Option(help=f"For bdp. {MODEL_HELP}")] = None,
     records: Annotated[
@@ -60,6 +65,7 @@ def init(
     ] = None,
     confidence: Confidence = None,
     accept_model: AcceptModel = None,
+    verbose: Verbose = False,
 ) -> None:
     """Make a ledger with a budget. It is never made anew over an old one.
 
@@ -80,7 +86,7 @@ def init(
         confidence=read_confidence(confidence, "default"),
         accept=accept_model,
     )
-    _tell(made)
+    _tell(made, verbose)
     if law is not None:
         from corrdp.cli.show import warn_coupled
 
@@ -88,7 +94,7 @@ def init(
 
 
 @ledger.command(epilog="Example: corrdp ledger show steps.ledger")
-def show(file: File, json: Json = False) -> None:
+def show(file: File, verbose: Verbose = False, json: Json = False) -> None:
     """The budget, every charge, and what is left; checks that nothing was changed."""
     from corrdp.ledgers.ledger import Ledger
 
@@ -97,7 +103,7 @@ def show(file: File, json: Json = False) -> None:
     if json:
         _print_json(opened)
     else:
-        _tell(opened)
+        _tell(opened, verbose)
 
 
 @ledger.command(
@@ -310,16 +316,17 @@ def _print_json(opened: Ledger) -> None:
     print(json.dumps(opened.export(), indent=1))
 
 
-def _tell(opened: Ledger) -> None:
+def _tell(opened: Ledger, verbose: bool) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from corrdp.cli.show import facts_table, print_parts, print_title, working
+    from corrdp.cli.show import assumed, facts_table, print_parts, print_title, working
     from corrdp.ledgers.units import rounded, units_up
 
     with working("working out what is left"):
         spent, left, mu = opened.spent, opened.remaining_at_least, opened.remaining_mu
-    level = "BDP level on one model" if opened.kind == "bdp" else "DP level"
+    kinds = {"dp": "DP level", "bdp": "BDP level on one model", "partial": "partial knowledge"}
+    level = kinds[opened.kind]
     chance = f" at delta {opened.delta:g}" if opened.delta else ""
     print_title(f"ledger with a budget of {opened.budget:.12g}{chance} ({level})")
     history = opened.history()
@@ -330,18 +337,39 @@ def _tell(opened: Ledger) -> None:
             table.add_row(str(charge.number), charge.made, said, Text(charge.in_short))
         print_parts(table)
     uneven = opened.kind == "bdp" and not isinstance(opened.epsilon, float)
-    facts = [
+    facts: list[tuple[str, Any]] = [
         ("spent", rounded(units_up(spent), up=True) + chance),
         ("that is", _promise(opened, rounded(units_up(spent), up=True))),
         ("remaining", ("at least " if uneven else "") + left_in_words(left, mu, opened.delta)),
     ]
+    facts += _read_once(opened)
     if opened.unit is not None:
         facts.append(("unit", f"{opened.unit}; levels of releases are for one record"))
     if opened.digest:
         facts.append(("model", opened.digest))
     facts.append(("head", f"{opened.head} (keep it elsewhere: corrdp ledger check --head)"))
-    facts += [("assumes", text) for text in opened.assumptions]
-    print_parts(facts_table(facts))
+    print_parts(facts_table(facts + assumed(opened.assumptions, verbose=verbose)))
+
+
+def _read_once(opened: Ledger) -> list[tuple[str, str]]:
+    """What was read period by period, what a new one may have, and what its ends leak."""
+    from corrdp.ledgers.periods import merged
+    from corrdp.ledgers.units import rounded, units_down, units_up
+
+    found = [
+        ("read once", f"{each.words}: {each.rows:,} rows in {many} releases")
+        for each, many in merged(opened.periods)
+    ]
+    if not found:
+        return []
+    left = rounded(units_down(opened.remaining_new), up=False)
+    found.append(("a new period", f"may have epsilon {left}, however many were read"))
+    if (ends := opened.ends) is not None:
+        oldest, newest = (rounded(units_up(end), up=True) for end in ends)
+        found.append(
+            ("its ends", f"oldest record {oldest}, newest {newest} now, more with every release")
+        )
+    return found
 
 
 def _promise(opened: Ledger, spent: str) -> str:
@@ -350,6 +378,8 @@ def _promise(opened: Ledger, spent: str) -> str:
 
     whom = opened.unit or RECORD
     aside = f", outputs of probability {opened.delta:g} aside" if opened.delta else ""
+    if opened.kind == "partial":
+        return "what its one release says, against attackers who know no more than it says"
     if opened.kind == "bdp":
         return f"nobody's log odds about {whom} move by more than {spent}{aside}"
     return f"changing {whom} changes no log probability by more than {spent}{aside}"

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from corrdp.tables.source import Layout
     from corrdp.trajectories.data.points import Trajectories
 
-MODEL_HELP = "Model file made by [bold]corrdp fit[/bold], or independent[:N], or groups:M."
+MODEL_HELP = (
+    "Model file made by [bold]corrdp fit[/bold], or independent[:N], or groups:M, or diameter:D "
+    "(every Markov chain whose kernels have at most this diameter)."
+)
 ModelText = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
 
 Epsilon = Annotated[
@@ -176,6 +179,12 @@ Sign = Annotated[
         "[bold]corrdp keys new[/bold].",
     ),
 ]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="Print every assumption, not only those that matter most."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 _DEGREE_METRES = 111_195.08
@@ -192,6 +201,10 @@ def read_model(text: str) -> Model:
         from corrdp.models.groups import Groups
 
         return Groups(_whole(text, size))
+    if kind == "diameter" and size:
+        from corrdp.models.chains.region import ChainClass
+
+        return ChainClass(_number(text, size))
     from corrdp.models.files import load_model
 
     return load_model(text)
@@ -202,6 +215,13 @@ def _whole(text: str, number: str) -> int:
         return int(number)
     except ValueError:
         raise ModelError(f"{text!r}: {number!r} is not a whole number") from None
+
+
+def _number(text: str, number: str) -> float:
+    try:
+        return float(number)
+    except ValueError:
+        raise ModelError(f"{text!r}: {number!r} is not a number") from None
 
 
 def one_of(target: float | None, epsilon: float | None) -> dict[str, Any]:

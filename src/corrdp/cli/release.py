@@ -46,6 +46,7 @@ from corrdp.cli.options import (
     State,
     Target,
     UnitText,
+    Verbose,
     check_outputs,
     missing_texts,
     one_of,
@@ -101,6 +102,9 @@ EXAMPLE = """Example: corrdp release steps.csv --model model.json --target 1 --q
 
 corrdp release steps.csv --model model.json --target 1 --query count:True --by hour,weekday
 --csv table.csv --picture table.svg
+
+Every day anew: corrdp release steps.csv --model model.json --target 1 --query count:True --by date
+--ledger steps.ledger --new
 """
 
 
@@ -169,18 +173,41 @@ def release(
             help="Charge this ledger and store the answer in it; refused if it does not fit."
         ),
     ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option("--from", help="Read only records from this time on; with --to, --ledger."),
+    ] = None,
+    end: Annotated[
+        str | None,
+        typer.Option("--to", help="The end of the period: the first time that is not read."),
+    ] = None,
+    new: Annotated[
+        bool,
+        typer.Option(
+            "--new",
+            help="Read what no release of the ledger has read, up to the last complete day (for "
+            "--by hour, weekday, date), month or time step.",
+        ),
+    ] = False,
+    accept_change: Annotated[
+        str | None,
+        typer.Option(help="Why a period that speaks against the model is released all the same."),
+    ] = None,
     sign: Sign = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a release or report that exists.")
     ] = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Answer queries once, with noise that keeps the promise: a number, or a table with --by.
 
     Give --target for the BDP level to keep, or --epsilon for a chosen DP level. Every run draws
-    new noise and costs privacy anew: look with --dry-run first.
+    new noise and costs privacy anew: look with --dry-run first. Of a series that goes on, --new
+    (or --from and --to) reads each record once, so that one promise holds for ever.
     """
     level = one_of(target, epsilon)
+    period = _period(first, end, new, ledger)
     for option, path in (("--output", output), ("--csv", csv), ("--picture", picture)):
         if dry_run and path is not None:
             raise InputError(f"--dry-run makes no release: leave out {option}")
@@ -252,7 +279,14 @@ def release(
             decimal = layout_for(law, layout).decimal
             texts = missing_texts(missing, missing_text(law), decimal)
             table = open_for(law, file, texts, layout, engine)
-            answer = calibration.release(table, ledger=ledger, nonnegative=nonnegative, state=state)
+            answer = calibration.release(
+                table,
+                ledger=ledger,
+                nonnegative=nonnegative,
+                state=state,
+                period=period,
+                accept_change=accept_change,
+            )
     elif ledger is not None and not json:
         say_what_is_left(ledger)
     result = calibration if answer is None else answer
@@ -269,9 +303,9 @@ def release(
         if json:
             print(as_json(result if handed is None else handed))
         elif answer is None:
-            show_calibration(calibration, dry_run=True)
+            show_calibration(calibration, verbose=verbose, dry_run=True)
         else:
-            show_release(answer, calibration)
+            show_release(answer, calibration, verbose=verbose)
         if report is not None:
             from corrdp.report.page import render_report
 
@@ -280,6 +314,19 @@ def release(
             write_files({report: text})
         if not json:
             show_files(path for path in outputs if path is not None)
+
+
+def _period(first: str | None, end: str | None, new: bool, ledger: Path | None) -> Any:
+    """The period that is asked for; None for every record."""
+    if new and (first is not None or end is not None):
+        raise InputError("--new says itself what is read: leave out --from and --to")
+    if (first is None) != (end is None):
+        raise InputError("a period has two ends: give --from and --to, or --new")
+    if not new and first is None:
+        return None
+    if ledger is None:
+        raise InputError("a period is read once, which a ledger keeps: add --ledger FILE")
+    return "new" if new else (first, end)
 
 
 def check_signing(key: Path, handed_out: bool, dry_run: bool) -> None:

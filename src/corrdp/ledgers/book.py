@@ -34,6 +34,7 @@ from corrdp.ledgers.file import (
     read_hash,
     read_head,
     read_header,
+    read_periods,
     read_stored,
     reading,
     writing,
@@ -55,7 +56,8 @@ from corrdp.ledgers.history import (
     now,
     read_answer,
 )
-from corrdp.ledgers.units import MOST, UNIT, ChargedLevel, Runs, budget_units, chance_units, written
+from corrdp.ledgers.periods import Period, check_apart
+from corrdp.ledgers.units import MOST, UNIT, ChargedLevel, Runs, budget_units, chance_units, rounded
 
 if TYPE_CHECKING:
     from corrdp.calibration.adequate import Confidence
@@ -73,7 +75,12 @@ def fit_of(model: Model, units: int) -> Wanted:
 
 
 def wanted_of(
-    header: Header, promise: Any, what: str, model: Model | None, unit: Any
+    header: Header,
+    promise: Any,
+    what: str,
+    model: Model | None,
+    unit: Any,
+    period: Period | None = None,
 ) -> list[Wanted]:
     """A release as it is to be charged, behind the private fit of its model if there is one."""
     if not _is_text(what):
@@ -92,9 +99,32 @@ def wanted_of(
             "level for the unit, or leave unit out and the levels are put together unit by unit"
         )
     digest = None if model is None else check_model(header, model)
-    release = Wanted("release", what, level, digest, whose)
+    if period is not None:
+        _check_period(header, whose)
+        level = level.of_period
+    release = Wanted("release", what, level, digest, whose, period=period)
     fit = 0 if model is None else fit_units(model)
     return [fit_of(model, fit), release] if model is not None and fit else [release]
+
+
+def _check_period(header: Header, whose: str | None) -> None:
+    """A period is read once; that a promise holds for ever needs more."""
+    if header.kind == "partial":
+        raise RefusedError(
+            "promises against partial knowledge do not add up, not even over periods: keep a "
+            "ledger of kind bdp or dp. Nothing was charged"
+        )
+    if header.records is not None:
+        raise RefusedError(
+            f"this ledger is about {header.records} records, and periods are about a series that "
+            "goes on: make a ledger on a model of any length (fit --any-length, "
+            "model.with_length(None)), or a DP ledger without records. Nothing was charged"
+        )
+    if whose is not None or header.unit == canonical("person"):
+        raise RefusedError(
+            "who is in every period is read in every period: a promise for ever is about "
+            "a record or a window of records. Nothing was charged"
+        )
 
 
 def _whose(header: Header, unit: Any) -> str | None:
@@ -135,6 +165,11 @@ def new_budget(
     accept: str | None,
 ) -> DPBudget:
     """The budget of a new ledger and its header; raises on what cannot be kept."""
+    if isinstance(kind, str) and kind == "partial" and (delta or unit is not None):
+        raise InputError(
+            "a ledger of kind partial takes one release, which says its own delta and whom it "
+            "protects; leave out delta and unit"
+        )
     header = Header(
         id=uuid.uuid4().hex,
         kind=kind,
@@ -220,7 +255,6 @@ def exported(
         "digest": header.digest,
         "made": header.made,
         "rule": None if header.rule is None else json.loads(header.rule),
-        "assumptions": list(budget.assumptions),
         "epsilon": head.total.to_json(),
         "charges": [charge.to_dict() for charge in charges],
         "hash": head.hash,
@@ -236,11 +270,11 @@ def protected(header: Header, budget: DPBudget, charges: Sequence[Charge]) -> st
 
 def records_of(kind: str, model: Model | None, records: int | None) -> int | None:
     """How many records a new ledger is about; raises on what cannot be kept."""
-    if not isinstance(kind, str) or kind not in ("dp", "bdp"):
-        raise InputError(f"kind must be dp or bdp, got {kind!r}")
+    if not isinstance(kind, str) or kind not in ("dp", "bdp", "partial"):
+        raise InputError(f"kind must be dp, bdp or partial, got {kind!r}")
     if records is not None:
         records = check_whole("records", records, most=_RECORDS)
-    if kind == "dp":
+    if kind != "bdp":
         if model is not None:
             raise InputError("a DP ledger needs no model; leave it out, or make its kind bdp")
         return records
@@ -312,9 +346,11 @@ class Book:
         must follow on what was seen."""
         if not self.budget.composes:
             return head.total
+        levels: Any
         last, levels = self.seen.kept or (self.header.start, self.nothing)
         charges = read_charges(db, after=last.number)
-        levels = (*levels, *(charge.level for charge in charges))
+        for charge in charges:
+            levels = self.budget.after(levels, charge.level)
         if followed(last, charges) != head:
             raise InputError(f"the charges of the ledger do not lead to its head; {_LOOK}")
         self.seen.kept = (head, levels)
@@ -382,6 +418,9 @@ class Book:
         head = self.verified_head(db)
         pending = [w for w in wanted if w.kind != "fit" or not has_fit(db, str(w.digest))]
         check_unit(self.header, read_charges(db, most=1), pending)
+        for each in pending:
+            if each.period is not None:
+                check_apart(read_periods(db), each.period)
         return head, pending, self._spent(db, head)
 
     def _following(self, head: Head, pending: Sequence[Wanted], spent: Any) -> list[_Step]:
@@ -409,12 +448,13 @@ class Book:
             spent = self.budget.after(spent, want.level)
         room = self.budget.room(spent, release.level)
         beside = f" beside {pending[0].what}" if len(pending) > 1 else ""
-        whom = "every record" if release.level.is_scalar else "these records"
+        alike = release.level.is_scalar and release.period is None
+        whom = "every record" if alike else "these records"
         return RefusedError(
             f"{release.level.in_words} for {release.what!r} does not fit{beside}: "
-            f"{written(self.budget.cost(spent))} of the {self.budget.words} budget of "
+            f"{rounded(self.budget.cost(spent), up=True)} of the {self.budget.words} budget of "
             f"{self.budget.limit} is spent, and a release of {whom} may have at most "
-            f"{release.level.symbol} {written(room)}. Nothing was charged"
+            f"{release.level.symbol} {rounded(room, up=False)}. Nothing was charged"
         )
 
 

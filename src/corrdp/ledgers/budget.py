@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 from corrdp._invert import last_below
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from corrdp.models.base import Model
 
 _PRECISION = 1e-6  # relative, of what remains of a budget
+_ENDS = 1_000  # records of a series in which its ends are looked at
 _ROUGH = 1e-4  # the same where it is only shown
 _OLD_RULE = (
     "the fitted numbers of the model are taken as exact, at no confidence level, and no richer "
@@ -37,6 +38,7 @@ _OLD_RULE = (
     "keeps. calibrate promises more by default; a new ledger would count like it",
 )
 ALL = ChargedLevel("pure", Runs.scalar(1))  # a release of every record
+NEW = ChargedLevel("pure", Runs(0, once=1))  # of records that no period had before
 ALL_GAUSSIAN = ChargedLevel("gaussian", Runs.scalar(1))
 
 
@@ -117,6 +119,25 @@ class DPBudget:
         return self.cost(total) <= self.header.budget
 
 
+class OnceBudget(DPBudget):
+    """A budget against partial knowledge: promises of this kind do not add up, not even two, so
+    one charge spends it whole."""
+
+    words = "once-only (partial knowledge)"
+    assumptions = (
+        "one release, against attackers with partial knowledge, and no other of these records in "
+        "any ledger: counts whose difference concerns few records have no natural noise left",
+    )
+
+    def room(self, total: Runs, release: ChargedLevel) -> int:
+        """All or nothing."""
+        return 0 if total.largest else self.header.budget
+
+    def fits(self, total: Runs) -> bool:
+        """Whether the budget is spent whole, or not at all."""
+        return total.is_scalar and total.largest in (0, self.header.budget)
+
+
 class BDPBudget(DPBudget):
     """A budget of BDP: the leakage of the summed vector on the ledger's model counts.
 
@@ -192,9 +213,15 @@ class BDPBudget(DPBudget):
         return any(self.cost(sum_) <= self.header.budget for sum_ in (_level(total), total))
 
     def cost(self, total: Runs) -> int:
-        """Leakage of the sum, rounded up to the unit."""
+        """Leakage of the sum, rounded up to the unit.
+
+        Periods without a record in common count as the largest of them does for every record, at
+        any length (releases#a-series-without-an-end).
+        """
         if total.largest == 0:
             return 0
+        if total.once:
+            return self.cost(_level(total))
         if total not in self._known:
             beyond = total.minus(fit_units(self.model))
             # leakage needs something to add the fit to: the smallest charge, if there is none yet
@@ -206,6 +233,27 @@ class BDPBudget(DPBudget):
             )
         return self._known[total]
 
+    def ends(self, total: Runs, records: int) -> tuple[float, float]:
+        """What the first and the last of so many records leak at most.
+
+        Of more than a thousand the ends are as far apart as they need be: a longer chain leaks no
+        less, and takes longer.
+        """
+        from dataclasses import replace
+
+        from corrdp.bounds.leakage import leakage
+
+        promise, epsilon = self.promise, total.minus(fit_units(self.model)).doubles()
+        asked = ((promise.model, "best", promise.confidence), *promise.beside)
+        found = []
+        for model, method, sure in asked:
+            some: Any = replace(model, length=min(records, _ENDS))  # type: ignore[type-var]
+            leak = leakage(some, epsilon, method=method, confidence=sure)
+            each = leak.per_record
+            found.append((leak.value,) * 2 if each is None else (each[0], each[-1]))
+        firsts, lasts = zip(*found, strict=True)
+        return float(max(firsts)), float(max(lasts))
+
     def room(self, total: Runs, release: ChargedLevel) -> int:
         """Units that a further release of the same records may have, rounded down.
 
@@ -213,6 +261,8 @@ class BDPBudget(DPBudget):
         that few leakages of the vector itself are asked.
         """
         shape = release.runs
+        if shape.once:  # what other periods have spent is not spent there
+            return max(total.once, self.room(Runs.scalar(total.units), ALL))
 
         def over(units: int) -> int:
             return self.cost(total + shape.spread(units)) - self.header.budget
@@ -281,14 +331,23 @@ class _Composing(DPBudget):
         )
 
     def after(self, spent: Any, level: ChargedLevel) -> Any:
-        """What is spent with one more release."""
-        return (*spent, level)
+        """What is spent with one more release; of periods, one level of each kind is kept."""
+        if not level.is_once:
+            return (*spent, level)
+        alike = [known for known in spent if known.is_once and known.notion == level.notion]
+        others = [known for known in spent if known not in alike]
+        return (*others, reduce(ChargedLevel.beside, alike, level))
 
     def joint(self, spent: Sequence[ChargedLevel]) -> Joint:
-        """What all releases promise together."""
+        """What all releases promise together.
+
+        A record lies in one period at most. What is counted for it is the largest level of each
+        kind (releases#a-series-without-an-end).
+        """
         from corrdp.bounds.units import ONE
 
-        return compose_levels(spent, self.unit or ONE, self.header.records)
+        levels = [level.of_all for level in spent]
+        return compose_levels(levels, self.unit or ONE, self.header.records)
 
     def guarantee(self, spent: Any) -> Guarantee:
         """What all releases promise together about the unit."""
@@ -341,6 +400,10 @@ class _Composing(DPBudget):
         return self._room(spent, release, by_record=False, precision=_ROUGH)
 
     def _room(self, spent: Any, release: ChargedLevel, *, by_record: bool, precision: float) -> int:
+        if release.is_once:  # what other periods have spent is not spent there
+            spent = [
+                level for level in spent if not level.is_once or level.notion != release.notion
+            ]
         cap, mu = self.header.cap or 0, self._as_mu(spent)
         left = math.floor(math.sqrt((cap - mu) * (cap + mu)) * (1 - 1e-12)) if mu < cap else 0
         kinds = {level.notion for level in (*spent, release)}
@@ -429,7 +492,8 @@ class ComposingBDP(_Composing, BDPBudget):
 def budget_of(header: Header) -> DPBudget:
     """The rule of a ledger."""
     if header.delta is None:
-        return DPBudget(header) if header.kind == "dp" else BDPBudget(header)
+        plain = {"dp": DPBudget, "bdp": BDPBudget, "partial": OnceBudget}
+        return plain[header.kind](header)
     return ComposingDP(header) if header.kind == "dp" else ComposingBDP(header)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from corrdp.errors import CorrdpError, InputError, RefusedError
 from corrdp.ledgers.history import VERSION, Charge, Head, Header, Wanted
+from corrdp.ledgers.periods import Period
 from corrdp.ledgers.units import DELTA_UNIT, Notion
 
 APPLICATION = 0x43445031  # "CDP1" in the file's header: this is a corrdp ledger
@@ -139,7 +140,8 @@ def read_header(db: sqlite3.Connection) -> Header:
     header = Header(*_single(db, query, "ssiISSsSISI", "header"))
     whole = header.kind == "bdp" and header.model is not None and header.digest is not None
     least = min(header.records or 1, header.delta or 1, header.budget)
-    if least < 1 or not (whole or header.kind == "dp") or (header.delta or 1) > DELTA_UNIT:
+    plain = header.kind == "dp" or (header.kind == "partial" and header.delta is None)
+    if least < 1 or not (whole or plain) or (header.delta or 1) > DELTA_UNIT:
         raise InputError(f"the header of the ledger is not what was written; {_RESTORE}")
     return header
 
@@ -197,6 +199,15 @@ def read_hash(db: sqlite3.Connection, number: int) -> str | None:
     """The hash of one charge; None if there is no such charge."""
     found = db.execute("SELECT hash FROM charges WHERE number = ?", (number,)).fetchone()
     return None if found is None else found[0]
+
+
+def read_periods(db: sqlite3.Connection) -> list[tuple[int, Period]]:
+    """The periods that were read, each with the number of its charge."""
+    if _version(db) == 2:
+        return []
+    rows = db.execute("SELECT number, reads FROM charges WHERE reads LIKE '{%' ORDER BY number")
+    found = [_typed(row, "is", "a period") for row in rows]
+    return [(number, Period.from_text(text)) for number, text in found]
 
 
 def has_fit(db: sqlite3.Connection, digest: str) -> bool:

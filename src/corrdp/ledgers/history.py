@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from corrdp.errors import InputError, RefusedError
+from corrdp.ledgers.periods import Period, check_disjoint
 from corrdp.ledgers.units import DELTA_UNIT, ChargedLevel, Notion, Runs, level, written
 
 # of the file. 2: charges name their unit; 3: answers, what is read, the rule by which a BDP ledger
@@ -35,7 +36,7 @@ class Header:
     ----------
     id : str
         A random name, so that two ledgers are never taken for each other.
-    kind : {"dp", "bdp"}
+    kind : {"dp", "bdp", "partial"}
     budget : int
         In units of 1e-12.
     records : int or None
@@ -114,7 +115,7 @@ class Charge:
     unit : str or None
         Whom its level protects, in words; None is one record of the data set.
     reads : str or None
-        First and last record read, as JSON, where known.
+        First and last record read, or the period, as JSON, where known.
     answered : str or None
         SHA-256 of the answer, where one is stored.
     hash : str
@@ -146,6 +147,13 @@ class Charge:
         chance = None if self.chance is None else read_runs(self.chance, where)
         amount = read_runs(self.amount, where)
         return ChargedLevel(self.notion, amount, chance, whole=self.unit is not None)
+
+    @cached_property
+    def period(self) -> Period | None:
+        """The period that it has read, where it did not read all records."""
+        if self.reads is None or not self.reads.startswith("{"):
+            return None
+        return Period.from_text(self.reads)
 
     @property
     def runs(self) -> Runs:
@@ -223,7 +231,7 @@ _SEALED = ("number", "version", "made", "kind", "what", "digest", "unit", "reads
 class Wanted:
     """A charge that is not written yet, and its answer as JSON text where there is one.
 
-    ``tell`` makes that text of what is spent with it.
+    ``tell`` makes that text of what is spent with it; ``period`` is what it reads, if not all.
     """
 
     kind: Literal["release", "fit"]
@@ -233,6 +241,7 @@ class Wanted:
     unit: str | None = None
     answer: str | None = None
     tell: Callable[[Any], str] | None = None
+    period: Period | None = None
 
     def told(self, spent: Any) -> Wanted:
         """The same with its answer, by what is spent with it."""
@@ -242,7 +251,7 @@ class Wanted:
         """The charge as it follows on a head, and the head that it leaves."""
         total = head.total + self.level.epsilon
         runs, chance = self.level.runs, self.level.delta
-        touched = runs.touched
+        touched = None if runs.touched is None else canonical(runs.touched)
         bare = Charge(
             number=head.number + 1,
             version=VERSION,
@@ -252,7 +261,7 @@ class Wanted:
             amount=runs.text,
             digest=self.digest,
             unit=self.unit,
-            reads=None if touched is None else canonical(touched),
+            reads=touched if self.period is None else self.period.text,
             answered=None if self.answer is None else text_digest(self.answer),
             hash="",
             notion=self.level.notion,
@@ -384,6 +393,13 @@ def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
         raise InputError(
             f"the budget leaves nothing to chance, and not every charge is pure; {_RESTORE}"
         )
+    for charge in charges:
+        if charge.level.is_once is (charge.period is None):
+            raise InputError(
+                f"charge {charge.number} of the ledger has a level of a period and no period, or a "
+                f"period and no such level; {_RESTORE}"
+            )
+    check_disjoint([charge.period for charge in charges if charge.period is not None])
 
 
 def followed(head: Head, charges: Sequence[Charge]) -> Head:

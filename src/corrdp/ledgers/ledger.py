@@ -25,9 +25,17 @@ from corrdp.ledgers.book import (
     protected,
     wanted_of,
 )
-from corrdp.ledgers.budget import ALL, ALL_GAUSSIAN, BDPBudget, DPBudget, fit_units
-from corrdp.ledgers.file import create_file, opened, read_charges, read_header, reading
+from corrdp.ledgers.budget import ALL, ALL_GAUSSIAN, NEW, BDPBudget, DPBudget, fit_units
+from corrdp.ledgers.file import (
+    create_file,
+    opened,
+    read_charges,
+    read_header,
+    read_periods,
+    reading,
+)
 from corrdp.ledgers.history import RECORD, Charge, Header, answer_text, check_kept
+from corrdp.ledgers.periods import CONDITIONS, Period, merged
 from corrdp.ledgers.units import UNIT, ChargedLevel, Runs, rounded, written
 
 if TYPE_CHECKING:
@@ -97,7 +105,7 @@ class Ledger:
         budget: float,
         delta: float = 0.0,
         unit: int | str | Sequence[int] | None = None,
-        kind: Literal["dp", "bdp"] = "dp",
+        kind: Literal["dp", "bdp", "partial"] = "dp",
         model: Model | None = None,
         records: int | None = None,
         confidence: Confidence = "default",
@@ -116,7 +124,8 @@ class Ledger:
             releases only.
         unit : int, str or sequence of int, optional
             What the budget protects instead of one record, as in :func:`corrdp.leakage`.
-        kind : {"dp", "bdp"}
+        kind : {"dp", "bdp", "partial"}
+            "partial" takes one release against partial knowledge, :func:`corrdp.partial.release`.
         model : Model, optional
             For a BDP ledger: how the records depend on each other. It is stored in the file.
         records : int, optional
@@ -155,6 +164,7 @@ class Ledger:
         model: Model | None = None,
         unit: int | str | Sequence[int] | None = None,
         answer: Any = None,
+        period: Period | None = None,
     ) -> Charge:
         """Write down a release before it is shown; once this returns, the charge is on disk.
 
@@ -177,6 +187,9 @@ class Ledger:
         answer : JSON, optional
             What was sampled and not shown yet. It is stored in the same transaction, so that what
             was paid for cannot be lost: :meth:`answer` gives it back.
+        period : Period, optional
+            The records that are read, of a series that goes on; left out, all of them. It is
+            refused if it overlaps one that was read before.
 
         Returns
         -------
@@ -206,7 +219,7 @@ class Ledger:
         1.0
         """
         stored = None if answer is None else answer_text(answer)
-        wanted = wanted_of(self.header, epsilon, what, model, unit)
+        wanted = wanted_of(self.header, epsilon, what, model, unit, period)
         return self._book.append([*wanted[:-1], replace(wanted[-1], answer=stored)])[-1]
 
     def release(
@@ -218,6 +231,7 @@ class Ledger:
         model: Model | None = None,
         unit: int | str | Sequence[int] | None = None,
         stored: Callable[[Made], Any] = operator.methodcaller("to_dict"),
+        period: Period | None = None,
     ) -> Made:
         """Sample a release, then charge it and store it in one transaction, then return it.
 
@@ -229,7 +243,7 @@ class Ledger:
         sample : callable
             Makes the release, a dataclass with fields ``charge``, ``charge_hash`` and ``together``.
             Called once, when the charge fits.
-        epsilon, what, model, unit
+        epsilon, what, model, unit, period
             As for :meth:`charge`.
         stored : callable
             What of it is stored, as plain JSON; its ``to_dict`` if left out.
@@ -243,7 +257,7 @@ class Ledger:
         RefusedError
             When it does not fit; what was sampled is lost to everybody.
         """
-        wanted = wanted_of(self.header, epsilon, what, model, unit)
+        wanted = wanted_of(self.header, epsilon, what, model, unit, period)
         self._book.check_fits(wanted)
         made = sample()
 
@@ -281,7 +295,7 @@ class Ledger:
 
     @property
     def kind(self) -> str:
-        """ "dp" or "bdp"."""
+        """What is kept: "dp", "bdp" or "partial"."""
         return self.header.kind
 
     @property
@@ -380,6 +394,11 @@ class Ledger:
         return self._budget.room_at_least(self._book.spent()) / UNIT
 
     @property
+    def remaining_new(self) -> float:
+        """The epsilon that a release of a period may have which was not read; rounded down."""
+        return self._budget.room(self._book.spent(), NEW) / UNIT
+
+    @property
     def remaining_mu(self) -> float:
         """The mu that one more Gaussian release of every record may have; 0 without a delta."""
         if not self._budget.composes:
@@ -401,7 +420,31 @@ class Ledger:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the budget rests on, in words."""
-        return self._budget.assumptions
+        said = self._budget.assumptions
+        if not self.periods:
+            return said
+        from corrdp.bounds.leakage import NO_FEEDBACK
+
+        return tuple(dict.fromkeys((*said, *CONDITIONS, NO_FEEDBACK)))
+
+    @property
+    def periods(self) -> tuple[Period, ...]:
+        """The periods that were read, in the order of their charges."""
+        with opened(self.path) as db, reading(db):
+            return tuple(period for _, period in read_periods(db))
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """What the oldest and the newest record of the periods leak now, at most.
+
+        They have neighbours on one side only and leak less than those between, whose leakage
+        :attr:`spent` bounds. With every further release the newest one moves towards it. None
+        where no periods were read, or the ledger has a delta, a unit, or no model.
+        """
+        periods, budget = self.periods, self._budget
+        if not periods or type(budget) is not BDPBudget or budget.unit is not None:
+            return None
+        return budget.ends(self._book.spent(), sum(period.rows for period in periods))
 
     def history(self) -> tuple[Charge, ...]:
         """Every charge, in order."""
@@ -452,11 +495,12 @@ class Ledger:
         """
         with opened(self.path) as db, reading(db):
             charges, head = read_charges(db), self._book.verified_head(db)
-        return exported(self.header, charges, head, self._budget, self._book.spent())
+        found = exported(self.header, charges, head, self._budget, self._book.spent())
+        return found | {"assumptions": list(self.assumptions)}
 
     def __repr__(self) -> str:
         charges, budget = self.history(), self._budget
-        spent = written(budget.cost(self._book.spent()))
+        spent = rounded(budget.cost(self._book.spent()), up=True)
         lines = [
             f"Ledger {self.path.name}: {budget.words} budget {budget.limit}",
             f"  spent        {spent} in {len(charges)} charges",
@@ -467,6 +511,8 @@ class Ledger:
             lines.append(f"  unit         {unit}")
         if self.digest is not None:
             lines.append(f"  model        {self.digest[:12]}")
+        for each, many in merged(self.periods):
+            lines.append(f"  read once    {each.words}: {each.rows:,} rows in {many} releases")
         lines += [f"  assumes      {text}" for text in self.assumptions]
         return "\n".join(lines + [f"  {charge!r}" for charge in charges])
 

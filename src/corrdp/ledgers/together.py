@@ -333,7 +333,7 @@ def unit_sums(unit: Unit, runs: Runs) -> np.ndarray:
     from corrdp.bounds.units import window_sums
 
     if runs.is_scalar:
-        return np.array([float(runs.units) * unit.size])
+        return np.array([float(runs.largest) * unit.size])
     dense = runs.units.astype(float).repeat(runs.lengths)
     if unit.members is None:
         return window_sums(dense, unit.size)

@@ -31,7 +31,9 @@ MOST = 10**6 * UNIT  # sums of a few stay inside 64-bit integers
 _DIGITS = 4  # of a level in a table for people
 # runs as text, in the one way to write them; possessive, or a million of them would be remembered
 _RUN = r"\[(?:0|[1-9]\d{0,17}),[1-9]\d{0,15}\]"
-_TEXT = re.compile(rf"(?:0|[1-9]\d{{0,18}})|\[{_RUN}(?:,{_RUN})++\]", re.ASCII)
+_NUMBER = r"(?:0|[1-9]\d{0,18})"
+_ONCE = re.compile(rf'\{{"all":({_NUMBER}),"once":([1-9]\d{{0,18}})\}}', re.ASCII)
+_TEXT = re.compile(rf"{_NUMBER}|\[{_RUN}(?:,{_RUN})++\]", re.ASCII)
 
 
 def units_up(value: float, unit: int = UNIT) -> int:
@@ -105,16 +107,23 @@ class Runs:
         One number for every record, however many there are; or one per run.
     lengths : array of int, optional
         Records in each run.
+    once : int
+        What periods have beside that, which have no record in common: the largest of them. Of a
+        series without an end there is one number, however many periods were read.
 
     Examples
     --------
     >>> day = Runs.from_text("[[5,2],[0,3]]")
     >>> (day + Runs.scalar(1)).text, day.largest
     ('[[6,2],[1,3]]', 5)
+    >>> days = Runs(0, once=5) + Runs(0, once=7) + Runs(0, once=5)
+    >>> (days + Runs.scalar(1)).text, (days + Runs.scalar(1)).largest
+    ('{"all":1,"once":7}', 8)
     """
 
     units: Any
     lengths: Any = None
+    once: int = 0
 
     @classmethod
     def scalar(cls, units: int) -> Runs:
@@ -167,9 +176,11 @@ class Runs:
     @classmethod
     def from_text(cls, text: str) -> Runs:
         """Inverse of :attr:`text`; ValueError on anything else."""
-        if _TEXT.fullmatch(text) is None:
+        if (apart := _ONCE.fullmatch(text)) is not None:
+            runs = cls(int(apart[1]), once=int(apart[2]))
+        elif _TEXT.fullmatch(text) is None:
             raise ValueError("not as written")
-        if not text.startswith("["):
+        elif not text.startswith("["):
             runs = cls.scalar(int(text))
         else:
             import numpy as np
@@ -183,13 +194,17 @@ class Runs:
 
     @cached_property
     def text(self) -> str:
-        """As it stands in the file: a whole number, or a list of [units, length]."""
+        """As it stands in the file: a whole number, a list of [units, length], or two numbers."""
+        if self.once:
+            return f'{{"all":{self.units},"once":{self.once}}}'
         if self.is_scalar:
             return str(self.units)
         return f"[[{'],['.join(map('%d,%d'.__mod__, self._pairs()))}]]"
 
-    def to_json(self) -> int | list[list[int]]:
-        """A whole number, or a list of [units, length]."""
+    def to_json(self) -> int | list[list[int]] | dict[str, int]:
+        """A whole number, a list of [units, length], or what all records and what periods have."""
+        if self.once:
+            return {"all": self.units, "once": self.once}
         return self.units if self.is_scalar else [list(pair) for pair in self._pairs()]
 
     def _pairs(self) -> Iterator[tuple[int, int]]:
@@ -203,7 +218,7 @@ class Runs:
     @property
     def largest(self) -> int:
         """The largest entry."""
-        return self.units if self.is_scalar else int(self.units.max())
+        return self.units + self.once if self.is_scalar else int(self.units.max())
 
     @property
     def least(self) -> int:
@@ -231,23 +246,35 @@ class Runs:
 
     def __add__(self, other: Runs) -> Runs:
         mine, theirs, lengths = self._beside(other)
-        return Runs(mine + theirs) if lengths is None else self.joined(mine + theirs, lengths)
+        once = max(self.once, other.once)
+        if lengths is None:
+            return Runs(mine + theirs, once=once)
+        if once:
+            raise InputError(
+                "periods of a series without an end and vectors of records do not add up; restore "
+                "a copy of the ledger that checks"
+            )
+        return self.joined(mine + theirs, lengths)
 
     def minus(self, units: int) -> Runs:
         """Every entry less by this."""
-        return Runs(self.units - units, self.lengths)
+        return Runs(self.units - units, self.lengths, self.once)
 
     def spread(self, units: int) -> Runs:
         """The same number of units wherever this is above 0: a release of the same records."""
+        if self.once:
+            return Runs(0, once=units)
         if self.is_scalar:
             return Runs(units if self.units else 0)
         return self.joined((self.units > 0) * units, self.lengths)
 
     def largest_in(self, shape: Runs) -> int:
         """The largest entry among the records where ``shape`` is above 0; 0 if there is none."""
+        if shape.once:  # a period that no other one shares a record with
+            return int(self.units)
         mine, theirs, lengths = self._beside(shape)
         if lengths is None:
-            return mine if theirs else 0
+            return self.largest if theirs else 0
         return int((mine * (theirs > 0)).max())
 
     def _beside(self, other: Runs) -> tuple[Any, Any, Any]:
@@ -270,7 +297,7 @@ class Runs:
     def doubles(self) -> Any:
         """As :func:`corrdp.leakage` takes them: a float, or an array of the nearest doubles."""
         if self.is_scalar:
-            return self.units / UNIT
+            return self.largest / UNIT
         return (self.units / UNIT).repeat(self.lengths)
 
 
@@ -369,6 +396,31 @@ class ChargedLevel:
         return self.runs.is_scalar and (self.delta is None or self.delta.is_scalar)
 
     @property
+    def is_once(self) -> bool:
+        """Whether it is of a period, which has no record in common with other periods."""
+        return any(runs.once for runs in (self.runs, self.delta) if runs is not None)
+
+    @property
+    def of_period(self) -> ChargedLevel:
+        """The same for the records of one period."""
+        delta = None if self.delta is None else Runs(0, once=self.delta.units)
+        return replace(self, runs=Runs(0, once=self.runs.units), delta=delta)
+
+    @property
+    def of_all(self) -> ChargedLevel:
+        """The same for every record, whatever the periods: it promises no more."""
+        if not self.is_once:
+            return self
+        delta = None if self.delta is None else Runs(self.delta.largest)
+        return replace(self, runs=Runs(self.runs.largest), delta=delta)
+
+    def beside(self, other: ChargedLevel) -> ChargedLevel:
+        """Two levels of the same kind, of periods that have no record in common."""
+        deltas = (self.delta, other.delta)
+        delta = None if None in deltas else deltas[0] + deltas[1]  # type: ignore[operator]
+        return replace(self, runs=self.runs + other.runs, delta=delta)
+
+    @property
     def as_gaussian(self) -> ChargedLevel | None:
         """A Gaussian level that promises no more; None for those that are below no such level.
 
@@ -380,6 +432,9 @@ class ChargedLevel:
             return self
         if self.notion != "pure":
             return None
+        if self.is_once:
+            plain = self.of_all.as_gaussian
+            return None if plain is None else plain.of_period
         import numpy as np
 
         from corrdp.metric.tradeoff import mu_of

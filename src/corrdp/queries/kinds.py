@@ -390,6 +390,9 @@ class Series(Query):
         usually is more often.
     missing : {"raise", "skip"}
         "skip" leaves gaps where nothing was recorded; where they are is then public.
+    correlated : bool
+        With two states: lies come in runs, whose noise is a chain of its own. Often fewer lies
+        keep the same promise, but one device must draw them all, along time.
 
     Examples
     --------
@@ -400,10 +403,13 @@ class Series(Query):
     kind: ClassVar[str] = "series"
     symmetric: bool = False
     missing: Missing = "raise"
+    correlated: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_missing(self.missing)
+        if self.correlated and self.symmetric:
+            raise QueryError("correlated lies are symmetric already: leave symmetric out")
         if self.by:
             raise QueryError("a series is published record by record: leave by= out")
 
@@ -415,4 +421,5 @@ class Series(Query):
 
     @property
     def asked(self) -> str:
-        return "whole series, each record by randomized response"
+        noise = "with lies in runs" if self.correlated else "each record"
+        return f"whole series, {noise} by randomized response"

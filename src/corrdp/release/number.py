@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from corrdp.calibration.adequacy import (
 from corrdp.calibration.noise import noise_in_words, unit_in_words
 from corrdp.calibration.number import Calibration
 from corrdp.calibration.series import SeriesCalibration
-from corrdp.errors import RefusedError
+from corrdp.errors import InputError, RefusedError
 from corrdp.ledgers.ledger import Ledger
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.mechanisms.laplace import coverage_radius, in_units
@@ -44,9 +44,11 @@ from corrdp.release.cells import CellTable, Tables, in_shape, noisy_tables
 from corrdp.release.charged import charged, check_scope, open_ledger
 from corrdp.release.exact import ExactTable, exact_tables
 from corrdp.release.laws import RecordLaw, record_law
+from corrdp.release.periods import Asked, stretch_of
 from corrdp.release.signatures import Signable, Signature, signed_line
 from corrdp.release.timetable import check_timetable
 from corrdp.results import Certificate
+from corrdp.tables.source import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -252,6 +254,8 @@ def draw(
     nonnegative: bool = False,
     state: str | None = None,
     engine: str = "duckdb",
+    period: Asked | None = None,
+    accept_change: str | None = None,
 ) -> Release:
     """Answer the calibrated query on ``data`` with OpenDP's discrete Laplace or Gaussian noise.
 
@@ -272,6 +276,12 @@ def draw(
         states.
     engine : {"duckdb", "spark"}
         Who reads a file and counts: this machine, or a Spark session. The noise is drawn here.
+    period : (first, end) or "new", optional
+        Of a series that goes on: read only the records from one time on and before another, or
+        those that no release of the ledger has read. Needs a ledger, on a chain of any length that
+        was fitted to rows in time; see :func:`corrdp.release.periods.stretch_of`.
+    accept_change : str, optional
+        Why a period whose transitions speak against the model is released all the same.
 
     Returns
     -------
@@ -311,13 +321,38 @@ def draw(
     """
     asked: dict[str, Any] = {"nonnegative": nonnegative, "state": state, "engine": engine}
     if ledger is None:
+        if period is not None:
+            raise InputError(
+                "a period is read once, which a ledger keeps: add ledger= (--ledger FILE)"
+            )
         return prepare(calibration, data, **asked).draw()
     book = open_ledger(ledger)
     check_scope(book, calibration)
     calibration = charged(calibration)
+    stretch = None
+    if period is not None:
+        data = opened(calibration.model, data, engine)
+        if not isinstance(data, Table):
+            raise InputError("a period is one of a table with times: give a file or a data frame")
+        stretch = stretch_of(calibration, data, period, book, accept_change)
+        data = stretch.table
+    elif accept_change is not None:
+        raise InputError("accept_change is about a period that is new: give period= too")
     ready = prepare(calibration, data, **asked)
+    if stretch is not None:
+        ready = replace(
+            ready,
+            reads=f"{ready.reads}, {stretch.period.words}",
+            assumptions=(*ready.assumptions, *stretch.assumptions),
+        )
     what = f"{calibration.query}{f', {ready.reads}' if ready.reads else ''}"
-    return book.release(ready.draw, calibration.guarantee, what=what, model=calibration.model)
+    return book.release(
+        ready.draw,
+        calibration.guarantee,
+        what=what,
+        model=calibration.model,
+        period=None if stretch is None else stretch.period,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,6 +365,7 @@ class Prepared:
     reads: str
     nonnegative: bool
     law: RecordLaw | None
+    assumptions: tuple[str, ...]
 
     def draw(self) -> Release:
         """Draw the noise."""
@@ -355,7 +391,7 @@ class Prepared:
             query=query.to_dict(),
             scale=scale,
             grid=query.grid,
-            assumptions=calibration.assumptions,
+            assumptions=self.assumptions,
             model=calibration.model.describe(),
             digest=calibration.model.digest,
             reads=self.reads,
@@ -400,7 +436,8 @@ def prepare(
         sizes = [query.cells]
     ready = tuple(map(_measurement, mechanisms, sizes))
     reads = what_is_read(model, query, data, state)
-    return Prepared(calibration, ready, exact, reads, nonnegative, record_law(model))
+    said = calibration.assumptions
+    return Prepared(calibration, ready, exact, reads, nonnegative, record_law(model), said)
 
 
 def _measurement(mechanism: Part, cells: int) -> tuple[Any, float]:

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from corrdp.models.chains.fitted import ChainFit
 
 
-def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:
-    """Rows of the shortest and the longest sequence, time steps of the longest, whether gaps occur.
+def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool, bool]:
+    """Rows of the shortest and the longest sequence, time steps of the longest, whether gaps occur
+    and whether the rows come in order of time.
 
     The rows are read, ordered and grouped as those of the fit were, and time is counted in its
     usual steps. Rows that lie closer are refused: they depend on each other more than the fit says.
@@ -47,10 +48,11 @@ def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:
     """
     reading = fit.reading or Reading()
     walk = rows_in_order(table, str(fit.state), fit.order_by, fit.group, reading)
-    pace, elsewhere = _as_fitted(table, fit, walk.pace)
+    pace, elsewhere = as_fitted(table, fit, walk.pace)
     found = None
     if table.has_row_order:
         found = _spans(walk.along(walk.read.select(*walk.groups, *walk.pace.place)), pace)
+    in_order = found is not None and not found["unsorted"]
     if found is None or found["unsorted"]:
         found = _spans(walk, pace)
     for name, what in (("absent", "have no time"), ("repeated", "repeat a time")):
@@ -60,7 +62,7 @@ def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool]:
                 "time step may occur once per sequence"
             )
     gaps = found["gaps"] or elsewhere > 0
-    return found["shortest"], found["longest"], found["span"] + elsewhere, gaps
+    return found["shortest"], found["longest"], found["span"] + elsewhere, gaps, in_order
 
 
 def _spans(walk: Walk, pace: Pace) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def _spans(walk: Walk, pace: Pace) -> dict[str, Any]:
     return dict(found)
 
 
-def _as_fitted(table: Table, fit: ChainFit, pace: Pace) -> tuple[Pace, int]:
+def as_fitted(table: Table, fit: ChainFit, pace: Pace) -> tuple[Pace, int]:
     """The pace of the fit, and how many steps further its places may put the ends of a sequence."""
     clock = fit.clock
     if clock is None or clock.usual is None or not pace.reading.gaps:
@@ -136,12 +138,15 @@ class Timetable:
         Time steps of the longest in time, those without a row included.
     gaps : bool
         Whether a sequence has time steps without a row.
+    in_order : bool
+        Whether the rows of a table come in order of time.
     """
 
     shortest: int
     longest: int
     span: int
     gaps: bool = False
+    in_order: bool = True
 
     def __str__(self) -> str:
         if self.span > self.longest:
@@ -170,7 +175,7 @@ def timetable_of(model: Model, data: Table | list[list[Any]]) -> Timetable:
     if fit is not None and (fit.order_by or fit.group is not None):
         return Timetable(*time_spans(data, fit))
     rows = data.collect(data.records.aggregate(n=data.records.count()))["n"][0].as_py()
-    return Timetable(rows, rows, rows)
+    return Timetable(rows, rows, rows, in_order=data.has_row_order)
 
 
 def check_timetable(
@@ -226,6 +231,17 @@ def check_timetable(
         _check_records(model, query, [len(values) for values in data])
 
 
+def check_in_line(model: Model, data: Table | list[list[Any]]) -> None:
+    """Refuse rows that noise cannot run along: they must be one sequence in order, without gaps."""
+    held = timetable_of(model, data)
+    several = getattr(model.fitted, "group", None) is not None
+    if isinstance(data, Table) and (several or held.gaps or not held.in_order):
+        raise DataError(
+            "correlated lies run along time: the rows must be one sequence, in order of time and "
+            "without gaps. Sort the file, or leave correlated out (--correlated)"
+        )
+
+
 def _has_parts(model: Model) -> bool:
     """Whether the first of the records, or any number in a row, have the model's law as well."""
     one_kernel = isinstance(model, Chain) and getattr(model, "homogeneous", True)
@@ -253,7 +269,7 @@ def _seasons_late(chain: SeasonalChain, data: Table | list[list[Any]]) -> int:
     clock = fit.clock
     if clock is None:
         return max(seasons.starts())
-    pace, _ = _as_fitted(data, fit, seasons.walk.pace)
+    pace, _ = as_fitted(data, fit, seasons.walk.pace)
     walk = seasons.walk.along(pace=pace)
     if pace.radix != clock.places or not walk.on_grid(clock.first, clock.usual):
         raise DataError(

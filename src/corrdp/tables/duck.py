@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,6 +75,10 @@ class DuckTable(Table):
         path = self.path
         text = isinstance(path, Path) and not is_parquet(path) and not path.is_dir()
         return self._kept(records) if text else records
+
+    def subset(self, rows: Any) -> DuckTable:
+        """Some of the rows, an ibis table with the same columns, as a table of their own."""
+        return replace(self, records=self._kept(rows))
 
     def in_order(self, rows: Any, keys: list[str]) -> Any:
         """The same rows, sorted by some columns: as they are, or in a table of the connection."""

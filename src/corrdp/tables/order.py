@@ -51,6 +51,8 @@ class Pace:
         How the rows were read, with the formats that were recognised.
     doubled : tuple of (int, int, str)
         Between which times the clocks of the zone showed the same again, and on which day.
+    kinds : tuple of str
+        What each order column was read as (:class:`corrdp.tables.time.TimeColumn`).
     """
 
     usual: float | None = None
@@ -58,6 +60,7 @@ class Pace:
     unit: str | None = None
     reading: Reading = PLAIN
     doubled: tuple[tuple[int, int, str], ...] = ()
+    kinds: tuple[str, ...] = ()
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -206,7 +209,8 @@ def placed(
         records, doubled = in_utc(table, records, reading.timezone)
     formats = tuple(column.form for column in columns)
     read = Reading(reading.where, formats if any(formats) else (), reading.timezone, reading.gaps)
-    pace = Pace(usual, radix, unit, read, tuple(doubled))
+    kinds = tuple(column.kind for column in columns)
+    pace = Pace(usual, radix, unit, read, tuple(doubled), kinds)
     return _counted(records.drop(*(f"part_{k}" for k in range(len(further)))), pace, group)
 
 

@@ -137,6 +137,10 @@ class Layout:
         read = cls(**data)
         return USUAL if read == USUAL else read
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # a copy of the usual one is the usual one: files are without it, and keep their digest
+        return Layout.from_dict, (self.to_dict(),)
+
 
 USUAL = Layout()
 
@@ -233,6 +237,10 @@ class Table(ABC):
         """
         self.pick(kept=condition)  # refuses what is no expression over one row
         return replace(self, records=self._where(self._check(condition)))
+
+    @abstractmethod
+    def subset(self, rows: Any) -> Table:
+        """Some of the rows, an ibis table with the same columns, as a table of their own."""
 
     @abstractmethod
     def collect(self, expression: Any) -> Any:

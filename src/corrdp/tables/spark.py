@@ -78,6 +78,13 @@ class SparkTable(Table):
         """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
         return _moment("try_to_timestamp", text, form)
 
+    def subset(self, rows: Any) -> SparkTable:
+        """Some of the rows, an ibis table with the same columns, as a table of their own."""
+        import ibis
+
+        view = self.backend.create_view(ibis.util.gen_name("kept"), rows)
+        return replace(self, records=view)
+
     def _where(self, condition: Expression) -> Any:
         import ibis
 
