@@ -1,4 +1,4 @@
-"""``corrdp partial``: how much noise an attacker's ignorance saves."""
+"""``corrdp partial``: how much noise an attacker's ignorance saves, and a count with it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from corrdp.cli.options import (
     Json,
     Names,
     NoHeader,
+    Report,
+    Verbose,
     check_outputs,
     read_layout,
 )
@@ -22,6 +24,7 @@ from corrdp.errors import InputError, RefusedError
 if TYPE_CHECKING:
     from corrdp.partial.calibrating import NoiseScale
     from corrdp.partial.knowledge import Knowledge
+    from corrdp.partial.releasing import PartialRelease
     from corrdp.tables.source import Layout
 
 
@@ -44,6 +47,14 @@ EXAMPLE = "Example: corrdp partial --n 100000 --known 90000 --epsilon 0.1 --delt
 
 
 def partial(
+    *,
+    action: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[release]",
+            help="release: count the rows of --data once, with this noise.",
+        ),
+    ] = None,
     n: Annotated[
         int,
         typer.Option("--n", parser=_whole, metavar="INTEGER", help="Public number of records."),
@@ -64,7 +75,9 @@ def partial(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(help="Instead: CSV or Parquet file from which to estimate it privately."),
+        typer.Option(
+            help="CSV or Parquet file with the records: to count, or to estimate --bias from."
+        ),
     ] = None,
     where: Annotated[
         str | None, typer.Option(help="With --data: what is counted, such as 'steps > 0'.")
@@ -84,6 +97,23 @@ def partial(
             "their order, look dependent.",
         ),
     ] = None,
+    active: Annotated[
+        bool,
+        typer.Option(
+            "--active", help="With --data: the attacker may have planted the records he knows."
+        ),
+    ] = False,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="For release: charge this ledger of kind partial, and store the answer."),
+    ] = None,
+    report: Report = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="For release: write it as JSON.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a release or report that exists.")
+    ] = False,
     picture: Annotated[
         Path | None, typer.Option(help="Draw noise against unknown records, as SVG or PNG.")
     ] = None,
@@ -91,37 +121,68 @@ def partial(
     names: Names = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Noise that is missing when an attacker does not know every record.
 
     Records he does not know are noise to him. Give the share of ones as --bias if it is public,
     or --data and --where to estimate it from the private file; the estimate is a release.
+    [bold]corrdp partial release[/bold] counts the rows of --data once, with that noise.
     """
     from json import dumps
 
-    from corrdp.cli.show import show_files
+    from corrdp._files import refuse_overwriting, write_files
+    from corrdp.cli.release import handed_over
+    from corrdp.cli.show import as_json, show_files
     from corrdp.partial.knowledge import Knowledge
 
-    check_outputs(picture, inputs=() if data is None else (data,))
+    check_outputs(picture, report, output, inputs=tuple(f for f in (data, ledger) if f))
     if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
         raise InputError(f"--picture {picture}: the name must end in .svg or .png")
     knowledge = Knowledge(n, known)
     layout = read_layout(no_header, names, delimiter, decimal)
+    if action is not None:
+        if action != "release":
+            raise InputError(f"{action!r} is no action of corrdp partial; there is one: release")
+        if data is None or where is None or picture is not None:
+            raise InputError("release takes --data and --where, and draws no --picture")
+        refuse_overwriting(report, output, overwrite=force)
+        if bias is None and not spend:
+            _estimated(data, where, spend, active, independent, epsilon, delta, knowledge, layout)
+        made = _released(
+            data, where, bias, active, independent, ledger, epsilon, delta, knowledge, layout
+        )
+        with handed_over(made, ledger):
+            if output is not None:
+                write_files({output: as_json(made) + "\n"})
+            print(as_json(made) if json else made)
+            if report is not None:
+                made.report(report, overwrite=force)
+            if not json:
+                show_files(path for path in (report, output) if path is not None)
+        return
+    if ledger is not None or report is not None or output is not None or force:
+        raise InputError("--ledger, --report, --output and --force go with corrdp partial release")
     if (bias is None) == (data is None):
         raise InputError("give one of --bias (public) and --data (estimated, which costs epsilon)")
-    if bias is not None:
-        if where is not None or spend or independent is not None or layout.to_dict():
+    if data is None:
+        if where or spend or active or independent is not None or layout.to_dict():
             raise InputError(
-                "--where, --spend, --independent and the options of text files go with --data"
+                "--where, --spend, --active, --independent and the options of text files go with "
+                "--data"
             )
         from corrdp.partial.calibrating import noise_scale
 
+        assert bias is not None
         found: Any = noise_scale(epsilon, delta, knowledge, bias)
         step = found
     else:
-        assert data is not None
-        found = _estimated(data, where, spend, independent, epsilon, delta, knowledge, layout)
+        if where is None:
+            raise InputError("--data needs --where, a condition that says what is counted")
+        found = _estimated(
+            data, where, spend, active, independent, epsilon, delta, knowledge, layout
+        )
         step = found.step
     if picture is not None:
         from corrdp.cli.show import save_picture
@@ -131,15 +192,39 @@ def partial(
         source = {} if data is None else {"data": data, "where": where}
         print(dumps({**found.to_dict(), **source}, indent=1))
     else:
-        _show(found, step)
+        _show(found, step, verbose)
     if picture is not None and not json:
         show_files([picture])
 
 
+def _released(
+    path: str,
+    where: str,
+    bias: float | None,
+    active: bool,
+    independent: str | None,
+    ledger: Path | None,
+    epsilon: float,
+    delta: float,
+    knowledge: Knowledge,
+    layout: Layout,
+) -> PartialRelease:
+    from corrdp.cli.show import working
+    from corrdp.partial.releasing import release
+    from corrdp.tables.source import open_table
+
+    with working(f"counting {path}"):
+        return release(
+            open_table(path, layout=layout), epsilon, delta, knowledge, where=where, bias=bias,
+            active=active, independent=independent, ledger=ledger,
+        )  # fmt: skip
+
+
 def _estimated(
     path: str,
-    where: str | None,
+    where: str,
     spend: bool,
+    active: bool,
     independent: str | None,
     epsilon: float,
     delta: float,
@@ -147,27 +232,15 @@ def _estimated(
     layout: Layout,
 ) -> Any:
     """Spend half of epsilon on the bias, if that was agreed to."""
-    from corrdp.errors import DataError
+    from corrdp.cli.show import say_aside
     from corrdp.mechanisms.base import check_positive
-    from corrdp.partial.calibrating import noise_scale
-    from corrdp.partial.estimating import estimated_noise_scale, noisy_count
     from corrdp.partial.knowledge import check_delta
-    from corrdp.partial.mixtures import exact_gaussian
-    from corrdp.tables.count import count_where
+    from corrdp.partial.releasing import borne_out, counted, estimated, refuse_poor
     from corrdp.tables.source import open_table
 
-    if where is None:
-        raise InputError("--data needs --where, a condition that says what is counted")
     # everything that can be wrong is found before anything is spent
     half = check_positive("epsilon", epsilon) / 2
-    check_delta(delta)
-    plain = exact_gaussian(epsilon, delta).noise
-    # an even share is the most natural noise there is, or all but
-    if not noise_scale(half, 0.8 * delta * (1 - 1e-14), knowledge, 0.5).scale < plain:
-        raise RefusedError(
-            f"an estimate cannot pay here: even with a share of one half, what is left after it "
-            f"needs more noise than plain DP, {plain}, which needs no estimate. Nothing was read"
-        )
+    refuse_poor(epsilon, check_delta(delta), knowledge)
     table = open_table(path, layout=layout)  # reads its columns alone
     if not spend:
         raise RefusedError(
@@ -175,47 +248,19 @@ def _estimated(
             f"cost epsilon {half:g} of {epsilon:g} and delta {0.2 * delta:g} of {delta:g}, and "
             "once more with every further run. Add --spend to agree, or give a public --bias"
         )
-    counted = count_where(table, where)
-    if counted.missing:
-        raise DataError(
-            f"`{where}` has no value in {counted.missing} of {counted.rows} rows of {path}: say in "
-            "the condition what they count for, or leave them out of the file"
-        )
-    if counted.rows != knowledge.n:
-        raise DataError(f"{path} has {counted.rows} rows and --n is {knowledge.n}")
-    borne_out = _independence(table, where, independent)
-    estimate = noisy_count(counted.value, knowledge.n, half)
-    found = estimated_noise_scale(epsilon, delta, knowledge, estimate)
+    count = counted(table, where, knowledge)
+    said, rows = borne_out(table, where, independent)
+    say_aside(f"{rows}; read off the file without noise, for you alone")
+    found = estimated(count, epsilon, delta, knowledge, active)
     certificate = found.certificate
-    assumptions = (borne_out, *certificate.assumptions)
+    assumptions = (said, *certificate.assumptions)
     return replace(found, certificate=replace(certificate, assumptions=assumptions))
 
 
-def _independence(table: Any, where: str, reason: str | None) -> str:
-    """What the rows say of independence, in words that may be published; or a refusal."""
-    from corrdp.cli.show import say_aside
-    from corrdp.partial.knowledge import row_dependence
-
-    if reason is not None and not reason.strip():
-        raise InputError("--independent takes the reason why the records are independent")
-    column = table.collect(table.pick(holds=where))["holds"]
-    found = row_dependence(column.to_numpy())
-    say_aside(f"{found}; read off the file without noise, for you alone")
-    if not found.seen:
-        return "the rows of the file, in their order, do not look dependent"
-    if reason is None:
-        raise RefusedError(
-            f"{found}, and the promise needs independent records: unknown ones that move together "
-            "hide less, or give each other away. Nothing was spent. Fit a model of the dependence "
-            '(corrdp fit), or say why it only looks so: --independent "sorted by answer"'
-        )
-    return f"the rows of the file look dependent, and it was accepted that they are not: {reason}"
-
-
-def _show(found: Any, step: NoiseScale) -> None:
+def _show(found: Any, step: NoiseScale, verbose: bool) -> None:
     from rich.table import Column, Table
 
-    from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.cli.show import assumed, facts_table, print_parts, print_title
     from corrdp.partial.deltas import NO_NOISE_NEEDED
     from corrdp.partial.estimating import EstimatedScale
     from corrdp.partial.knowledge import Noise
@@ -256,7 +301,7 @@ def _show(found: Any, step: NoiseScale) -> None:
         reached = least + f"{step.noiseless:.3g}"
     add("this attacker, no noise", Noise(0.0), reached, enough)
     print_parts(table)
-    facts = [("CAUTION", NO_NOISE_NEEDED)] if enough else []
+    facts: list[tuple[str, Any]] = [("CAUTION", NO_NOISE_NEEDED)] if enough else []
     if estimated:
         low, high = step.bias
         cost = f"epsilon {found.estimate.epsilon:g} and delta {delta - step.target:.3g}"
@@ -266,5 +311,4 @@ def _show(found: Any, step: NoiseScale) -> None:
             facts.append(("verdict", f"the estimate cost more than it saved: plain DP needs "
                           f"{found.plain} and no estimate"))  # fmt: skip
     facts.append(("certificate", f"{found.certificate.name}: {found.certificate.reference}"))
-    facts += [("assumes", text) for text in found.certificate.assumptions]
-    print_parts(facts_table(facts))
+    print_parts(facts_table(facts + assumed(found.certificate.assumptions, verbose=verbose)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from corrdp.partial.deltas import (
     GAUSSIAN,
     NO_NOISE_NEEDED,
     ONCE,
+    MixedNoise,
     NaturalNoise,
     attacker,
     independent,
@@ -28,13 +30,14 @@ from corrdp.partial.knowledge import (
     check_delta,
     check_knowledge,
 )
-from corrdp.partial.mixtures import exact_gaussian
+from corrdp.partial.mixtures import Mixture, exact_gaussian
 from corrdp.results import Certificate, Kind, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PRECISION = 1e-10  # of the variance
+_ROUGH = 1e-6  # the same where delta takes long
 UNIT = "standard deviation of the noise on the count"
 
 _POINTS = 25  # of the picture
@@ -55,7 +58,8 @@ class NoiseScale(Result):
         What was asked for.
     knowledge : Knowledge
     bias : (float, float)
-        The least and the largest share of ones that the scale holds for.
+        The least and the largest share of ones that the scale holds for; of a mixture, those of
+        its biases.
     noiseless : float
         delta without any noise, at the worse end of ``bias``.
     plain : Noise
@@ -120,8 +124,16 @@ class NoiseScale(Result):
         return self.knowledge.unknown, self.scale.counts, str(self.scale)
 
 
-def noise_curve(found: NoiseScale) -> tuple[np.ndarray, list[float]]:
+def noise_curve(
+    found: NoiseScale, natural_at: Callable[[int, float], Natural] | None = None
+) -> tuple[np.ndarray, list[float]]:
     """Noise against unknown records at the worse end of the bias, dense where it is steep.
+
+    Parameters
+    ----------
+    found : NoiseScale
+    natural_at : callable, optional
+        What so many unknown records of a bias hide; of a count that is released once if left out.
 
     Examples
     --------
@@ -129,6 +141,7 @@ def noise_curve(found: NoiseScale) -> tuple[np.ndarray, list[float]]:
     >>> noise[0] > noise[-1]
     True
     """
+    natural_at = natural_at or (lambda unknown, p: NaturalNoise(unknown, p, found.epsilon))
     bias = max(found.bias, key=lambda p: abs(p - 0.5))
     plain, natural = found.plain.counts, bias * (1 - bias)
     if natural > _NOTHING:
@@ -144,13 +157,14 @@ def noise_curve(found: NoiseScale) -> tuple[np.ndarray, list[float]]:
     def needed(unknown: int) -> float:
         if not 0 < bias < 1:
             return plain
-        natural = NaturalNoise(unknown, bias, found.epsilon)
-        return least_noise(found.epsilon, found.target, natural).scale.counts
+        return least_noise(found.target, natural_at(unknown, bias), found.plain).scale.counts
 
     return grid, [needed(int(unknown)) for unknown in grid]
 
 
-def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float) -> NoiseScale:
+def noise_scale(
+    epsilon: float, delta: float, knowledge: Knowledge, bias: float | Mixture
+) -> NoiseScale:
     r"""The least Gaussian noise with which a count is (epsilon, delta)-private, rounded up.
 
     .. math:: \beta^* = \min \{\beta \ge 0 : \delta_\beta(\varepsilon) \le \delta\}
@@ -166,9 +180,11 @@ def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float)
     delta : float
         Strictly between 0 and 1.
     knowledge : Knowledge
-    bias : float
-        Share of ones among independent records, strictly between 0 and 1. It must be public: one
-        computed from the private data is itself a release (see
+    bias : float or Mixture
+        Share of ones among independent records, strictly between 0 and 1; or a mixture, for
+        records that depend on each other through a common bias: then noise against attackers who
+        may have planted what they know, and more than plain DP where dependence helps them. It must
+        be public: one computed from the private data is itself a release (see
         :func:`corrdp.partial.estimating.estimated_noise_scale`).
 
     Returns
@@ -177,7 +193,7 @@ def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float)
 
     Notes
     -----
-    About 10 evaluations of delta, each O(sqrt(N)).
+    About 10 evaluations of delta, each O(sqrt(N)); of a mixture O(known N).
 
     References
     ----------
@@ -191,10 +207,16 @@ def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float)
     (3.564936, 4.610128)
     >>> noise_scale(1, 1e-3, Knowledge(1000, known=500), .5).scale
     Noise(counts=0.0)
+    >>> mixed = noise_scale(1, 1e-3, Knowledge(20, known=10), Mixture([.3, .7], [.5, .5]))
+    >>> mixed.scale > mixed.plain
+    True
     """
     level, goal = check_level("epsilon", epsilon), check_delta(delta)
-    known, p = check_knowledge(knowledge), check_bias(bias)
-    found = least_noise(level, goal, NaturalNoise(known.unknown, p, level))
+    known = check_knowledge(knowledge)
+    if isinstance(bias, Mixture):
+        return _of_mixture(level, goal, known, bias)
+    p, plain = check_bias(bias), exact_gaussian(level, goal).noise
+    found = least_noise(goal, NaturalNoise(known.unknown, p, level), plain)
     reference = "root of a falling delta, zero-noise exit (partial-knowledge#missing-noise)"
     assumed = (
         independent(f"{p:g}"),
@@ -211,7 +233,7 @@ def noise_scale(epsilon: float, delta: float, knowledge: Knowledge, bias: float)
         known,
         (p, p),
         found.noiseless,
-        exact_gaussian(level, goal).noise,
+        plain,
         "exact",
         Certificate("natural noise", reference, assumed),
         found.evaluations,
@@ -228,8 +250,24 @@ class Least:
     evaluations: int
 
 
-def least_noise(epsilon: float, delta: float, natural: NaturalNoise) -> Least:
-    """The root search behind :func:`noise_scale`, on arguments that were checked."""
+class Natural(Protocol):
+    """What the records that nobody knows hide of a count."""
+
+    @property
+    def variance(self) -> float:
+        """Theirs."""
+
+    def delta(self, beta: float) -> float:
+        """What noise of standard deviation ``beta`` leaves."""
+
+
+def least_noise(
+    delta: float, natural: Natural, enough: Noise, within: float = _PRECISION / 8
+) -> Least:
+    """The root search behind :func:`noise_scale`, on arguments that were checked.
+
+    ``enough`` is noise that suffices by theorem, whatever the records hide.
+    """
     asked: dict[float, float] = {}  # delta by noise
 
     def off(variance: float) -> float:
@@ -239,16 +277,43 @@ def least_noise(epsilon: float, delta: float, natural: NaturalNoise) -> Least:
         return math.log(asked[beta] / delta)
 
     if off(0.0) > 0:
-        # what plain DP needs is enough by theorem, however delta rounds in its neighbourhood
-        plain = exact_gaussian(epsilon, delta)
-        asked[plain.noise.counts] = min(plain.delta, natural.delta(plain.noise.counts))
-        enough = plain.noise.counts**2
-        spared = natural.unknown * natural.bias * (1 - natural.bias) / enough
+        # it is enough however delta rounds in its neighbourhood
+        asked[enough.counts] = min(delta, natural.delta(enough.counts))
+        most = enough.counts**2
         last_below(
-            lambda share: off(enough * (1.0 - share)), 0.0, 1.0, spared, within=_PRECISION / 8
+            lambda share: off(most * (1.0 - share)),
+            0.0,
+            1.0,
+            natural.variance / most,
+            within=within,
         )
     best = min(beta for beta, reached in asked.items() if reached <= delta)
     return Least(Noise(best), asked[best], asked[0.0], len(asked))
+
+
+def _of_mixture(epsilon: float, delta: float, knowledge: Knowledge, mixture: Mixture) -> NoiseScale:
+    """Noise against whoever planted what he knows; plain DP's need not be enough."""
+    natural = MixedNoise(knowledge, mixture, epsilon)
+    plain = exact_gaussian(epsilon, delta).noise
+    enough = plain
+    while natural.delta(enough.counts) > delta:
+        enough = Noise(2.0 * enough.counts)
+    found = least_noise(delta, natural, enough, _ROUGH)
+    reference = (
+        "root of a falling delta, given what was seen (partial-knowledge#dependence-and-ignorance)"
+    )
+    assumed = (
+        mixture.words,
+        "the mixture is public: it was not computed from these records",
+        attacker(knowledge),
+        ONCE,
+        *((GAUSSIAN,) if found.scale.counts else ()),
+    )
+    ends = (min(mixture.biases), max(mixture.biases))
+    return NoiseScale(
+        found.scale, found.delta, epsilon, delta, knowledge, ends, found.noiseless, plain, "exact",
+        Certificate("exchangeable records", reference, assumed), found.evaluations,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from corrdp._binomial import log_binomial
+from corrdp._checks import check_number
 from corrdp.errors import InputError, RefusedError
 from corrdp.metric.curves import check_level
 from corrdp.metric.tradeoff import delta_for
@@ -65,6 +69,11 @@ class NaturalNoise:
         self.unknown, self.bias = unknown, bias
         self.asked, self.epsilon = epsilon, min(epsilon, LARGEST_EPSILON)
 
+    @property
+    def variance(self) -> float:
+        """Of the records that are noise to the attacker."""
+        return self.unknown * self.bias * (1 - self.bias)
+
     @cached_property
     def _pairs(self) -> tuple[LatticePair, LatticePair]:
         first, logs = log_binomial(self.unknown, self.bias)
@@ -89,6 +98,82 @@ class NaturalNoise:
     def delta(self, beta: float) -> float:
         """The larger of the two."""
         return max(self.deltas(beta))
+
+
+@dataclass(frozen=True)
+class PartialLoss:
+    r"""The privacy loss of a count of independent records, to an attacker who knows some of them.
+
+    .. math:: L(x) = \ln \frac{\sum_k w_k\, \varphi((x - 1 - k)/\beta)}
+              {\sum_k w_k\, \varphi((x - k)/\beta)}
+
+    where x is the answer less the known ones, and w the binomial law of the N unknown records, for
+    the record 1 against 0. It rises with x (partial-knowledge#natural-noise).
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+    bias : float
+    noise : Noise
+
+    Examples
+    --------
+    >>> loss = PartialLoss(Knowledge(8, known=4), .4)
+    >>> [round(loss.at(x), 6) for x in range(5)]
+    [-inf, -0.693147, 0.405465, 1.504077, inf]
+    >>> round(loss.exceeds(.5), 3), round(loss.delta(.5), 6)
+    (0.352, 0.291876)
+    """
+
+    knowledge: Knowledge
+    bias: float
+    noise: Noise = Noise(0.0)  # noqa: RUF009 - frozen
+
+    def __post_init__(self) -> None:
+        check_knowledge(self.knowledge)
+        check_noise(self.noise)
+        object.__setattr__(self, "bias", check_bias(self.bias))
+
+    def at(self, x: float) -> float:
+        """The loss of an answer, ``x`` ones among the records that are not known; O(sqrt(N)).
+
+        inf where the record must be 1, -inf where it must be 0; an answer without noise is a whole
+        number from 0 to N + 1.
+        """
+        answer, unknown, beta = check_number("x", x), self.knowledge.unknown, self.noise.counts
+        if beta == 0.0:
+            if not (answer.is_integer() and 0 <= answer <= unknown + 1):
+                raise InputError(f"without noise x is one of 0 to {unknown + 1}, got {x!r}")
+            with np.errstate(divide="ignore"):
+                seen = np.log(answer) - np.log(unknown + 1 - answer)
+            return float(seen + math.log1p(-self.bias) - math.log(self.bias))
+        first, logs = log_binomial(unknown, self.bias)
+        away = answer - first - np.arange(len(logs))
+        one, zero = (np.logaddexp.reduce(logs - ((away - a) / beta) ** 2 / 2) for a in (1, 0))
+        return float(one - zero)
+
+    def exceeds(self, epsilon: float) -> float:
+        """Probability of a loss above ``epsilon`` if the record is 1; about 1e-9 off."""
+        from scipy.special import ndtr
+
+        level, beta = check_level("epsilon", epsilon), self.noise.counts
+        first, logs = log_binomial(self.knowledge.unknown, self.bias)
+        masses, ones = np.exp(logs), first + 1.0 + np.arange(len(logs))
+        if beta == 0.0:
+            return float(masses @ [self.at(x) > level for x in ones.tolist()])
+        from scipy.optimize import brentq
+
+        low = high = float(masses @ ones)
+        while self.at(low) > level:
+            low -= 1 + 2 * (high - low)
+        while self.at(high) < level:
+            high += 1 + 2 * (high - low)
+        edge = brentq(lambda x: self.at(x) - level, low, high) if low < high else low
+        return float(masses @ ndtr((ones - edge) / beta))
+
+    def delta(self, epsilon: float) -> float:
+        """What :func:`partial_delta` says, rounded up: of both directions the larger."""
+        return partial_delta(epsilon, self.knowledge, self.bias, self.noise).active
 
 
 @dataclass(frozen=True, repr=False)
@@ -192,34 +277,59 @@ def partial_delta(
     return PartialDelta(worst, worst, one, zero, "exact", certificate)
 
 
+class MixedNoise:
+    """The same for records that depend on each other through a common bias.
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+    mixture : Mixture
+    epsilon : float
+    """
+
+    variance = 0.0  # what they hide is less than their variance says
+
+    def __init__(self, knowledge: Knowledge, mixture: Mixture, epsilon: float) -> None:
+        if knowledge.known > _MOST_CLASSES:
+            raise RefusedError(
+                f"a mixture takes one computation for each of the {knowledge.known + 1} things "
+                f"that the attacker can have seen, and at most {_MOST_CLASSES} are done; ask for "
+                "fewer known records"
+            )
+        self.knowledge, self.mixture = knowledge, mixture
+        self.epsilon = min(epsilon, LARGEST_EPSILON)
+
+    def by_class(self, beta: float) -> tuple[np.ndarray, np.ndarray]:
+        """The record 1 against 0, and 0 against 1, for each number of ones that was seen."""
+        if beta > _DROWNED:
+            raise InputError(
+                f"noise {beta:g} on a count of at most {MOST_RECORDS:.0e} drowns it; ask for at "
+                f"most {_DROWNED:g}"
+            )
+        found = np.array([
+            [pair.hockey_stick(beta) for pair in
+             self.mixture.pairs(self.knowledge, hits, self.epsilon)]
+            for hits in range(self.knowledge.known + 1)
+        ])  # fmt: skip
+        return found[:, 0], found[:, 1]
+
+    def delta(self, beta: float) -> float:
+        """Of the attacker who planted what he saw."""
+        return float(max(map(np.max, self.by_class(beta))))
+
+
 def _of_mixture(
     epsilon: float, knowledge: Knowledge, mixture: Mixture, beta: float
 ) -> PartialDelta:
-    if knowledge.known > _MOST_CLASSES:
-        raise RefusedError(
-            f"a mixture takes one computation for each of the {knowledge.known + 1} things that "
-            f"the attacker can have seen, and at most {_MOST_CLASSES} are done; ask for fewer "
-            "known records"
-        )
-    if beta > _DROWNED:
-        raise InputError(
-            f"noise {beta:g} on a count of at most {MOST_RECORDS:.0e} drowns it; ask for at most "
-            f"{_DROWNED:g}"
-        )
-    level = min(epsilon, LARGEST_EPSILON)
-    found = [
-        tuple(pair.hockey_stick(beta) for pair in mixture.pairs(knowledge, hits, level))
-        for hits in range(knowledge.known + 1)
-    ]
-    ones, zeros = zip(*found, strict=True)
+    ones, zeros = MixedNoise(knowledge, mixture, epsilon).by_class(beta)
     mean = (
         float(mixture.seen(knowledge.known, a) @ values) for a, values in ((1, ones), (0, zeros))
     )
     reference = "half-line test given what was seen (partial-knowledge#dependence-and-ignorance)"
-    law = f"with probability {mixture.weights} all records have the bias {mixture.biases}"
-    assumed = (law, attacker(knowledge), ONCE, *((GAUSSIAN,) if beta else ()))
+    assumed = (mixture.words, attacker(knowledge), ONCE, *((GAUSSIAN,) if beta else ()))
     certificate = Certificate("exchangeable records", reference, assumed)
-    active = max(*ones, *zeros)
+    one, zero = float(ones.max()), float(zeros.max())
+    active = max(one, zero)
     # the sums over what was seen round by less than this
     passive = min(active, max(mean) * (1 + 1e-11))
-    return PartialDelta(active, passive, max(ones), max(zeros), "exact", certificate)
+    return PartialDelta(active, passive, one, zero, "exact", certificate)

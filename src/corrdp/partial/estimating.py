@@ -6,18 +6,19 @@ noise is never used again: what follows sees the noisy count alone.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from corrdp._binomial import bias_interval
-from corrdp._checks import check_items, check_number
+from corrdp._checks import check_number
 from corrdp._json import coded
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.sample import smallest_step, tail
-from corrdp.partial.calibrating import UNIT, NoiseScale, least_noise, noise_curve
-from corrdp.partial.deltas import GAUSSIAN, ONCE, NaturalNoise, attacker
+from corrdp.partial.calibrating import UNIT, NoiseScale, noise_curve
+from corrdp.partial.deltas import GAUSSIAN, ONCE, attacker
+from corrdp.partial.intervals import CUT, WHERE, noise_after
+from corrdp.partial.joint import JointNoise
 from corrdp.partial.knowledge import (
     COUNTS,
     Knowledge,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 _SHARE = (
     0.1  # of delta, for the sampling of the records and once more for the noise of the estimate
 )
-_SET_ASIDE = 1e-3  # of delta, for cells in which more records than thought are fixed
-_RARE = 0.02  # expected number of fixed records below which cells are not halved
-_WHERE = "partial-knowledge#estimated-bias"
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,8 @@ class EstimatedScale(Result):
     Parameters
     ----------
     step : NoiseScale
-        The noise, safe for every bias in the interval, at what is left of epsilon and delta.
+        The noise, safe for every bias in the interval: its epsilon is that of both releases
+        together, its delta what the interval leaves of delta.
     estimate : NoisyCount
         What was released to find the bias.
     epsilon, delta : float
@@ -182,7 +181,7 @@ class EstimatedScale(Result):
             f"  estimate     noisy count {self.estimate.value} of {self.estimate.n}: bias "
             f"{low:.6g} to {high:.6g}; it cost epsilon {self.estimate.epsilon:g} and delta "
             f"{self.delta - self.step.target:.3g}",
-            f"  attacker     knows {k.known} of {k.n} records, which he did not choose",
+            f"  attacker     knows {k.known} of {k.n} records",
             f"  verdict      {verdict}",
             f"  certificate  {self.certificate.name}: {self.certificate.reference}",
         ]
@@ -198,16 +197,27 @@ class EstimatedScale(Result):
 
         after = self.step.plain.counts
         rivals = [("plain DP", self.plain.counts), ("all others known, after the estimate", after)]
-        return draw_ignorance(*noise_curve(self.step), rivals, self.step.here, ax)
+
+        def natural(unknown: int, bias: float) -> JointNoise:
+            cut = CUT * self.step.target
+            return JointNoise(unknown, bias, self.epsilon, self.estimate.scale, cut)
+
+        return draw_ignorance(*noise_curve(self.step, natural), rivals, self.step.here, ax)
 
 
 def estimated_noise_scale(
-    epsilon: float, delta: float, knowledge: Knowledge, estimate: NoisyCount
+    epsilon: float,
+    delta: float,
+    knowledge: Knowledge,
+    estimate: NoisyCount,
+    *,
+    active: bool = False,
 ) -> EstimatedScale:
     r"""Noise for a count whose bias is known only from a noisy count of the same records.
 
     .. math:: \delta = \kappa_2 + \kappa_L + \kappa_4, \qquad
-              \beta = \sup_{p_- \le p \le p_+} \beta^*(\varepsilon - \varepsilon', \kappa_4, p)
+              \beta = \sup_{p_- \le p \le p_+} \min\{b : \delta_p(\varepsilon; \varepsilon', b)
+              \le \kappa_4\}
 
     where
 
@@ -215,7 +225,8 @@ def estimated_noise_scale(
     - kappa_L = delta/10 is the chance that its noise exceeds its radius,
     - kappa_2 = delta/10 that the share of ones is further from the bias than Chernoff's bound says;
       its value is given, so n - 1 records are random and the one attacked counts both ways,
-    - beta* is :func:`corrdp.partial.calibrating.noise_scale`, kappa_4 the rest of delta.
+    - delta_p is that of both releases together, the second with noise b
+      (:class:`corrdp.partial.joint.JointNoise`), kappa_4 the rest of delta.
 
     Three obligations, proved in partial-knowledge#estimated-bias: the interval misses the bias with
     probability at most kappa_2 + kappa_L whatever the record is; the supremum is a true one, not
@@ -228,10 +239,19 @@ def estimated_noise_scale(
     knowledge : Knowledge
     estimate : NoisyCount
         From :func:`noisy_count`.
+    active : bool
+        Whether the attacker may have planted the records that he knows. They then tell nothing of
+        the bias: the interval comes from the others, whatever the planted ones are, and is wide
+        where many are known.
 
     Returns
     -------
     EstimatedScale
+
+    Notes
+    -----
+    A second or so; up to half a minute where some 50,000 unknown records and noise are needed
+    together. Where the estimate did not pay, the noise is that of plain DP at what is left.
 
     References
     ----------
@@ -243,6 +263,10 @@ def estimated_noise_scale(
     >>> found = estimated_noise_scale(.5, 1e-4, Knowledge(1000, 500), NoisyCount(402, 1000, .25))
     >>> [round(end, 3) for end in found.step.bias], found.worthwhile
     ([0.283, 0.527], True)
+    >>> planted = estimated_noise_scale(.5, 1e-4, Knowledge(1000, 50), NoisyCount(402, 1000, .25),
+    ...                                 active=True)
+    >>> [round(end, 3) for end in planted.step.bias]
+    [0.25, 0.552]
     """
     level = check_positive("epsilon", epsilon)
     goal = check_delta(delta)
@@ -261,20 +285,23 @@ def estimated_noise_scale(
         )
     share = _SHARE * goal
     rest = (goal - 2 * share) * (1 - 1e-15)
-    low, high = _shares(estimate, share)
-    between = (0.0, 1.0) if known.n == 1 else bias_interval(low, high, known.n - 1, share)
-    left = math.nextafter(level - estimate.epsilon, 0.0)
-    step = noise_over(left, rest, known, between)
+    planted = known.known if active else 0
+    random = known.n - 1 - planted
+    low, high = _shares(estimate, share, planted)
+    between = (0.0, 1.0) if random < 1 else bias_interval(low, high, random, share)
+    step = noise_after(estimate, level, rest, known, between)
     certificate = Certificate(
         "estimated bias",
-        f"private interval for the bias, then noise for all of it ({_WHERE})",
+        f"private interval for the bias, then noise for all of it ({WHERE})",
         (
             "the records are independent of each other, each a one with the same probability, "
             "which need not be known",
             attacker(known),
-            "the attacker did not plant records: planted ones would spoil the estimate",
+            "the attacker may have planted the records that he knows"
+            if active
+            else "the attacker did not plant records: planted ones would spoil the estimate",
             f"the noisy count was released as well and cost epsilon {estimate.epsilon:g}; it is "
-            "not in any ledger",
+            "in no ledger but that of a release which it is part of",
             ONCE + "; the noisy count is counted in",
             *((GAUSSIAN,) if step.scale.counts else ()),
         ),
@@ -283,142 +310,10 @@ def estimated_noise_scale(
     return EstimatedScale(step, estimate, level, goal, plain, certificate)
 
 
-def _shares(estimate: NoisyCount, miss: float) -> tuple[float, float]:
-    """Shares of ones among the n - 1 records besides the one attacked: least and largest."""
-    radius, others = estimate.radius(miss), max(estimate.n - 1, 1)
-    least = min(max(estimate.value - radius - 1, 0), others)  # the record was a one
-    most = min(max(estimate.value + radius, 0), others)  # it was not
+def _shares(estimate: NoisyCount, miss: float, planted: int = 0) -> tuple[float, float]:
+    """Least and largest share of ones among the records besides the one attacked and planted."""
+    radius, others = estimate.radius(miss), max(estimate.n - 1 - planted, 1)
+    # the record was a one, and all planted ones; it was not, and none of them
+    least = min(max(estimate.value - radius - 1 - planted, 0), others)
+    most = min(max(estimate.value + radius, 0), others)
     return least / others, most / others
-
-
-def noise_over(
-    epsilon: float, delta: float, knowledge: Knowledge, between: tuple[float, float]
-) -> NoiseScale:
-    r"""Noise that is enough for every bias of an interval.
-
-    .. math:: \delta_N(p) \le \delta_{N-K}(r) + \Pr[\mathrm{Bin}(N, 1 - \lambda) > K], \qquad
-              \lambda = \frac{1 - p}{1 - r}
-
-    where r <= p: a record of bias p is one of bias r with probability lambda and else a sure one,
-    and an attacker who is told which are sure is not weaker. (For r >= p, sure zeros and
-    lambda = p/r.) So one computation at r covers a whole cell of biases; cells are halved until all
-    of them are covered. The worst bias need not be at an end of the interval.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-    knowledge : Knowledge
-    between : (float, float)
-        The least and the largest bias, from 0 to 1.
-
-    Returns
-    -------
-    NoiseScale
-        An upper bound: a little more than the worst bias needs, as if a few of the unknown records
-        were known.
-
-    References
-    ----------
-    partial-knowledge#estimated-bias.
-
-    Examples
-    --------
-    >>> found = noise_over(.25, 8e-5, Knowledge(1000, 500), (.284, .526))
-    >>> round(float(found), 1)
-    5.6
-    """
-    level, goal = check_positive("epsilon", epsilon), check_delta(delta)
-    known = check_knowledge(knowledge)
-    ends = [check_number("between", end) for end in check_items("between", between)]
-    if len(ends) != 2:
-        raise InputError(f"between holds two biases in rising order, got {between!r}")
-    low, high = ends
-    if not 0 <= low <= high <= 1:
-        raise InputError(f"between holds two biases in rising order, got {between!r}")
-    plain = exact_gaussian(level, goal).noise
-    cover = _Cover(level, goal, known.unknown, (low, high))
-    if low == 0.0 or high == 1.0 or known.unknown == 0:
-        scale, reached, noiseless = plain, exact_gaussian(level, goal).delta, 1.0
-    else:
-        scale, noiseless = cover.least(plain)
-        reached = goal
-    assumed = (
-        "the records are independent of each other, each a one with the same probability, between "
-        f"{low:.6g} and {high:.6g}",
-        attacker(known),
-        ONCE,
-        *((GAUSSIAN,) if scale.counts else ()),
-    )
-    reference = f"cells of biases, each told apart from its end ({_WHERE})"
-    certificate = Certificate("natural noise of an interval", reference, assumed)
-    return NoiseScale(
-        scale, reached, level, goal, known, (low, high), noiseless, plain, "upper bound",
-        certificate, cover.evaluations,
-    )  # fmt: skip
-
-
-class _Cover:
-    """Whether noise is enough for every bias of an interval."""
-
-    def __init__(
-        self, epsilon: float, delta: float, unknown: int, between: tuple[float, float]
-    ) -> None:
-        self.epsilon, self.delta, self.unknown, self.between = epsilon, delta, unknown, between
-        self.evaluations = 0
-
-    def least(self, plain: Noise) -> tuple[Noise, float]:
-        """Little noise that is enough, and the worse end's delta without any."""
-        ends = [
-            least_noise(self.epsilon, self.delta, NaturalNoise(self.unknown, p, self.epsilon))
-            for p in self.between
-        ]
-        self.evaluations += sum(end.evaluations for end in ends)
-        at_ends, noiseless = max(end.scale for end in ends), max(end.noiseless for end in ends)
-        # more by what a few records give, then twice as many
-        for records in (0, *(2**k for k in range(40))):
-            variance = at_ends.counts**2 + records * 0.25
-            scale = Noise(math.sqrt(variance) * (1 + 1e-15))
-            if scale >= plain:
-                break
-            if self.holds(scale.counts):
-                return scale, noiseless
-        return plain, noiseless
-
-    def holds(self, beta: float) -> bool:
-        """Cell by cell; a cell too narrow to be halved and still not covered is a no."""
-        low, high = self.between
-        cells = [(low, 0.5), (0.5, high)] if low < 0.5 < high else [(low, high)]
-        while cells:
-            low, high = cells.pop()
-            reference, fixed = (
-                (low, (high - low) / (1 - low)) if high <= 0.5 else (high, (high - low) / high)
-            )
-            left = self.unknown - self._fixed(fixed)
-            self.evaluations += 1
-            if left >= 0:
-                reached = NaturalNoise(left, reference, self.epsilon).delta(beta)
-                if reached <= self.delta * (1 - _SET_ASIDE):
-                    continue
-            if self.unknown * fixed < _RARE:
-                return False
-            middle = (low + high) / 2
-            cells += [(middle, high), (low, middle)]
-        return True
-
-    def _fixed(self, share: float) -> int:
-        """How many records are sure, but for a probability that is set aside."""
-        from scipy.special import bdtrc
-
-        if share == 0.0:
-            return 0
-        most, chance = 0, self.delta * _SET_ASIDE * (1 - 1e-6)
-        step = 1
-        while most < self.unknown and float(bdtrc(most, self.unknown, share)) > chance:
-            most, step = most + step, 2 * step
-        few = most - step // 2
-        most = min(most, self.unknown)
-        while most - few > 1:
-            middle = (few + most) // 2
-            over = float(bdtrc(middle, self.unknown, share)) > chance
-            few, most = (middle, most) if over else (few, middle)
-        return most

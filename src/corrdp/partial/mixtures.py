@@ -246,6 +246,11 @@ class Mixture:
         """Probability that a record is 1 when nothing else is known."""
         return math.fsum(p * w for p, w in zip(self.biases, self.weights, strict=True))
 
+    @property
+    def words(self) -> str:
+        """As an assumption."""
+        return f"with probability {self.weights} all records have the bias {self.biases}"
+
     @renamed(target="record")
     def posterior(self, known: int, hits: int, record: int) -> np.ndarray:
         """Probabilities of the biases after ``hits`` of ``known`` records and one record more.
