@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ import sys
 import textwrap
 import time
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -674,3 +676,24 @@ def test_files_that_do_not_exist(tmp_path):
         read_outputs(tmp_path / "none.parquet")
     with pytest.raises(InputError, match="name a column or more"):
         read_outputs(written(tmp_path, "input,output\n0,1\n1,1\n"), output=[])
+
+
+def collecting(value, rng):
+    gc.collect()
+    return value
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+def test_what_the_parent_has_thrown_away_does_not_end_a_worker():
+    """A database whose threads are in the parent: its end would wait for them, and crash."""
+    gc.disable()
+    try:
+        kept = [duckdb.connect(config={"threads": 4})]
+        kept[0].execute("SELECT sum(i) FROM range(1_000_000) t(i)").fetchall()
+        kept.append(kept)  # only the collector can find it now
+        del kept
+        samples, complete = collect(collecting, (0, 1), 100, generator(3))
+    finally:
+        gc.enable()
+    assert complete
+    assert len(samples.outputs) == 100

@@ -101,8 +101,8 @@ def test_command(tmp_path):
     assert run().exit_code == run(good, "--registry").exit_code == 2
     survey = run("--registry")
     assert survey.exit_code == 0
-    assert "10 of 17 are not DP" in survey.output
-    assert len(json.loads(run("--registry", "--json").output)) == 17
+    assert "10 of 17 works are not DP" in survey.output
+    assert len(json.loads(run("--registry", "--json").output)) == 18
 
 
 def rows_after(heading):

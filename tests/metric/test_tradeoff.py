@@ -18,6 +18,7 @@ from corrdp.metric.tradeoff import (
     FunctionCurve,
     GaussianCurve,
     LaplaceCurve,
+    at_every_distance,
     channel_curve,
     composed_total_variation,
     curve_of,
@@ -260,6 +261,37 @@ def test_groups_of_finite_curves_are_iterated(curve, k):
         level = np.clip(1 - curve(level), 0, 1)
     assert curve.group(k)(GRID) == pytest.approx(1 - level, abs=1e-12)
     assert FunctionCurve(curve).group(k)(0.3) == pytest.approx(curve.group(k)(0.3), abs=1e-12)
+
+
+@pytest.mark.parametrize("family", [GaussianCurve(0.8), LaplaceCurve(1.3)], ids=repr)
+@pytest.mark.parametrize(("s", "t"), [(0.25, 0.5), (1.7, 0.03), (1.0, 1.0)])
+def test_curves_at_real_distances_are_a_semigroup(family, s, t):
+    joined = 1 - family.at(t)(np.clip(1 - family.at(s)(GRID), 0, 1))
+    assert family.at(s + t)(GRID) == pytest.approx(1 - joined, abs=1e-12)
+
+
+def test_small_steps_of_pure_privacy_are_laplace_noise():
+    """Steps of epsilon d/n, joined: they rise to the Laplace curve, and never pass it."""
+    epsilon, d, before = 0.9, 1.7, ApproximateCurve(0.9 * 1.7)(GRID)
+    goal = at_every_distance(epsilon).at(d)(GRID)
+    for n in (2, 8, 64, 4096):
+        level, step = GRID, ApproximateCurve(epsilon * d / n)
+        for _ in range(n):
+            level = np.clip(1 - step(level), 0, 1)
+        assert (before <= 1 - level + 1e-12).all()
+        assert (1 - level <= goal + 1e-12).all()
+        before = 1 - level
+    assert before == pytest.approx(goal, abs=1e-3)
+
+
+def test_other_curves_know_whole_distances_alone():
+    own = FunctionCurve(ApproximateCurve(1.0))
+    for curve in (own, ApproximateCurve(1.0, 0.1)):
+        assert curve.at(2.0)(0.25) == pytest.approx(curve.group(2)(0.25))
+        with pytest.raises(NotApplicableError, match=r"nothing at the distance 0\.5"):
+            curve.at(0.5)
+    with pytest.raises(InputError, match="distance"):
+        LaplaceCurve(1.0).at(0)
 
 
 def test_curves_of_guarantees():

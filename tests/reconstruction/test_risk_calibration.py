@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corrdp.attacks.records import GradientAttack
 from corrdp.errors import InfeasibleError, InputError
 from corrdp.guarantees import GDP, Approximate, Pure, Tradeoff
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.local.scalar import GaussianAnswer, LaplaceAnswer
 from corrdp.mechanisms.local.subset import SS
 from corrdp.mechanisms.local.unary import OUE
-from corrdp.metric.tradeoff import LaplaceCurve
+from corrdp.metric.tradeoff import LaplaceCurve, gaussian_delta
 from corrdp.reconstruction.bounds import rad_bound
 from corrdp.reconstruction.calibrate import (
     calibrate_risk,
@@ -23,6 +24,7 @@ from corrdp.reconstruction.calibrate import (
     gaussian_sigma,
     laplace_epsilon,
     mu_for_risk,
+    sgd_guarantee,
     sigma_for_risk,
 )
 from corrdp.reconstruction.exact import rad
@@ -271,3 +273,77 @@ def test_result_round_trip():
 def test_bad_input(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+# -- sampled batches ---------------------------------------------------------------------------
+
+
+def sampled_variation(sigma: float, rate: float, steps: int, replaced: bool) -> float:
+    """Total variation of one or two steps on a line, by quadrature: 1 against -1, or against 0."""
+    z = np.linspace(-12 * sigma - 1, 12 * sigma + 1, 3001)
+    step = z[1] - z[0]
+
+    def law(at: float) -> np.ndarray:
+        normal = [np.exp(-(((z - x) / sigma) ** 2) / 2) for x in (0.0, at)]
+        return ((1 - rate) * normal[0] + rate * normal[1]) * step / (sigma * math.sqrt(2 * math.pi))
+
+    one, other = law(1.0), law(-1.0 if replaced else 0.0)
+    if steps == 2:
+        one, other = np.outer(one, one), np.outer(other, other)
+    return float(np.maximum(one - other, 0).sum())
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("replaced", [True, False])
+@pytest.mark.parametrize(
+    ("sigma", "rate"), [(1.0, 0.01), (2.0, 0.3), (0.4, 0.05), (5.0, 0.9), (0.5, 0.999)]
+)
+def test_sampled_batches_tell_no_more_than_is_said(sigma, rate, steps, replaced):
+    asked = {"steps": steps, "rate": rate, "sensitivity_multiplier": 2.0 if replaced else 1.0}
+    said = sgd_guarantee(sigma, **asked).delta
+    true = sampled_variation(sigma, rate, steps, replaced)
+    full = sgd_guarantee(sigma, steps=steps, sensitivity_multiplier=asked["sensitivity_multiplier"])
+    assert true <= said + 1e-9
+    assert said <= float(gaussian_delta(full.mu, np.zeros(1))[0])
+    if sigma >= 1 and steps == 2:
+        assert said < 2.1 * true
+
+
+def test_sampled_batches_need_less_noise():
+    threat = uniform(10)
+    full, some = (sigma_for_risk(0.1, threat, steps=1000, rate=q) for q in (1.0, 0.01))
+    assert some.value < full.value / 20
+    assert rad_bound(sgd_guarantee(some.value, steps=1000, rate=0.01), threat).value <= 0.1
+    less = sgd_guarantee(some.value * (1 - 1e-9), steps=1000, rate=0.01)
+    assert rad_bound(less, threat).value > 0.1
+    assert any("by itself" in text for text in some.certificate.assumptions)
+    # of a full batch but for one in a million the noise of the full batch is enough
+    nearly = sigma_for_risk(0.1, Threat.membership([0.1] * 10), steps=10, rate=1 - 1e-6)
+    assert nearly.value <= sigma_for_risk(0.1, Threat.membership([0.1] * 10), steps=10).value
+
+
+def test_an_attack_on_sampled_batches_stays_below():
+    """Two candidates of opposite gradients, 40 steps: knowing the rate gains something."""
+    rng, sigma, rate, steps, runs = np.random.default_rng(5), 0.7, 0.2, 40, 20_000
+    pair, gradients = uniform(2), np.array([1.0, -1.0])[:, None, None] * np.ones((1, steps, 1))
+    truth = rng.integers(0, 2, runs)
+    there = rng.random((runs, steps, 1)) < rate
+    seen = gradients[truth] * there + rng.normal(scale=sigma, size=there.shape)
+    found, blind = (
+        GradientAttack(pair, gradients, 1.0, sigma, rate=q).measure(seen, truth)
+        for q in (rate, 1.0)
+    )
+    bound = rad_bound(sgd_guarantee(sigma, steps=steps, rate=rate), pair).value
+    assert found.value - 5 * found.error < bound
+    assert found.value > 0.5 * bound
+    assert found.value > blind.value
+
+
+@pytest.mark.parametrize("rate", [0, 1.5, math.nan])
+def test_bad_rates(rate):
+    with pytest.raises(InputError, match="rate"):
+        sigma_for_risk(0.1, uniform(10), rate=rate)
+    with pytest.raises(InputError, match="rate"):
+        GradientAttack(uniform(2), np.ones((2, 1, 1)), 1.0, 1.0, rate=rate)
+    with pytest.raises(InputError, match="replaced"):
+        sgd_guarantee(1.0, rate=0.5, sensitivity_multiplier=1.5)

@@ -204,7 +204,8 @@ def test_command(tmp_path):
     other = " ".join(done("risk", made, "--prior", "0.5,0.5").output.split())
     assert "a value by its prior" in other
     assert "membership" not in other
-    assert "guesses start from even odds" in " ".join(done("risk", handed).output.split())
+    said = " ".join(done("risk", handed, "--verbose").output.split())
+    assert "guesses start from even odds" in said
 
 
 def test_numbers_for_people_are_rounded_to_the_safe_side():

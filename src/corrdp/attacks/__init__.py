@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from corrdp.attacks.linking import CentroidCandidates as CentroidCandidates
     from corrdp.attacks.linking import centroid_candidates as centroid_candidates
     from corrdp.attacks.next_place import LSTM as LSTM
+    from corrdp.attacks.records import GradientAttack as GradientAttack
+    from corrdp.attacks.records import Imputation as Imputation
+    from corrdp.attacks.records import Measured as Measured
+    from corrdp.attacks.records import clipped as clipped
     from corrdp.attacks.singling import Unicity as Unicity
     from corrdp.attacks.singling import unicity as unicity
+    from corrdp.auditing.dependent import SimulatedLeakage as SimulatedLeakage
+    from corrdp.auditing.dependent import simulated_leakage as simulated_leakage
+    from corrdp.bounds.gaussian.factors import unsure_factor as unsure_factor
 else:
     __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -103,6 +103,34 @@ def success_interval(hits: np.ndarray, kept: float) -> tuple[float, float]:
     return binomial_interval(right, wrong, 1 - LEVEL)
 
 
+def mutual_information(records: np.ndarray, guesses: np.ndarray, states: int) -> float:
+    r"""Bits that a guess tells about its record, from how often each goes with each.
+
+    .. math:: I = \sum_{x,g} p_{xg} \log_2 \frac{p_{xg}}{p_x p_g}
+
+    where p are shares of the pairs seen. Unlike success it is 0 for whoever always names the
+    commonest state, and it counts lies that can be turned round. An estimate: too large by about
+    (s - 1)^2 / (2 n ln 2) for s states and n records, more where they depend on each other.
+
+    Parameters
+    ----------
+    records, guesses : array of int
+    states : int
+
+    Examples
+    --------
+    >>> mutual_information(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), 2)
+    1.0
+    >>> mutual_information(np.array([0, 0, 0, 1]), np.zeros(4, dtype=int), 2)
+    0.0
+    """
+    joint = np.bincount(records * states + guesses, minlength=states**2).reshape(states, -1)
+    shares = joint / len(records)
+    apart = np.outer(shares.sum(axis=1), shares.sum(axis=0))
+    seen = shares > 0
+    return max(0.0, float((shares[seen] * np.log2(shares[seen] / apart[seen])).sum()))
+
+
 def counted_interval(right: int, n: int) -> tuple[float, float]:
     """Exact interval at 95 % of a success rate whose n trials are independent.
 
@@ -225,6 +253,8 @@ class AttackResult:
         depend on each other along the chain, see :func:`~corrdp.attacks.base.success_interval`.
     scored : int
         How many guesses were compared with the truth.
+    bits : float or None
+        What a guess tells about its record, see :func:`mutual_information`.
     """
 
     attack: str
@@ -232,6 +262,7 @@ class AttackResult:
     success: float | None = None
     interval: tuple[float, float] | None = None
     scored: int = 0
+    bits: float | None = None
 
     def __float__(self) -> float:
         if self.success is None:
@@ -244,7 +275,7 @@ class AttackResult:
         low, high = self.interval
         return (
             f"<{self.attack}: {self.success:.4f} of {self.scored} right, "
-            f"{LEVEL:.0%} interval {low:.4f} to {high:.4f}>"
+            f"{LEVEL:.0%} interval {low:.4f} to {high:.4f}, {self.bits:.3g} bits of each record>"
         )
 
 
@@ -378,8 +409,9 @@ class Attack(ABC):
         hits = (codes == records)[records != MISSING]
         if not hits.size:
             raise DataError("every value of truth is missing: there is nothing to score")
-        interval = success_interval(hits, memory(chain))
-        return AttackResult(name, guesses, float(hits.mean()), interval, int(hits.size))
+        interval, seen = success_interval(hits, memory(chain)), records != MISSING
+        told = mutual_information(records[seen], codes[seen], len(chain.states))
+        return AttackResult(name, guesses, float(hits.mean()), interval, int(hits.size), told)
 
     @abstractmethod
     def _guess(

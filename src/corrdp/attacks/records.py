@@ -17,10 +17,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp.attacks.base import AttackResult, counted_interval
+from corrdp.attacks.base import AttackResult, counted_interval, mutual_information
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.response import state_numbers
+from corrdp.reconstruction.calibrate import check_rate
 from corrdp.reconstruction.exact import best_guesses
 from corrdp.reconstruction.threat import Threat
 
@@ -77,7 +78,8 @@ class RecordAttack(ABC):
             return AttackResult(name, guesses)
         hits = self.threat.success[self._records(truth, n), guesses]
         right = int(hits.sum())
-        return AttackResult(name, guesses, right / n, counted_interval(right, n), n)
+        told = mutual_information(self._records(truth, n), guesses, self.threat.m)
+        return AttackResult(name, guesses, right / n, counted_interval(right, n), n, told)
 
     def measure(self, outputs: Any, truth: Any) -> Measured:
         r"""Advantage of this attack, estimated from outputs of records drawn from the prior.
@@ -203,18 +205,19 @@ def clipped(gradients: Any, clip: float) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class GradientAttack(RecordAttack):
-    r"""Guess which candidate was in the batch from the noisy gradients of full-batch DP-SGD.
+    r"""Guess which candidate was trained on from the noisy gradients of DP-SGD.
 
     What is left of a noisy gradient after taking away the other records' clipped gradients is
-    Gaussian around the candidate's own, so with T steps
+    Gaussian around the candidate's own, or around 0 if it was not in the batch, so with T steps
 
-    .. math:: \ln p(\theta \mid i) = \sum_t \frac{\langle g_t, \mu_{t,i} \rangle
-              - \|\mu_{t,i}\|^2/2}{C^2 \sigma^2} + \text{const}
+    .. math:: \ln p(\theta \mid i) = \sum_t \ln\Big(1 - q + q \exp \frac{\langle g_t, \mu_{t,i}
+              \rangle - \|\mu_{t,i}\|^2/2}{C^2 \sigma^2}\Big) + \text{const}
 
     where
 
     - g_t is the residual of step t, mu_{t,i} candidate i's clipped gradient there,
-    - C is the clipping norm and sigma the noise multiplier: the noise has deviation C sigma.
+    - C is the clipping norm and sigma the noise multiplier: the noise has deviation C sigma,
+    - q is the probability with which a record is in a batch, 1 for the full batch.
 
     ``rule="likelihood"`` takes the guess of largest advantage,
     :func:`~corrdp.attacks.records.likeliest_gain`. ``rule="hayes_inner_product"`` is the rule as
@@ -232,6 +235,12 @@ class GradientAttack(RecordAttack):
         Clipped gradients of each candidate at each step; see :func:`clipped`.
     clip, sigma : float
     rule : {"likelihood", "hayes_inner_product"}
+    rate : float
+        q. What other records were in a batch must be known, as their gradients are taken away.
+
+    Notes
+    -----
+    O(m T d) for each run; O(m T) numbers are held for each run where batches are sampled.
 
     References
     ----------
@@ -256,8 +265,10 @@ class GradientAttack(RecordAttack):
     clip: float
     sigma: float
     rule: Literal["likelihood", "hayes_inner_product"] = "likelihood"
+    rate: float = 1.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", check_rate(self.rate))
         for name in ("clip", "sigma"):
             object.__setattr__(self, name, check_positive(name, getattr(self, name)))
         if self.rule not in RULES:
@@ -296,6 +307,11 @@ class GradientAttack(RecordAttack):
                 f"outputs must be residuals of shape (runs, {self.candidates.shape[1]}, "
                 f"{self.candidates.shape[2]}), got {residuals.shape}"
             )
+        if self.rate < 1.0 and self.rule == "likelihood":
+            inner = np.einsum("itd,ntd->int", self.candidates, residuals)
+            norms = (self.candidates**2).sum(axis=-1)[:, None]
+            told = np.log(self.rate) + (inner - norms / 2) / (self.clip * self.sigma) ** 2
+            return likeliest_gain(np.logaddexp(np.log1p(-self.rate), told).sum(-1), self.threat)
         flat = self.candidates.reshape(self.threat.m, -1)
         products = flat @ residuals.reshape(len(residuals), -1).T
         if self.rule == "likelihood":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import faulthandler
+import gc
 import multiprocessing
 import os
 import pickle
@@ -255,6 +256,9 @@ def _serve(
 ) -> None:
     """The worker's side: outputs as they come, then None; or why it failed."""
     os.setsid()  # a group of its own: the parent decides what Ctrl-C means, and ends it whole
+    # what the parent left for its collector must not end here: a database connection would wait
+    # for threads that a fork does not take along
+    gc.freeze()
     faulthandler.disable()  # the parent tells a crash, and a dump would tell of the parent's code
     confine(files=False)
     # the audit's own stdout is for its result, whatever the mechanism prints

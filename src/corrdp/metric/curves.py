@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp._checks import check_number, check_whole
-from corrdp.errors import InputError
+from corrdp.errors import InputError, NotApplicableError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +63,29 @@ class Curve(ABC):
     @abstractmethod
     def group(self, k: int) -> Curve:
         r"""What the guarantee says when k records change: :math:`f_k = 1 - (1 - f)^{\circ k}`."""
+
+    def at(self, distance: float) -> Curve:
+        r"""The curve of data sets so far apart, for a promise at every distance: :math:`f_d`.
+
+        .. math:: 1 - f_{s+t} = (1 - f_s) \circ (1 - f_t)
+
+        where f is at distance 1. Families with this property are their own group curves, at any
+        distance above 0: Gaussian and Laplace noise have it, and pure DP where data sets lie at
+        every distance in between (:func:`corrdp.metric.tradeoff.at_every_distance`). Of any other
+        curve only whole distances are known (composition#curves-at-real-distances).
+
+        Examples
+        --------
+        >>> GaussianCurve(2.0).at(.25), LaplaceCurve(1.0).at(1.5)
+        (GaussianCurve(mu=0.5), LaplaceCurve(epsilon=1.5))
+        """
+        far = check_number("distance", distance, above=0)
+        if not math.isclose(far, round(far), rel_tol=1e-12):
+            raise NotApplicableError(
+                f"this trade-off curve says nothing at the distance {far:g}, which is no whole "
+                "number of neighbours; Gaussian and Laplace curves do"
+            )
+        return self.group(round(far))
 
     def __call__(self, alpha: Any) -> Any:
         """f(alpha): the least type II error of a test of level alpha; a number or an array."""
@@ -221,7 +244,11 @@ class GaussianCurve(Curve):
         return math.erf(self.mu / math.sqrt(8.0))
 
     def group(self, k: int) -> GaussianCurve:
-        return GaussianCurve(check_times(k) * self.mu)
+        return self.at(check_times(k))
+
+    def at(self, distance: float) -> GaussianCurve:
+        """That of the same noise on answers so far apart."""
+        return GaussianCurve(check_number("distance", distance, above=0) * self.mu)
 
 
 @dataclass(frozen=True)
@@ -279,7 +306,11 @@ class LaplaceCurve(Curve):
         return -math.expm1(-self.epsilon / 2)
 
     def group(self, k: int) -> LaplaceCurve:
-        return LaplaceCurve(check_times(k) * self.epsilon)
+        return self.at(check_times(k))
+
+    def at(self, distance: float) -> LaplaceCurve:
+        """That of the same noise on answers so far apart."""
+        return LaplaceCurve(check_number("distance", distance, above=0) * self.epsilon)
 
 
 @dataclass(frozen=True)

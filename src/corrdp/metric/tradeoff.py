@@ -94,6 +94,41 @@ def curve_of(guarantee: Any) -> Curve:
     return ApproximateCurve(promise.largest)
 
 
+def at_every_distance(epsilon: float) -> LaplaceCurve:
+    r"""The curve of a mechanism that is epsilon d-private wherever data sets lie in between.
+
+    .. math:: f_d = \lim_n 1 - (1 - f_{\varepsilon d/n})^{\circ n}
+              = T\big(\mathrm{Lap}(0), \mathrm{Lap}(\varepsilon d)\big)
+
+    where f_e is the curve of e-DP. Between two data sets at distance d lie others, as near to each
+    other as one likes (real numbers, places on a map): the small steps together promise more than
+    epsilon d at once, just what Laplace noise does, which attains it.
+
+    Parameters
+    ----------
+    epsilon : float
+        The loss per unit of distance.
+
+    Returns
+    -------
+    LaplaceCurve
+        At distance 1; :meth:`~corrdp.metric.curves.Curve.at` gives the others.
+
+    References
+    ----------
+    composition#curves-at-real-distances; Guerra-Balboa, dissertation,
+    leaves the question open.
+
+    Examples
+    --------
+    >>> at_every_distance(2.0).at(.5)
+    LaplaceCurve(epsilon=1.0)
+    >>> round(at_every_distance(1.0)(.25), 4), round(ApproximateCurve(1.0)(.25), 4)
+    (0.3679, 0.3204)
+    """
+    return LaplaceCurve(epsilon)
+
+
 def tensor(*curves: Curve | Any) -> Curve:
     r"""The curve of several mechanisms run on the same data, adaptively or not.
 
@@ -129,6 +164,8 @@ def tensor(*curves: Curve | Any) -> Curve:
     given = [curve_of(curve) for curve in curves]
     if all(isinstance(curve, GaussianCurve) for curve in given):
         return GaussianCurve(math.hypot(*(curve.mu for curve in given)))  # type: ignore[attr-defined]
+    if len(given) == 1 and isinstance(given[0], LaplaceCurve):
+        return given[0]
     finite = [_finite(curve) for curve in given]
     # the same curve many times over is the rule: doubling keeps the products few
     while len(finite) > 1:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from corrdp.reconstruction.calibrate import calibrate_risk as calibrate_risk
     from corrdp.reconstruction.calibrate import epsilon_for_risk as epsilon_for_risk
     from corrdp.reconstruction.calibrate import mu_for_risk as mu_for_risk
+    from corrdp.reconstruction.calibrate import sgd_guarantee as sgd_guarantee
     from corrdp.reconstruction.calibrate import sigma_for_risk as sigma_for_risk
     from corrdp.reconstruction.exact import rad as rad
     from corrdp.reconstruction.linear import rero as rero

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from corrdp.trajectories.data.points import Trajectories as Trajectories
     from corrdp.trajectories.data.points import read_trajectories as read_trajectories
     from corrdp.trajectories.data.reachability import Moves as Moves
+    from corrdp.trajectories.mechanisms.elements import ElementCounts as ElementCounts
     from corrdp.trajectories.mechanisms.local import LocalNgrams as LocalNgrams
     from corrdp.trajectories.mechanisms.noisytree import must_walk as must_walk
     from corrdp.trajectories.mechanisms.planar import PlanarCells as PlanarCells

@@ -21,6 +21,7 @@ from corrdp.trajectories.data.cells import CellSequences
 from corrdp.trajectories.data.points import Trajectories
 from corrdp.trajectories.data.reachability import Moves, Reachability
 from corrdp.trajectories.data.splitting import ENDS
+from corrdp.trajectories.mechanisms.elements import ElementCounts, ElementTable
 from corrdp.trajectories.mechanisms.local import LocalNgrams
 from corrdp.trajectories.mechanisms.noisytree import NoisyTree, ReleasedSequences
 from corrdp.trajectories.mechanisms.planar import PlanarCells
@@ -34,7 +35,8 @@ ONE_PLACE = (
     "--levels 2 or more (n_max)"
 )
 
-Mechanism = TreeMechanism | LocalNgrams | PlanarCells | BernoulliSample
+Mechanism = TreeMechanism | LocalNgrams | PlanarCells | BernoulliSample | ElementCounts
+Made = NoisyTree | ReleasedSequences | ElementTable
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,10 @@ class PublishedMoves:
 
     Parameters
     ----------
-    result : NoisyTree or ReleasedSequences
+    result : NoisyTree, ReleasedSequences or ElementTable
         What the mechanism made.
     sequences : tuple of arrays of int
-        Published trajectories: synthetic ones for a tree.
+        Published trajectories: synthetic ones for a tree, none for counts by cluster.
     times : tuple of arrays of float, optional
         Times of the points, where the mechanism takes them as public.
     steps : tuple of Step
@@ -93,7 +95,7 @@ class PublishedMoves:
         Where that ledger stood after the charge.
     """
 
-    result: NoisyTree | ReleasedSequences
+    result: Made
     sequences: tuple[np.ndarray, ...]
     times: tuple[np.ndarray, ...] | None
     steps: tuple[Step, ...]
@@ -109,7 +111,7 @@ class PublishedMoves:
         """What the reader must know before using it."""
         told = []
         tree = self.result if isinstance(self.result, NoisyTree) else None
-        if not any(map(len, self.sequences)):
+        if not (isinstance(self.result, ElementTable) or any(map(len, self.sequences))):
             why = (
                 ""
                 if tree is None
@@ -135,7 +137,10 @@ class PublishedMoves:
     @property
     def title(self) -> str:
         """One line: what was made."""
-        return repr(self.result).splitlines()[0] + f", {len(self.sequences):,} trajectories"
+        made = repr(self.result).splitlines()[0]
+        if isinstance(self.result, ElementTable):
+            return made
+        return f"{made}, {len(self.sequences):,} trajectories"
 
     def visits(self, size: int) -> np.ndarray:
         """How often each place occurs in what is published."""
@@ -162,7 +167,7 @@ def publish(
 
     Parameters
     ----------
-    mechanism : PrefixTree, NgramTree, LocalNgrams, PlanarCells or BernoulliSample
+    mechanism : PrefixTree, NgramTree, LocalNgrams, PlanarCells, BernoulliSample or ElementCounts
     walks : Trajectories
         The points; read by planar noise.
     cells : CellSequences
@@ -230,19 +235,22 @@ def _sampled(
 ) -> PublishedMoves:
     per_user = getattr(mechanism, "per_user", None)
     owners = cells.owner.tolist()
-    result: NoisyTree | ReleasedSequences
-    if isinstance(mechanism, TreeMechanism):
+    result: Made
+    made: tuple[np.ndarray, ...] = ()
+    times = None
+    if isinstance(mechanism, ElementCounts):
+        result = mechanism.release(cells.sequences, owners)
+    elif isinstance(mechanism, TreeMechanism):
         users = None if per_user is None else owners
         result = mechanism.release(cells.sequences, users)
         made = tuple(synthesize(result, np.random.default_rng()))
-        times = None
     elif isinstance(mechanism, PlanarCells):
         degrees = np.stack([walks.lat, walks.lng], axis=1)
         result = mechanism.release(np.split(degrees, walks.starts[1:-1]))
         made, times = result.sequences, tuple(np.split(walks.times, walks.starts[1:-1]))
     elif isinstance(mechanism, LocalNgrams):
         result = mechanism.release(cells.sequences, owners)
-        made, times = result.sequences, None
+        made = result.sequences
     else:
         result = mechanism.release(cells.sequences)
         assert result.positions is not None
@@ -276,6 +284,15 @@ def check_publishable(
     corrdp.errors.RefusedError: stays were merged, so that how many points a trajectory has ...
     """
     if isinstance(mechanism, TreeMechanism):
+        return
+    if isinstance(mechanism, ElementCounts):
+        if cells.merged:
+            raise RefusedError(
+                "stays were merged, so that a point in one cluster changes how often another one "
+                "counts: leave out --merge-stays (merge_stays)"
+            )
+        if moves is not None:
+            raise InputError("counts have no moves to check: leave out --speed and --step (moves)")
         return
     if cells.merged:
         raise RefusedError(
@@ -325,6 +342,10 @@ def rows_of(done: PublishedMoves, cells: CellSequences, *, counts: bool = False)
     """
     text = io.StringIO()
     write = csv.writer(text, lineterminator="\n")
+    if isinstance(done.result, ElementTable):
+        write.writerow(["cluster", "users" if done.result.most == 1 else "visits"])
+        write.writerows(zip(done.result.names, done.result.counts, strict=True))
+        return text.getvalue()
     if counts:
         assert isinstance(done.result, NoisyTree)
         write.writerow(["length", "places", "count"])
@@ -357,7 +378,7 @@ def _charged(
     counts: bool,
 ) -> PublishedMoves:
     """Sample, charge and store: whose epsilon it is decides what adds up."""
-    if not isinstance(mechanism, TreeMechanism | LocalNgrams):
+    if not isinstance(mechanism, TreeMechanism | LocalNgrams | ElementCounts):
         raise RefusedError(
             "a ledger adds up epsilons for whole units, and this release promises something about "
             f"{mechanism.unit}: it cannot be counted in a ledger. Release it without one "
@@ -385,12 +406,12 @@ def _charged(
 _ONE_EACH = "one trajectory per user"
 
 
-def _by_trajectory(mechanism: TreeMechanism | LocalNgrams) -> bool:
+def _by_trajectory(mechanism: Mechanism) -> bool:
     return isinstance(mechanism, TreeMechanism) and mechanism.per_user is None
 
 
 def _check_records(
-    records: int, mechanism: TreeMechanism | LocalNgrams, cells: CellSequences
+    records: int, mechanism: TreeMechanism | LocalNgrams | ElementCounts, cells: CellSequences
 ) -> None:
     if isinstance(mechanism, TreeMechanism) and mechanism.neighbours == "unbounded":
         # comparing would tell how many there are, which the release hides

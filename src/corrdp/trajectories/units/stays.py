@@ -186,7 +186,7 @@ def unfitted_leakage(streams: Streams, epsilon: float, reason: str) -> Leakage:
     return Leakage(
         value=float(per_step.max()),
         kind="upper bound",
-        certificate=Certificate("general", "group privacy", (NO_CHAIN,)),
+        certificate=Certificate("general", "group privacy (chains#general)", (NO_CHAIN,)),
         scope="every mechanism with this guarantee at event level",
         epsilon=epsilon,
         candidates=(
