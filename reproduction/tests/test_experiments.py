@@ -107,12 +107,12 @@ def test_results_survive_json(name: str, request):
 
 def test_outcomes_are_made_from_the_findings():
     table = Table(("a",), ((1,),))
-    yes, no, idle = judge("q", True, ""), judge("q", False, ""), Finding("q", "not run", "")
+    yes, no, idle = judge("q", True, ""), judge("q", False, ""), Finding("q", "data missing", "")
     for findings, outcome in (
-        ((yes, no, idle), "differs"),
-        ((yes, idle), "matches"),
-        ((idle,), "not run"),
-        ((), "not run"),
+        ((yes, no, idle), "refuted"),
+        ((yes, idle), "reproduced"),
+        ((idle,), "data missing"),
+        ((), "data missing"),
     ):
         assert Result("001-figure-1", "quick", table, findings).outcome == outcome
 
@@ -146,8 +146,8 @@ def test_progress_goes_from_nothing_to_all(success: Result):
 
 
 def test_figure_1_has_straight_edges_and_its_optimum_in_a_corner(region: Result):
-    assert region.finding("lines").outcome == "matches"
-    assert region.finding("corner").outcome == "matches"
+    assert region.finding("lines").outcome == "reproduced"
+    assert region.finding("corner").outcome == "reproduced"
     assert max(region.table.column("off_line")) < 1e-8
 
 
@@ -164,7 +164,7 @@ def test_figure_1_optimum_is_the_best_of_a_fine_grid(region: Result):
 
 def test_figure_1_published_optimum_breaks_its_promise(region: Result):
     finding = region.finding("every adversary")
-    assert finding.outcome == "differs"
+    assert finding.outcome == "refuted"
     assert finding.by_source == pytest.approx(0.12485, abs=1e-5)
     every = region.table.where(adversary="all")
     for row in every.records():
@@ -213,7 +213,7 @@ def test_constant_series_are_guessed_by_majority():
 
 
 def test_figure_2_correlation_beats_the_bound_of_dp(success: Result):
-    assert success.outcome == "matches"
+    assert success.outcome == "reproduced"
     bound = success_bound(0.5, (0.5, 0.5))
     assert bound == pytest.approx(0.622459, abs=1e-6)
     for row in success.table.records():
@@ -252,7 +252,12 @@ def test_figure_3_order_and_the_price_of_informed_adversaries(noise: Result):
     for row in noise.table.records():
         assert row["zhao"] > row["closed_form"] > row["exact_none"] > row["dp"]
         assert row["zhao"] > row["exact_all"] >= row["exact_none"]
-    assert [f.outcome for f in noise.findings] == ["matches", "matches", "differs", "matches"]
+    assert [f.outcome for f in noise.findings] == [
+        "reproduced",
+        "reproduced",
+        "refuted",
+        "reproduced",
+    ]
     assert noise.finding("every adversary").by_source == pytest.approx(0.35697, abs=1e-4)
 
 
@@ -271,12 +276,12 @@ def test_no_attacker_is_above_the_corrected_bound_on_a_chain(synthetic: Result):
     for row in synthetic.table.records():
         assert row["low"] <= row["bound"]
         assert row["low"] <= row["success"] <= row["high"]
-    assert synthetic.finding("below").outcome == "matches"
+    assert synthetic.finding("below").outcome == "reproduced"
 
 
 def test_the_printed_bound_is_below_blind_guessing(synthetic: Result):
     finding = synthetic.finding("printed bound")
-    assert finding.outcome == "differs"
+    assert finding.outcome == "refuted"
     for row in synthetic.table.where(epsilon=0.1).records():
         assert row["share"] > row["printed_bound"] + 0.05
         assert row["low"] > row["printed_bound"]
@@ -293,7 +298,7 @@ def test_forward_backward_is_the_best_attacker_on_a_chain(synthetic: Result):
 
 def test_what_was_not_asked_for_is_said_not_to_have_run(synthetic: Result):
     for claim in ("recordings", "less success", "lstm"):
-        assert synthetic.finding(claim).outcome == "not run"
+        assert synthetic.finding(claim).outcome == "data missing"
 
 
 def test_missing_recordings_are_named(tmp_path: Path, monkeypatch):
@@ -312,7 +317,7 @@ def test_missing_recordings_are_named(tmp_path: Path, monkeypatch):
     [
         ({"series": ("middle",)}, "series must be some of synthetic, high, low"),
         ({"series": "high"}, "series must be some of"),
-        ({"attackers": ()}, "attackers must be some of viterbi, forward-backward, lstm"),
+        ({"attackers": ()}, "attackers must be some of viterbi, forward-backward, single, lstm"),
     ],
 )
 def test_unknown_series_and_attackers_are_refused(arguments, message):
@@ -336,16 +341,16 @@ def test_recordings_split_at_their_mean_are_those_of_the_source(which, n, q, r):
 @needs_data
 def test_figure_4_on_the_recordings():
     result = load("001-figure-4").computed(rng=rng(), epsilons=(0.5, 3.0))
-    assert len(result.table.rows) == 3 * 2 * 2 * 2
+    assert len(result.table.rows) == 3 * 2 * 2 * 3
     outcomes = {finding.claim: finding.outcome for finding in result.findings}
     assert outcomes == {
-        "high": "matches",
-        "low": "matches",
-        "below": "matches",
-        "recordings": "matches",
-        "printed bound": "differs",
-        "less success": "matches",
-        "lstm": "not run",
+        "high": "reproduced",
+        "low": "reproduced",
+        "below": "reproduced",
+        "recordings": "reproduced",
+        "printed bound": "refuted",
+        "less success": "reproduced",
+        "lstm": "data missing",
     }
     # the recording is easier to guess than its chain: first order is only a model
     assert sum("depends on more than the present record" in note for note in result.notes) == 2
@@ -381,6 +386,6 @@ def test_the_network_is_compared_with_the_likeliest_path_at_the_sources_noise():
     ]
     table = Table(columns, tuple(rows))
     finding = response_attackers._network(table, ("viterbi", "lstm"))
-    assert finding.outcome == "matches"
+    assert finding.outcome == "reproduced"
     assert finding.by_source == pytest.approx(-0.04)
     assert finding.tight == pytest.approx(-0.07)

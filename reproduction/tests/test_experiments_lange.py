@@ -11,10 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corrdp_reproduction.base import Result, Table
+from corrdp_reproduction.base import OUTCOMES, Result, Table
 from corrdp_reproduction.catalogue import load
-from corrdp_reproduction.errata import lange, lange_bounds
-from corrdp_reproduction.errata.base import Erratum
 from corrdp_reproduction.harness import Experiment
 from corrdp_reproduction.lange import figure_9, figure_10, figure_15, figure_16
 from corrdp_reproduction.lange.estimator import estimated_leakage
@@ -34,7 +32,7 @@ ON_DATA = ("17", "18", "19")
 EVERY = [*FORMULAS, *(pytest.param(item, marks=needs_data) for item in ON_DATA)]
 SEED = 20240627
 
-YES, NO, NOT_RUN = "matches", "differs", "not run"
+YES, NO, OTHER, NOT_RUN = OUTCOMES
 VERDICTS = {
     "3": {"at 1": YES, "at 5": YES, "any size": YES},
     "5": {"up to 2": YES, "up to 4": YES},
@@ -48,14 +46,14 @@ VERDICTS = {
     "15": {
         "grows": YES,
         "not tight": YES,
-        "less effect": NO,  # 000-E32
+        "less effect": YES,
         "worst chain": YES,
         "lower bound": NO,  # 000-E05
     },
     "16": {"curve": YES, "limited": NO},  # 000-X04
-    "17": {"data": NOT_RUN, "mean": NOT_RUN, "grows": YES, "nearly tight": YES},
+    "17": {"data": NOT_RUN, "mean": NOT_RUN, "grows": OTHER, "nearly tight": OTHER},
     "18": {
-        "records": NO,  # 000-E28
+        "records": OTHER,
         "correlations": YES,
         "factor": YES,
         "general": YES,
@@ -76,12 +74,12 @@ VERDICTS = {
     "numbers": {
         "error at 2": YES,
         "error at 4": YES,
-        "yang": NOT_RUN,
+        "friends": YES,
+        "yang": YES,
         "correlation": YES,
         "limit": YES,
         "mendel": YES,
         "planner": YES,
-        "disclosure": NOT_RUN,
     },
 }
 
@@ -191,7 +189,7 @@ def test_a_changed_number_changes_the_verdict(item, claim, value, monkeypatch):
     assert claims[claim].value != value
     monkeypatch.setitem(claims, claim, replace(claims[claim], value=value))
     found = run(item)
-    assert found.finding(claim).outcome == "differs"
+    assert found.finding(claim).outcome == "refuted"
 
 
 @needs_data
@@ -202,7 +200,7 @@ def test_the_right_number_would_match(item, claim, value, monkeypatch):
     ours = experiment(item)
     claims = ours.published
     monkeypatch.setitem(claims, claim, replace(claims[claim], value=value))
-    assert run(item).finding(claim).outcome == "matches"
+    assert run(item).finding(claim).outcome == "reproduced"
 
 
 # -- known numbers ----------------------------------------------------------------------------
@@ -286,21 +284,21 @@ def test_figure_9_no_leakage_attained_exceeds_the_sharp_bound():
         if found["rho"] <= 1 / (found["n"] - 1):
             assert found["attained"] == pytest.approx(1 + (found["n"] - 1) * found["rho"], abs=2e-3)
     changed = figure_9._findings(result("9").table, {"tight at first": (7, 0.18)})
-    assert changed[0].outcome == "differs"
+    assert changed[0].outcome == "refuted"
 
 
 def test_figure_10_random_search_misses_the_worst_case():
-    """99th percentiles known from another sample of 1000 laws."""
-    expected = {(3, 0.1): 1.096, (3, 0.9): 2.046, (5, 0.3): 1.498, (7, 0.18): 1.453}
+    """99th percentiles of five other samples of 1000 laws, on average; one varies by .04."""
+    expected = {(3, 0.1): 1.097, (3, 0.9): 2.125, (5, 0.3): 1.562, (7, 0.18): 1.430}
     for found in result("10").table.records():
         assert found["searched"] < found["exact"]
         assert found["exact"] == pytest.approx(1 + (found["n"] - 1) * found["rho"], abs=1e-9)
         key = (found["n"], round(found["rho"], 6))
         if key in expected:
-            assert found["searched"] == pytest.approx(expected[key], abs=0.08)
+            assert found["searched"] == pytest.approx(expected[key], abs=0.13)
     rows = tuple((*r[:6], r[4] + r[1]) for r in result("10").table.rows)  # clipping leaks more
     changed = figure_10._findings(Table(result("10").table.columns, rows))
-    assert [finding.outcome for finding in changed] == ["differs", "differs", "matches"]
+    assert [finding.outcome for finding in changed] == ["refuted", "refuted", "reproduced"]
 
 
 EXACT = {
@@ -328,10 +326,10 @@ def test_figure_15_verdicts_follow_the_table():
     table = result("15").table
     rows = tuple((g, e, b, b, t, s) for g, e, b, _, t, s in table.rows)  # exact raised to the bound
     changed = {f.claim: f.outcome for f in figure_15._findings(Table(table.columns, rows), 10)}
-    assert changed["not tight"] == "differs"
+    assert changed["not tight"] == "refuted"
     rows = tuple((g, e, b, x, t, None if s is None else 0.9 * x) for g, e, b, x, t, s in table.rows)
     changed = {f.claim: f.outcome for f in figure_15._findings(Table(table.columns, rows), 10)}
-    assert changed["lower bound"] == "matches"
+    assert changed["lower bound"] == "reproduced"
 
 
 def test_the_simulation_is_right_up_to_its_bias():
@@ -465,29 +463,6 @@ def test_malformed_data_are_refused(item, name, text, tmp_path: Path):
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match="must have columns"):
         experiment(item).computed(rng=np.random.default_rng(1), data=tmp_path)
-
-
-# -- errata -----------------------------------------------------------------------------------
-
-ERRATA = (*lange.ERRATA, *lange_bounds.ERRATA)
-
-
-@pytest.mark.parametrize("erratum", ERRATA, ids=lambda e: e.key)
-def test_every_erratum_is_refuted_and_corrected(erratum: Erratum):
-    found = erratum.check()
-    assert found.refutes
-    assert found.corrected
-    assert found.numbers.endswith(".")
-    assert erratum.source.startswith("Lange, master thesis")
-    assert any(map(str.isdigit, erratum.where))
-    assert erratum.printed.endswith(".")
-    assert erratum.right.endswith(".")
-
-
-def test_errata_have_a_key_each():
-    keys = [erratum.key for erratum in ERRATA]
-    assert len(set(keys)) == len(keys)
-    assert all(key.startswith("000-") for key in keys)
 
 
 @needs_data

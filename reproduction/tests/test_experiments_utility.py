@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 from corrdp_reproduction.base import Result
 from corrdp_reproduction.catalogue import load
-from corrdp_reproduction.errata import response as response_errata
-from corrdp_reproduction.errata import utility as utility_errata
 from corrdp_reproduction.harness import Run, silent
 from corrdp_reproduction.utility import (
     counting,
@@ -91,9 +89,10 @@ def test_every_claim_gets_a_finding_a_picture_and_survives_json(name: str, resul
     again = Result.from_dict(stored)
     assert again.to_dict() == stored
     assert again.verdict == result.verdict
-    ax = again.plot(Figure().add_subplot())
-    assert ax.get_xlabel()
-    assert ax.get_legend() is not None
+    for panel in range(len(load(name).panels)):
+        ax = again.plot(Figure().add_subplot(), panel)
+        assert ax.get_xlabel()
+        assert ax.get_legend() is not None or "not at hand" in ax.texts[0].get_text()
 
 
 @pytest.mark.parametrize(("name", "of"), TWINS.items())
@@ -103,7 +102,7 @@ def test_twins_make_the_same_claims_elsewhere(name: str, of: str):
     for key, said in here.published.items():
         assert said == replace(there.published[key], where=said.where)
         assert said.where != there.published[key].where
-    assert here.panels is there.panels
+    assert here.panels[: len(there.panels)] == there.panels
 
 
 def test_a_twin_runs_the_code_of_its_original(results):
@@ -130,13 +129,13 @@ def test_factors_of_figures_1_and_6_1(results):
     row = next(r for r in table.records() if abs(r["rho"] - 0.275) < 1e-12)
     assert (row["lange"], row["sharp"]) == pytest.approx((1.853448, 1.55), abs=1e-6)
     assert outcomes(results["002-figure-1"]) == {
-        "small": "matches",
-        "less with more records": "matches",
+        "small": "reproduced",
+        "less with more records": "reproduced",
     }
     small = results["002-figure-1"].finding("small")
     assert (small.by_source, small.tight) == pytest.approx((0.307692, 0.5), abs=1e-6)
     result = results["004-figure-6.1"]
-    assert set(outcomes(result).values()) == {"matches"}
+    assert set(outcomes(result).values()) == {"reproduced"}
     assert result.finding("threshold").by_source == pytest.approx(0.470588, abs=1e-6)
     for row in result.table.records():
         assert row["sharp"] <= row["lange"] + 1e-12
@@ -144,7 +143,7 @@ def test_factors_of_figures_1_and_6_1(results):
 
 def test_the_threshold_claim_can_fail(monkeypatch):
     monkeypatch.setattr(figure_6_1, "lange_threshold", lambda m: 0.9 / m)
-    assert load("004-figure-6.1").computed(rng=rng()).finding("threshold").outcome == "differs"
+    assert load("004-figure-6.1").computed(rng=rng()).finding("threshold").outcome == "refuted"
 
 
 # -- Markov chains: formulas -------------------------------------------------------------------
@@ -159,7 +158,7 @@ def test_figure_3_is_the_formula_and_never_below_the_tight_value(results):
         assert row["tight"] >= 1.0 - 1e-9
     at = result.table.where(epsilon=5.0, gamma=3.0).column("markov")[0]
     assert at == pytest.approx(5 / (5 - 4 * math.log(3)), rel=1e-12)
-    assert outcomes(result) == {"either": "matches", "constrained": "differs"}
+    assert outcomes(result) == {"either": "reproduced", "constrained": "refuted"}
     assert result.finding("either").tight < 2.0
     iid = result.table.where(gamma=1.0)
     assert iid.column("tight") == pytest.approx([1.0] * len(figure_3.EPSILONS), rel=1e-6)
@@ -180,7 +179,7 @@ def test_tight_calibrations_keep_their_target(gamma, target):
 
 def test_figure_6_3_edges(results):
     result = results["004-figure-6.3"]
-    assert set(outcomes(result).values()) == {"matches"}
+    assert set(outcomes(result).values()) == {"reproduced"}
     edges = {(r["epsilon"], r["n"]): r["gamma"] for r in result.table.records()}
     assert edges[0.5, 80] == pytest.approx(19438.3, abs=0.1)
     assert edges[0.5, 20] == pytest.approx(10.751, abs=1e-3)
@@ -211,7 +210,7 @@ def test_response_failure_is_the_sum_over_all_reports(alpha: float):
 
 def test_figure_2_verdicts_and_what_each_calibration_leaks(results):
     result = results["002-figure-2"]
-    assert outcomes(result) == {"lower": "differs", "keeps": "differs", "least": "differs"}
+    assert outcomes(result) == {"lower": "refuted", "keeps": "refuted", "least": "refuted"}
     for row in result.table.records():
         assert row["laplace_leaks"] <= row["epsilon"]  # the source's bound is valid
         assert row["laplace_tight"] <= row["laplace"] * (1 + 1e-9)
@@ -230,7 +229,7 @@ def test_figure_2_verdicts_and_what_each_calibration_leaks(results):
 
 def test_figure_6_4_compares_the_same_errors(results):
     result = results["004-figure-6.4"]
-    assert outcomes(result) == {"lower": "differs"}
+    assert outcomes(result) == {"lower": "refuted"}
     for epsilon in figure_6_4.EPSILONS:
         part = result.table.where(epsilon=epsilon)
         for name in ("laplace", "response", "laplace_tight", "response_tight"):
@@ -241,7 +240,7 @@ def test_figure_6_4_compares_the_same_errors(results):
 
 def test_away_from_its_edge_the_claim_of_figure_6_4_holds(monkeypatch):
     monkeypatch.setattr(figure_6_4, "EPSILONS", (3.0, 4.0))
-    assert load("004-figure-6.4").computed(rng=rng()).finding("lower").outcome == "matches"
+    assert load("004-figure-6.4").computed(rng=rng()).finding("lower").outcome == "reproduced"
 
 
 # -- runs --------------------------------------------------------------------------------------
@@ -258,32 +257,32 @@ def test_runs_agree_with_theory():
     assert row["alpha"] == pytest.approx(4 * math.log(20), rel=1e-12)
     assert row["mape"] == pytest.approx(0.1, rel=1e-12)
     assert row["mape_run"] == pytest.approx(0.1, rel=5 / math.sqrt(53_000))
-    assert errors.aligned("aligned", table, [task]).outcome == "matches"
+    assert errors.aligned("aligned", table, [task]).outcome == "reproduced"
     off = replace(table, rows=((*table.rows[0][:5], row["quantile"] * 1.2, *table.rows[0][6:]),))
-    assert errors.aligned("aligned", off, [task]).outcome == "differs"
+    assert errors.aligned("aligned", off, [task]).outcome == "refuted"
 
 
 def test_without_data_what_can_be_run_is_run(results):
     assert outcomes(results["002-figure-4"]) == {
-        "Galton factor": "not run",
-        "IQ factor": "matches",
-        "outperforms": "matches",
-        "IQ less": "differs",
-        "Galton less": "not run",
-        "aligned": "matches",
-        "kept": "matches",  # SyntheticIQ alone has equal variances
+        "Galton factor": "data missing",
+        "IQ factor": "reproduced",
+        "outperforms": "reproduced",
+        "IQ less": "refuted",
+        "Galton less": "data missing",
+        "aligned": "reproduced",
+        "kept": "reproduced",  # SyntheticIQ alone has equal variances
     }
-    assert outcomes(results["002-figure-5"])["times"] == "not run"
-    assert outcomes(results["002-figure-5"])["least"] == "differs"
+    assert outcomes(results["002-figure-5"])["times"] == "data missing"
+    assert outcomes(results["002-figure-5"])["least"] == "refuted"
     assert outcomes(results["004-figure-6.9"]) == {
-        "general": "matches",
-        "single day": "not run",
-        "whole series": "not run",
-        "electricity": "differs",
+        "general": "reproduced",
+        "single day": "data missing",
+        "whole series": "data missing",
+        "electricity": "refuted",
     }
     table = results["002-table-3"]
-    assert outcomes(table)["electricity 70"] == "differs"
-    assert outcomes(table)["electricity 80"] == outcomes(table)["electricity 90"] == "matches"
+    assert outcomes(table)["electricity 70"] == "refuted"
+    assert outcomes(table)["electricity 80"] == outcomes(table)["electricity 90"] == "reproduced"
     assert any("AMPds2" in note for note in table.notes)
     assert any("Activity was left out" in note for note in table.notes)
 
@@ -305,11 +304,11 @@ def test_a_printed_number_that_is_right_would_match(monkeypatch):
     rows = table_3.PUBLISHED
     n, _ = rows["electricity 70"].value
     monkeypatch.setitem(rows, "electricity 70", replace(rows["electricity 70"], value=(n, 5.70)))
-    assert load("002-table-3").computed(rng=rng()).finding("electricity 70").outcome == "matches"
-    assert load("002-figure-5").computed(rng=rng()).finding("least").outcome == "matches"
+    assert load("002-table-3").computed(rng=rng()).finding("electricity 70").outcome == "reproduced"
+    assert load("002-figure-5").computed(rng=rng()).finding("least").outcome == "reproduced"
     claims = figure_4.PUBLISHED
     monkeypatch.setitem(claims, "IQ less", replace(claims["IQ less"], value=190))
-    assert load("002-figure-4").computed(rng=rng()).finding("IQ less").outcome == "matches"
+    assert load("002-figure-4").computed(rng=rng()).finding("IQ less").outcome == "reproduced"
 
 
 # -- on the public tables ----------------------------------------------------------------------
@@ -336,16 +335,16 @@ def test_the_tables_are_those_of_the_sources():
 def test_table_3_on_the_tables():
     result = load("002-table-3").computed(rng=rng())
     assert outcomes(result) == {
-        "Galton": "differs",
-        "FamilyIQ": "matches",
-        "SyntheticIQ": "matches",
-        "Activity": "differs",
-        "electricity 70": "differs",
-        "electricity 80": "matches",
-        "electricity 90": "matches",
-        "groups": "differs",
-        "days": "differs",
-        "conditions": "differs",
+        "Galton": "reproduced",
+        "FamilyIQ": "reproduced",
+        "SyntheticIQ": "reproduced",
+        "Activity": "refuted",
+        "electricity 70": "refuted",
+        "electricity 80": "reproduced",
+        "electricity 90": "reproduced",
+        "groups": "refuted",
+        "days": "refuted",
+        "conditions": "refuted",
     }
     assert result.finding("groups").tight == 17
     assert result.finding("days").by_source == 53
@@ -360,13 +359,13 @@ def test_table_3_on_the_tables():
 def test_figure_4_on_the_tables():
     result = load("002-figure-4").computed(rng=rng())
     assert outcomes(result) == {
-        "Galton factor": "matches",
-        "IQ factor": "matches",
-        "outperforms": "matches",
-        "IQ less": "differs",
-        "Galton less": "matches",
-        "aligned": "matches",
-        "kept": "differs",
+        "Galton factor": "reproduced",
+        "IQ factor": "reproduced",
+        "outperforms": "reproduced",
+        "IQ less": "refuted",
+        "Galton less": "reproduced",
+        "aligned": "reproduced",
+        "kept": "refuted",
     }
     assert result.finding("Galton less").by_source == pytest.approx(343.5, abs=0.05)
     assert result.finding("IQ less").by_source == pytest.approx(197.7, abs=0.05)
@@ -379,12 +378,12 @@ def test_figure_4_on_the_tables():
 def test_figure_5_on_the_tables():
     result = load("002-figure-5").computed(rng=rng())
     assert outcomes(result) == {
-        "least": "differs",
-        "70 kWh": "differs",
-        "outperforms": "matches",
-        "times": "differs",
-        "aligned": "matches",
-        "not applicable": "differs",
+        "least": "refuted",
+        "70 kWh": "refuted",
+        "outperforms": "reproduced",
+        "times": "refuted",
+        "aligned": "reproduced",
+        "not applicable": "refuted",
     }
     assert result.finding("times").by_source == pytest.approx(10_488, abs=1)
     activity = result.table.where(data="Activity")
@@ -401,14 +400,14 @@ def test_figure_5_on_the_tables():
 @needs_data
 def test_relative_errors_on_the_tables():
     normal = load("004-figure-6.8").computed(rng=rng())
-    assert outcomes(normal) == {"closer": "matches", "order": "matches"}
+    assert outcomes(normal) == {"closer": "reproduced", "order": "reproduced"}
     assert normal.finding("closer").by_source == pytest.approx(0.5733, abs=1e-4)
     markov = load("004-figure-6.9").computed(rng=rng())
     assert outcomes(markov) == {
-        "general": "matches",
-        "single day": "matches",
-        "whole series": "matches",
-        "electricity": "differs",
+        "general": "reproduced",
+        "single day": "reproduced",
+        "whole series": "reproduced",
+        "electricity": "refuted",
     }
     assert markov.finding("whole series").by_source == pytest.approx(0.00025, abs=1e-5)
     days = load("004-figure-6.7").computed(rng=rng())
@@ -424,55 +423,3 @@ def test_full_size_gives_the_verdicts_of_the_quick_one(name: str):
     quick, full = (load(name).computed(rng=rng(), size=size) for size in ("quick", "full"))
     assert outcomes(full) == outcomes(quick)
     assert len(full.table.rows) >= len(quick.table.rows)
-
-
-# -- errata ------------------------------------------------------------------------------------
-
-ERRATA = (*response_errata.ERRATA, *utility_errata.ERRATA)
-
-
-@pytest.mark.parametrize("erratum", ERRATA, ids=[erratum.key for erratum in ERRATA])
-def test_every_erratum_refutes_what_is_printed_and_not_what_is_right(erratum):
-    found = erratum.check()
-    assert found.refutes
-    assert found.corrected
-    assert found.numbers.endswith(".")
-    assert erratum.source
-    assert any(map(str.isdigit, erratum.where))
-
-
-def test_errata_have_keys_of_their_own():
-    keys = [erratum.key for erratum in ERRATA]
-    assert len(set(keys)) == len(keys)
-
-
-@pytest.mark.parametrize(
-    ("check", "numbers"),
-    [
-        ("_most_ignorant", ("7.720905", "6.781534")),
-        ("_worst_known_value", ("7.720905",)),
-        ("_calibrations", ("5.9414", "5.5418", "0.283963")),
-        ("_success", ("0.8000", "0.368421")),
-        ("_correlated_noise", ("0.390858", "0.348290")),
-        ("_equivalence", ("0.028330",)),
-    ],
-)
-def test_counterexamples_of_source_001_are_those_expected(check, numbers):
-    said = getattr(response_errata, check)().numbers
-    for number in numbers:
-        assert number in said
-
-
-@pytest.mark.parametrize(
-    ("check", "numbers"),
-    [
-        ("_gammas", ("5.70", "6.97")),
-        ("_secret_range", ("1.45 tau", "2.000 tau")),
-        ("_four_hundred", ("197.7",)),
-        ("_backward", ("497.9",)),
-    ],
-)
-def test_counterexamples_of_source_002_are_those_expected(check, numbers):
-    said = getattr(utility_errata, check)().numbers
-    for number in numbers:
-        assert number in said

@@ -1,4 +1,4 @@
-"""Running experiments: names, kept results, missing data, the page, the command, the errata."""
+"""Running experiments: names, kept results, missing data, the pages, the command."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from corrdp_reproduction import catalogue, running
-from corrdp_reproduction.base import Result
+from corrdp_reproduction.base import Finding, Result, judge
 from corrdp_reproduction.catalogue import experiments, load
-from corrdp_reproduction.errata.catalogue import errata, page
-from corrdp_reproduction.page import render
+from corrdp_reproduction.page import render, verdicts
 from corrdp_reproduction.quilt import quilt_scale
 from corrdp_reproduction.running import Task, matching, reproduce, run_task
 from typer.testing import CliRunner
@@ -26,6 +25,7 @@ from corrdp.models.chains.markov import MarkovChain
 DATA = os.environ.get("CORRDP_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="CORRDP_DATA names no data directory")
 QUICK = "001-figure-3"
+VERDICTS = Path(__file__).parents[2] / "docs" / "verdicts.md"
 
 
 def test_names_and_beginnings():
@@ -93,7 +93,7 @@ def test_a_cluster_gives_what_one_process_gives():
 
 def test_without_data_an_item_says_so(tmp_path):
     (found,) = reproduce(["noise"], size="quick", data=tmp_path)
-    assert found.outcome == "not run"
+    assert found.outcome == "data missing"
     assert any("activity was left out" in note for note in found.notes)
     assert "electricity 80" in found.table.column("data")
 
@@ -125,6 +125,37 @@ def test_the_page_shows_every_panel(monkeypatch):
     assert render(results).count("<svg") == 2
 
 
+def test_verdicts_of_a_result():
+    """An item is refuted if one claim is; other data decide nothing."""
+    (result,) = reproduce([QUICK], size="quick")
+    for outcomes, whole in (
+        (("reproduced", "refuted", "stand-in data"), "refuted"),
+        (("reproduced", "stand-in data", "data missing"), "reproduced"),
+        (("stand-in data", "data missing"), "stand-in data"),
+        (("data missing",), "data missing"),
+    ):
+        findings = tuple(Finding("order", outcome, "") for outcome in outcomes)
+        assert replace(result, findings=findings).outcome == whole
+    told = judge("order", False, "more.", within="a tenth", instead="other data")
+    assert (told.outcome, told.found) == ("stand-in data", "It does not hold on other data: more.")
+    shown = render([replace(result, findings=(replace(told, outcome="refuted"),))])
+    assert "Counts as reproduced: a tenth." in shown
+
+
+def test_the_page_of_verdicts_names_every_item():
+    text = VERDICTS.read_text()
+    assert set(re.findall(r"^\| (\S+) \|", text, re.M)) - {"item", "---"} == set(experiments())
+
+
+@needs_data
+@pytest.mark.slow
+def test_the_page_of_verdicts_is_the_one_generated():
+    """But for numbers, whose last digits depend on the machine."""
+    found = verdicts(reproduce(size="quick", jobs=2))
+    plain = [re.sub(r"[\d.,e+-]+", "#", text) for text in (VERDICTS.read_text(), found)]
+    assert plain[0] == plain[1]
+
+
 def test_every_listed_module_holds_experiments_and_no_other_does():
     """A module that is not listed is never run."""
     root = Path(catalogue.__file__).parent
@@ -147,6 +178,8 @@ def test_command(tmp_path, monkeypatch):
     body = json.loads(Path("reproduction/report.json").read_text())
     assert [Result.from_dict(e).experiment for e in body["experiments"]] == [QUICK]
     assert Path("reproduction/report.html").exists()
+    assert f"1/1 {QUICK}" in done.stderr  # no terminal: progress comes as lines
+    assert QUICK in Path("reproduction/verdicts.md").read_text()
     asked = CliRunner().invoke(app, ["reproduce", "--only", QUICK, "--quick", "--json"])
     assert json.loads(asked.stdout) == body
     wrong = CliRunner().invoke(app, ["reproduce", "--only", "009"])
@@ -174,7 +207,7 @@ def test_noise_table():
     assert rows[1.0]["lange"] == rows[1.0]["zhao"] == float("inf")
     assert rows[10.0]["quilt"] == pytest.approx(1.55, abs=0.005)
     assert rows[10.0]["transfer"] == pytest.approx(1.80, abs=0.005)
-    assert result.outcome == "matches"
+    assert result.outcome == "reproduced"
     galton = result.table.where(data="Galton", target=1.0).records()
     assert next(iter(galton))["regression"] == pytest.approx(1.4682, abs=5e-5)
     assert Result.from_dict(result.to_dict()).plot() is not None
@@ -214,12 +247,10 @@ def _quilts(chain: MarkovChain, epsilon: float) -> float:
     return max(scores)
 
 
-def test_errata_have_keys_of_their_own():
-    """That each is refuted and corrected is tested beside its source."""
-    keys = [erratum.key for erratum in errata()]
-    assert len(set(keys)) == len(keys)
-    assert {key[:3] for key in keys} == {"000", "001", "002", "003", "004"}
-
-
-def test_the_errata_page_is_the_one_generated():
-    assert (Path(__file__).parents[2] / "docs" / "errata.md").read_text() == page()
+def test_attackers_are_chosen_by_the_command(tmp_path):
+    asked = ["reproduce", "--only", "001-figure-4", "--quick", "-o", str(tmp_path)]
+    result = CliRunner().invoke(app, [*asked, "--attackers", "viterbi,nobody"])
+    assert result.exit_code == 2
+    assert "some of viterbi, forward-backward, single, lstm" in " ".join(result.output.split())
+    plain, chosen = (Task("001-figure-4", "quick", None, who) for who in ((), ("viterbi", "lstm")))
+    assert plain.key != chosen.key

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from corrdp._json import SCHEMA, check_header, decode_number, encode
 from corrdp.errors import InputError
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Size = Literal["quick", "full"]
-Outcome = Literal["matches", "differs", "not run"]
+Outcome = Literal["reproduced", "refuted", "stand-in data", "data missing"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,18 @@ class Finding:
     ----------
     claim : str
         Its key among the published.
-    outcome : "matches", "differs" or "not run"
+    outcome : "reproduced", "refuted", "stand-in data" or "data missing"
+        Refuted: it does not hold, or something stronger does. Stand-in data: those of the source
+        are not at hand, and others had to do. Data missing: what would decide it is not there.
     found : str
-        The numbers that decide, in words; why, when they differ.
+        The numbers that decide, in words; why, when it is refuted.
     by_source : float, optional
         Our number by the source's own formula.
     tight : float, optional
         Our number by the tight method: every adversary, or the exact value.
+    within : str
+        What counts as reproduced, in words. Empty: printed digits agree, inequalities hold at
+        every point that is computed, identities to rounding.
     """
 
     claim: str
@@ -61,6 +67,7 @@ class Finding:
     found: str
     by_source: float | None = None
     tight: float | None = None
+    within: str = ""
 
 
 def judge(
@@ -69,15 +76,27 @@ def judge(
     found: str,
     by_source: float | None = None,
     tight: float | None = None,
+    *,
+    within: str = "",
+    instead: str = "",
 ) -> Finding:
-    """A finding that matches where ``holds``, and differs otherwise.
+    """A finding: reproduced where ``holds``, and refuted otherwise.
+
+    ``instead`` names other data on which it was run: what came out there decides nothing about the
+    source, and is told.
 
     Examples
     --------
     >>> judge("below", .61 < .622, "at most .61").outcome
-    'matches'
+    'reproduced'
+    >>> judge("below", .61 < .622, "at most .61.", instead="small pictures").found
+    'It holds on small pictures: at most .61.'
     """
-    return Finding(claim, "matches" if holds else "differs", found, by_source, tight)
+    outcome: Outcome = "reproduced" if holds else "refuted"
+    if instead:
+        outcome = "stand-in data"
+        found = f"It {'holds' if holds else 'does not hold'} on {instead}: {found}"
+    return Finding(claim, outcome, found, by_source, tight, within)
 
 
 @dataclass(frozen=True)
@@ -160,11 +179,14 @@ class Result:
 
     @property
     def outcome(self) -> Outcome:
-        """What became of the claims together: one that differs decides, one not run does not."""
+        """What became of the claims together.
+
+        Refuted if one is; else reproduced if what decides is at hand for any; else on stand-in
+        data, if any was run.
+        """
         outcomes = {finding.outcome for finding in self.findings}
-        if "differs" in outcomes:
-            return "differs"
-        return "matches" if "matches" in outcomes else "not run"
+        ranked: tuple[Outcome, ...] = ("refuted", "reproduced", "stand-in data")
+        return next((found for found in ranked if found in outcomes), "data missing")
 
     @property
     def verdict(self) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from corrdp.errors import InputError
-from corrdp.plots import MUTED, axes_or_new
+from corrdp.plots import INK, MUTED, axes_or_new
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table
 
 if TYPE_CHECKING:
@@ -34,15 +35,19 @@ class Panel:
     x: str
     y: str
     legend: Mapping[str, Any]
+    title: str = ""
 
     def __call__(self, result: Result, ax: Axes) -> Axes:
         axes_or_new(ax, 3.0)  # neutral styling
         self.draw(result, ax)
+        if self.title:
+            ax.set_title(self.title, fontsize=9, color=INK, loc="left")
         if self.x:
             ax.set_xlabel(self.x, fontsize=9)
         if self.y:
             ax.set_ylabel(self.y, fontsize=9)
-        ax.legend(**{"fontsize": 8, "frameon": False, "labelcolor": MUTED, **self.legend})
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(**{"fontsize": 8, "frameon": False, "labelcolor": MUTED, **self.legend})
         return ax
 
 
@@ -99,7 +104,7 @@ class Experiment:
         --------
         >>> from corrdp_reproduction.catalogue import load
         >>> load("000-figure-3").computed(rng=np.random.default_rng(1)).outcome
-        'matches'
+        'reproduced'
         """
         if not isinstance(rng, np.random.Generator):
             raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}")
@@ -124,6 +129,18 @@ class Experiment:
 
         def add(draw: Draw) -> Draw:
             self.panels.append(Panel(draw, x, y, legend))
+            return draw
+
+        return add
+
+    def panels_of(
+        self, titles: Mapping[Any, str], x: str, y: str = "", **legend: Any
+    ) -> Callable[[Callable[[Any, Result, Axes], None]], Callable[[Any, Result, Axes], None]]:
+        """One picture for each key of ``titles``, which the decorated function gets first."""
+
+        def add(draw: Callable[[Any, Result, Axes], None]) -> Callable[[Any, Result, Axes], None]:
+            for key, title in titles.items():
+                self.panels.append(Panel(partial(draw, key), x, y, legend, title))
             return draw
 
         return add
@@ -191,7 +208,7 @@ def experiment(
     ...     near = judge("half", abs(heads - run.given["half"]) < 0.05, f"{heads:g}")
     ...     return run.result(Table(("heads",), ((heads,),)), [near])
     >>> coin.computed(rng=np.random.default_rng(1)).outcome
-    'matches'
+    'reproduced'
     """
 
     def made(compute: Callable[..., Result]) -> Experiment:

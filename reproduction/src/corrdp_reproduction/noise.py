@@ -157,7 +157,8 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     activity = {row["target"]: row for row in table.where(data="activity").records()}
     if not activity:
         return tuple(
-            Finding(claim, "not run", "the activity series is not at hand") for claim in PUBLISHED
+            Finding(claim, "data missing", "the activity series is not at hand")
+            for claim in PUBLISHED
         )
     one, ten = activity[1.0], activity[10.0]
     impossible = {w: [t for t, row in activity.items() if row[w] == math.inf] for w in

@@ -32,6 +32,13 @@ def reproduce(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Directory for report, JSON and kept results.")
     ] = Path("reproduction"),
+    attackers: Annotated[
+        str | None,
+        typer.Option(
+            help="For 001-figure-4: some of viterbi,forward-backward,single,lstm; the first three "
+            "if left out, since lstm needs PyTorch."
+        ),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Name what there is, and stop.")] = False,
     json: Json = False,
 ) -> None:
@@ -69,6 +76,7 @@ def reproduce(
             jobs=jobs,
             store=output / "results",
             told=told,
+            attackers=() if attackers is None else tuple(words(attackers)),
         )
     files = write_reproduction(output, results)
     if json:
@@ -86,19 +94,21 @@ def _list(names: Sequence[str]) -> None:
 
 
 class _bar:
-    """A progress bar that knows which experiment came last."""
+    """A progress bar that knows which experiment came last; lines where no terminal shows it."""
 
     def __init__(self, total: int, *, quiet: bool) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+        console = Console(stderr=True)
+        self._lines = not (quiet or console.is_terminal)
         self._progress = Progress(
             TextColumn("reproduce"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.description}"),
-            console=Console(stderr=True),
-            disable=quiet,
+            console=console,
+            disable=quiet or self._lines,
             transient=True,
         )
         self._task = self._progress.add_task("", total=total)
@@ -112,22 +122,27 @@ class _bar:
 
     def __call__(self, name: str, done: int, total: int) -> None:
         self._progress.update(self._task, completed=done, total=total, description=name)
+        if self._lines and name:
+            import sys
+
+            print(f"{done}/{total} {name}", file=sys.stderr, flush=True)
 
 
 def _show(results: Sequence[Result]) -> None:
+    from corrdp_reproduction.base import OUTCOMES
     from corrdp_reproduction.catalogue import load
     from rich.table import Table
     from rich.text import Text
 
     from corrdp.cli.show import print_parts
 
-    table = Table("item", "what", "matches", "differs", "not run")
+    table = Table("item", "what", *OUTCOMES)
     for result in results:
         outcomes = [finding.outcome for finding in result.findings]
-        counts = (str(outcomes.count(o) or "") for o in ("matches", "differs", "not run"))
+        counts = (str(outcomes.count(outcome) or "") for outcome in OUTCOMES)
         table.add_row(result.experiment, Text(load(result.experiment).title), *counts)
     print_parts(table)
     for result in results:
         for line in result.verdict.splitlines():
-            if line.startswith("differs"):
+            if line.startswith("refuted"):
                 print_parts(Text(f"{result.experiment}: {line}"))

@@ -206,9 +206,28 @@ def _minus(one: tuple[str, ...], two: tuple[str, ...]) -> int:
     return (Counter(one) - Counter(two)).total()
 
 
+def _disjoint() -> Counterexample:
+    domain = MultisetDomain(("a", "b", "c"), largest=3)
+    data = [x for x in domain.databases() if x]
+    parts = [[tuple(v for v in x if v in values) for x in data] for values in ("a", "bc")]
+    meet = sum(bool(set(one) & set(two)) for one, two in zip(*parts, strict=True))
+    # two parts that are both the whole meet on every data set: nothing composes for free
+    both = np.kron(RESPONSE, RESPONSE)[[0, 3]]  # the same bit, answered twice
+    once, twice = (float(exact_loss(law).max()) for law in (RESPONSE, both))
+    return Counterexample(
+        meet == 0 and twice > once,
+        meet == 0,
+        f"the parts a and b, c of multisets of up to three of a, b, c (example 4.5) meet on {meet} "
+        f"of "
+        f"{len(data)} data sets; the whole taken twice meets always, and two answers of level "
+        f"{once:.4f} on it have {twice:.4f}, not the larger of the two.",
+    )
+
+
 COMPOSITION = (
     Erratum(
         "004-E20",
+        "slip",
         "section 4.1, and equation (4.1)",
         "r_i is the largest distance of f_i(D) and f_i(D') for neighbours of the unit, measured "
         "with its metric; (4.1) takes d_i of whole data sets.",
@@ -218,6 +237,7 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E22",
+        "slip",
         "example 4.3",
         "The degrees together are 2 d(G, G')-private.",
         "2 epsilon d(G, G'): the level of one degree is missing.",
@@ -225,6 +245,7 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E23",
+        "slip",
         "example 4.3",
         "The degrees of two graphs differ by twice their distance in edges.",
         "By at most that; edges that share a vertex cancel.",
@@ -232,6 +253,7 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E24",
+        "needs a hypothesis",
         "example 4.4",
         "If the maximum clique of every edge is unique, an edge costs at most 2^(r - 2) - 1.",
         "If the common neighbours of its ends are all joined (one maximal clique), and cliques of "
@@ -240,13 +262,23 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E25",
+        "slip",
         "section 4.2",
         "Distances of the parts add up to that of the whole, and one part changes.",
         "At most, both: a record outside of all parts may change.",
         _uncovered,
     ),
     Erratum(
+        "004-E26",
+        "slip",
+        "section 4.2",
+        "A k-partitioning function has parts “with p_i(D) ∩ p_j(D) ≠ ∅ for i ≠ j”.",
+        "= ∅: the parts are disjoint.",
+        _disjoint,
+    ),
+    Erratum(
         "004-E27",
+        "slip",
         "definition 4.14",
         "G_mu goes to 0 at every level as mu grows.",
         "At every level above 0; that G_inf(0) = 0 is a convention, and the right one.",
@@ -254,6 +286,7 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E28",
+        "slip",
         "proof of theorem 4.15",
         "The level moves by mu + (1 - k) mu.",
         "By mu + (k - 1) mu.",
@@ -261,6 +294,7 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E29",
+        "slip",
         "proof of theorem 4.16",
         "The curve of two releases equals the product of the promised ones, whose level is the "
         "sum of the squares.",
@@ -269,13 +303,16 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E30",
+        "needs a hypothesis",
         "after example 4.20",
-        "For bounded neighbours the largest Gaussian level of the parts is enough.",
-        "For parts by index; with parts by value two of them change.",
+        "“While in bounded ε-GDP the best bound after composition is max_i ε_i”.",
+        "For parts by index (proposition 4.7); with the parts by value of example 4.20 a person "
+        "who changes value moves two of them.",
         _value_parts,
     ),
     Erratum(
         "004-E31",
+        "slip",
         "proof of proposition 4.24",
         "Pr[M(D) in S] = Pr[g(M(D)) in g(S)].",
         "Pr[g(M(D)) in S'] is that of the preimage of S'; post-processing holds all the same.",
@@ -283,6 +320,7 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E32",
+        "slip",
         "proof of lemma A.10",
         "Since g <= 1, the integral of g over a negative measure is at most the measure.",
         "It is at least the measure, and at most 0 since g >= 0; the lemma holds.",
@@ -290,6 +328,7 @@ COMPOSITION = (
     ),
     Erratum(
         "004-E33",
+        "slip",
         "proof of corollary A.14",
         "The least distance of data sets with the same view is the smaller of two numbers.",
         "It is at most that, and often less: max(|f(D) - f(D')|, |f(D') - f(D)|).",

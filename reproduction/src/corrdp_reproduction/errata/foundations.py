@@ -12,7 +12,7 @@ from corrdp.mechanisms.laplace import Laplace
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.metric.conversion import conversion_factor, sensitivity
 from corrdp.metric.domains import MultisetDomain, StreamDomain
-from corrdp.metric.fibres import exact_delta, exact_loss
+from corrdp.metric.fibres import exact_loss
 from corrdp.metric.finite import neighbour_pairs
 from corrdp.metric.granularities import as_granularity
 from corrdp.models.groups import JointTable
@@ -21,7 +21,6 @@ from corrdp_reproduction.errata.base import Counterexample, Erratum
 from corrdp_reproduction.errata.composition import COMPOSITION
 from corrdp_reproduction.foundations.example_2_25 import advantage_of_threshold
 from corrdp_reproduction.foundations.example_3_7 import PARTITIONS, centroid
-from corrdp_reproduction.foundations.table_3_2 import prefixes, sensitivities
 
 
 def _interval() -> Counterexample:
@@ -152,16 +151,6 @@ def _signature() -> Counterexample:
     )
 
 
-def _tree() -> Counterexample:
-    whole, *levels = sensitivities(prefixes)
-    return Counterexample(
-        whole > 1,
-        max(levels) == 1 and whole == sum(levels),
-        f"of trajectories over two places with at most three points, one changes {whole} counts "
-        f"of the tree and {max(levels)} of each level.",
-    )
-
-
 def _windows() -> Counterexample:
     stream = StreamDomain(3, 3)
 
@@ -193,41 +182,18 @@ def _deterministic() -> Counterexample:
     )
 
 
-def _any_value() -> Counterexample:
-    q = 0.1  # a record is published with this probability
-    law = np.array([[1 - q, q, 0.0], [1 - q, 0.0, q]])
-    delta, loss = float(exact_delta(law, 0.0).max()), float(exact_loss(law).max())
-    return Counterexample(
-        delta <= q + 1e-12 and bool((law == 0).any()),
-        loss == math.inf,
-        f"publishing a record with probability {q} is (0, {delta:g})-DP, and from the other "
-        f"record that output is impossible; pure DP excludes it (loss {loss:g}).",
-    )
-
-
-def _hidden_step() -> Counterexample:
-    first = np.eye(2)  # the record itself, kept inside
-    second = BinaryResponse.for_epsilon(1.0).channel()
-    inner, whole = float(exact_loss(first).max()), float(exact_loss(first @ second).max())
-    shown = np.hstack([first[:, [k]] * second[[k]] for k in range(2)])
-    return Counterexample(
-        inner == math.inf and abs(whole - 1) < 1e-9,
-        float(exact_loss(shown).max()) == math.inf,
-        f"the identity followed by randomized response: the first has loss {inner:g}, the output "
-        f"{whole:.6f}; with the first published too, {float(exact_loss(shown).max()):g}.",
-    )
-
-
 ERRATA = (
     Erratum(
         "004-E01",
+        "slip",
         "section 2.2",
-        "An answer 32 of accuracy (1, .05) puts the truth between 31 and 32.",
+        "An answer 32 of accuracy (1, .05): “the true average age lies between 31 and 32 years”.",
         "Between 31 and 33.",
         _interval,
     ),
     Erratum(
         "004-E02",
+        "needs a hypothesis",
         "proposition 2.10",
         "Laplace noise on k numbers has an error of ln(1/beta) Delta/epsilon or more with "
         "probability beta.",
@@ -236,6 +202,7 @@ ERRATA = (
     ),
     Erratum(
         "004-E05",
+        "slip",
         "equation (2.7)",
         "The attack says sick if the noisy count is at most 1.",
         "At least 1, as its derivation has it.",
@@ -243,20 +210,23 @@ ERRATA = (
     ),
     Erratum(
         "004-E06",
+        "needs a hypothesis",
         "section 2.3.2.1",
-        "DP and BDP agree if every two records are independent.",
+        "DP and BDP are equivalent “if X_i, X_j are mutually independent for all i ≠ j”.",
         "If all are independent together.",
         _pairwise,
     ),
     Erratum(
         "004-E07",
+        "needs a hypothesis",
         "section 2.3.2.1",
-        "epsilon-BDP implies epsilon-DP.",
+        "“ε-BDP implies ε-DP, hence it is stronger”.",
         "If every data set has positive probability; others are never conditioned on.",
         _support,
     ),
     Erratum(
         "004-E09",
+        "slip",
         "proof of proposition 3.5",
         "Pr[M(D without x) in S] = 0 for every S.",
         "For S whose elements all hold x, which is what the proof uses.",
@@ -264,46 +234,28 @@ ERRATA = (
     ),
     Erratum(
         "004-E10",
+        "slip",
         "example 3.7",
         "The known centroid of the second partition is (5, 3).",
         "It is (5, 5).",
         _signature,
     ),
     Erratum(
-        "004-E13",
-        "section 3.4.1.1, and table 3.2",
-        "The counts of a prefix tree have sensitivity 1.",
-        "1 on each level; a tree of h levels has h (2h if a trajectory is replaced), and its "
-        "levels must share epsilon.",
-        _tree,
-    ),
-    Erratum(
         "004-E15",
+        "fails",
         "section 3.3",
-        "The sensitivity for w-events is at most that for users.",
+        "“In terms of sensitivity, its lower bound is the event-level sensitivity, and its upper "
+        "bound is the user-level one” (w-events).",
         "A window may touch several users: up to min(w, users) times that.",
         _windows,
     ),
     Erratum(
         "004-E17",
+        "needs a hypothesis",
         "section 3.4",
-        "A deterministic algorithm cannot be DP.",
+        "“deterministic algorithms cannot achieve DP guarantees”.",
         "It is if it is constant on each connected component, as in example 2.16.",
         _deterministic,
-    ),
-    Erratum(
-        "004-E18",
-        "section 3.4.1.4",
-        "Every DP mechanism can output any value of its range on any data.",
-        "Pure and Gaussian DP on connected spaces demand it; (epsilon, delta)-DP does not.",
-        _any_value,
-    ),
-    Erratum(
-        "004-E19",
-        "section 3.4.2",
-        "For the whole to be DP both steps must be.",
-        "Each step whose output is published must be.",
-        _hidden_step,
     ),
     *COMPOSITION,
 )

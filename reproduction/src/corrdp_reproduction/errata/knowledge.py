@@ -10,7 +10,7 @@ from corrdp._binomial import log_binomial
 from corrdp.metric.tradeoff import delta_for
 from corrdp.partial.calibrating import noise_scale
 from corrdp.partial.deltas import NaturalNoise, partial_delta
-from corrdp.partial.estimating import noise_over
+from corrdp.partial.intervals import noise_over
 from corrdp.partial.knowledge import Knowledge, Noise
 from corrdp.partial.mixtures import Mixture, classic_gaussian, exact_gaussian, tail_gaussian
 from corrdp_reproduction.errata.base import Counterexample, Erratum
@@ -272,27 +272,32 @@ def _factor_5_3() -> Counterexample:
 ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "003-C02",
+        "slip",
         "equation 3.1",
-        "The denominator of the 'optimal' sigma is sqrt(2 epsilon).",
-        "It is sqrt(2) epsilon; then the loss exceeds epsilon with probability delta.",
+        "The denominator of the optimal sigma is the root of 2 epsilon.",
+        "The root of 2, times epsilon (as Sommer et al. 2019 have it; the converted text may have"
+        " lost where the root ends): then the loss exceeds epsilon with probability delta.",
         _equation_3_1,
     ),
     Erratum(
         "003-C03",
+        "needs a hypothesis",
         "theorem 3.1",
-        "The textbook's formula for Gaussian noise holds for every epsilon above 0.",
+        "“Let ε > 0 be arbitrary”: the textbook formula for Gaussian noise holds for all of them.",
         "For epsilon below 1.",
         _classic,
     ),
     Erratum(
         "003-C04",
+        "slip",
         "definition 2.6",
-        "beta scales the variance of the noise.",
+        "Noise has “mean μ and variance σ”, and beta scales it.",
         "All formulas use it as the standard deviation.",
         _variance,
     ),
     Erratum(
         "003-C06a",
+        "slip",
         "lemma 5.3, equations 5.17 and 5.24",
         "The loss of a class has ln(n - (hits - 1)) and no absolute value.",
         "n' instead of n, and the absolute value of line 18.",
@@ -300,6 +305,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C06b",
+        "slip",
         "equation 5.3",
         "The last factor of a class's probability is n!/(c!(n-c)!).",
         "Its inverse, as in equation 5.4.",
@@ -307,6 +313,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C06c",
+        "slip",
         "equations 4.36 to 4.38",
         "The slope of the loss is 1/(const bias (1 - bias)), up to its sign.",
         "1/(bias (1 - bias)): the constant cancels. The signs stay as they are.",
@@ -314,6 +321,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C09",
+        "slip",
         "lemma 4.3",
         "The probability of a loss carries bias^q(D) (1 - bias)^(n - q(D)).",
         "Without it: the known records and the one attacked are given.",
@@ -321,29 +329,34 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C10a",
+        "slip",
         "definition 2.12",
-        "(epsilon, delta)-DP compares the probabilities of single outputs.",
+        "(epsilon, delta)-DP is asked “for all possible outputs o”, one by one.",
         "Of all sets of outputs.",
         _pointwise,
     ),
     Erratum(
         "003-C15a",
+        "fails",
         "lemma 4.14",
-        "Whatever the mechanism, the loss grows with the distance of the bias from the share of "
-        "ones among the unknown records.",
+        "“With increasing, absolute distance between the two biases [...] the privacy loss [...] "
+        "also increases”, for every mechanism.",
         "Without noise. With noise the loss vanishes elsewhere; with its sign it is monotone in "
         "the bias, noise or not.",
         _moved_zero,
     ),
     Erratum(
         "003-C15b",
+        "fails",
         "theorem 4.17",
-        "The loss grows with the distance of the bias from the table's, all else fixed.",
+        "“With increasing, absolute distance |bias − bias_D|, the privacy loss [...] also "
+        "increases.”",
         "From the share of ones among the unknown records.",
         _theorem_4_17,
     ),
     Erratum(
         "003-C15c",
+        "fails",
         "corollary 4.18",
         "A smaller loss means a bias nearer to the table's.",
         "Only among biases on one side of it.",
@@ -351,6 +364,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C15d",
+        "fails",
         "theorem 4.22",
         "What holds at every output for the larger of two losses holds for the larger of their "
         "means.",
@@ -359,6 +373,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C15e",
+        "fails",
         "algorithm 2, line 31",
         "Noise that is enough at both ends of an interval of biases is enough between them.",
         "The interval has to be covered.",
@@ -366,21 +381,25 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-C17",
+        "needs a hypothesis",
         "lemma 4.11",
-        "Every (epsilon, delta)-DP mechanism is (epsilon, delta)-PPK-DP.",
-        "If the records are independent.",
+        "“All mechanisms that are (ϵ, δ)-DP are also (Θ, ϵ, δ)-PPK-DP.”",
+        "For families of distributions with independent records, which definition 3.3 has; the "
+        "notion itself allows dependent ones, and there it fails.",
         _independence,
     ),
     Erratum(
         "003-C19",
+        "improved on",
         "corollary 3.2",
-        "The formula gives the least noise.",
-        "It is exact for the probability that the loss exceeds epsilon; (epsilon, delta)-DP needs "
-        "less.",
+        "The formula is the “Optimal σ for Gauss-Mechanism”.",
+        "It is exact for the probability that the loss exceeds epsilon; (epsilon, delta)-DP needs"
+        " less (Balle and Wang 2018).",
         _optimal,
     ),
     Erratum(
         "003-C20",
+        "fails",
         "definition 3.5",
         "The privacy loss is an absolute value.",
         "It has a sign. Without it a mechanism that is (epsilon, delta)-DP is not (epsilon, delta)-"
@@ -389,9 +408,12 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "003-T14",
+        "open question answered",
         "conjecture 4.12, and conjecture 8.1",
-        "The law of the privacy loss falls.",
-        "It need not; delta needs all of it.",
+        "The density of the loss “is monotonically decreasing in y”; conjecture 8.1 derives it "
+        "from "
+        "corollary 4.18.",
+        "No: it need not fall, and delta needs all of it.",
         _falling_law,
     ),
 )

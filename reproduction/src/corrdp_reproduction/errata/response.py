@@ -6,12 +6,14 @@ import itertools
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from corrdp.attacks.base import success_bound
+from corrdp.bounds.chains.correlated import correlated_leakage
 from corrdp.bounds.chains.transfer import transfer
 from corrdp.calibration.response import least_flips, published_flip, zhao_flip
 from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
-from corrdp_reproduction.correlated import correlated_leakage
 from corrdp_reproduction.errata.base import Counterexample, Erratum
 
 
@@ -171,61 +173,99 @@ def _correlated_noise() -> Counterexample:
     )
 
 
+def _eigenvalues() -> Counterexample:
+    theta, flip = 0.1, 0.2
+    stay, twice = 1 - theta, 1 - 2 * theta
+    printed, right = (
+        0.5 * (math.sqrt(square) + stay)
+        for square in (
+            stay**2 - twice * (1 - 2 * flip) ** 2,
+            theta**2 + twice * (1 - 2 * flip) ** 2,
+        )
+    )
+    recurrence = [[stay * (1 - flip), theta * flip], [theta * (1 - flip), stay * flip]]
+    largest = float(np.linalg.eigvals(recurrence).real.max())
+    return Counterexample(
+        abs(printed - largest) > 0.01,
+        abs(right - largest) < 1e-12,
+        f"theta = {theta}, rho = {flip}: the matrix of the recurrence has the eigenvalue "
+        f"{largest:.6f}, printed {printed:.6f}, with the root of the eigenvectors {right:.6f}.",
+    )
+
+
 ERRATA = (
     Erratum(
         "001-E1",
+        "fails",
         "theorem 2 (b)",
-        "an adversary who knows one record less learns more, so that the most ignorant one is the "
-        "hardest.",
-        "knowing records can help: the supremum over all adversaries is the transfer bound, exact "
+        "“if j is adjacent to U or i, BDPL(A′) > BDPL(A)”: who knows one record less learns more, "
+        "so that who knows nothing is the hardest to protect against.",
+        "Knowing records can help: the supremum over all adversaries is the transfer bound, exact "
         "for randomized response on two-state chains.",
         _most_ignorant,
     ),
     Erratum(
         "001-E2",
+        "fails",
         "theorem 2, last sentence, and its proof",
-        "the leakage is largest when output, known records and the one attacked are all 0.",
-        "the worst known value contradicts the output: an all-zero stretch up to a known 1 needs "
-        "two switches if that record is 1, and one if it is 0.",
+        "“Further, the maximum BDPL(A′) occurs with z, x_K, x_i = 0.”",
+        "The worst known value contradicts the output: an all-zero stretch up to a known 1 needs "
+        "two switches if the record attacked is 1, and one if it is 0.",
         _worst_known_value,
     ),
     Erratum(
         "001-E3",
-        "theorem 1 with theorem 2, and corollaries 1 and 2",
-        "noise calibrated by theorem 1, or by the closed form, is epsilon-BDP.",
-        "it keeps epsilon against an adversary who knows no record; against all of them flip rates "
-        "must be calibrated by the transfer bound.",
+        "fails",
+        "section 3.1 with theorem 2, and corollaries 1 and 2",
+        "“our mechanism provides the optimal noise-privacy tradeoffs for BDP in our setting”: "
+        "noise calibrated by theorem 1 or by the closed form of corollary 2 is epsilon-BDP.",
+        "Theorem 1 itself is right, and its noise keeps epsilon against who knows no record; "
+        "against "
+        "all adversaries flip rates must be calibrated by the transfer bound.",
         _calibrations,
     ),
     Erratum(
         "001-E4",
+        "fails",
         "section 4.3",
-        "the success of an attacker is at most e^epsilon / (max(q/r, r/q) + e^epsilon).",
-        "at most max(m/(1 + m), e^epsilon/(1 + e^epsilon)) with m = max(q/r, r/q): at epsilon 0 "
+        "An attacker's success is at most e^epsilon / (max(q/r, r/q) + e^epsilon).",
+        "At most max(m/(1 + m), e^epsilon/(1 + e^epsilon)) with m = max(q/r, r/q): at epsilon 0 "
         "guessing the commoner state succeeds m/(1 + m) of the time.",
         _success,
     ),
     Erratum(
         "001-E5",
-        "equation (6)",
-        "the flip rate by Zhao et al. is 2 (1 - theta)^6 / (theta^6 e^epsilon + (1 - theta)^6).",
-        "without the 2.",
+        "slip",
+        "equation 6",
+        "The flip rate by Zhao et al. is 2 (1 - theta)^6 / (theta^6 e^epsilon + (1 - theta)^6).",
+        "Without the 2.",
         _spurious_two,
     ),
     Erratum(
         "001-E6",
+        "slip",
         "section 4.2 and proposition 1",
         "epsilon-BDP holds if and only if epsilon_3-DP (epsilon_6-DP) does.",
-        "if: the converse fails.",
+        "If: Zhao et al. show that direction, and the converse fails.",
         _equivalence,
     ),
     Erratum(
         "001-E7",
+        "needs a hypothesis",
         "section 3.3",
-        "correlated noise with theta < rho0 and rho0 + rho1 <= 1 needs as many flips as "
-        "independent noise, which is therefore optimal among both for BDP.",
-        "that holds against an adversary who knows nothing; against all of them correlated noise "
-        "needs fewer, as few as against who knows nothing.",
+        "Correlated noise with theta < rho0 and rho0 + rho1 <= 1 needs as many flips as "
+        "independent "
+        "noise: “our independent noise mechanism has the optimal noise-privacy tradeoffs”.",
+        "Against an adversary who knows nothing. Against all of them correlated noise needs fewer "
+        "flips, as few as against who knows nothing: an answer to the question whether it helps.",
         _correlated_noise,
+    ),
+    Erratum(
+        "001-E8",
+        "slip",
+        "appendix A.4",
+        "The eigenvalues hold the root of (1 - theta)^2 - (1 - 2 theta)(1 - 2 rho)^2.",
+        "Of theta^2 + (1 - 2 theta)(1 - 2 rho)^2, as the eigenvectors beside them have it.",
+        _eigenvalues,
     ),
 )

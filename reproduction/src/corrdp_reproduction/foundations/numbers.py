@@ -89,7 +89,7 @@ def numbers(run: Run) -> Result:
     rows = [
         (f.claim, _number(given.get(f.claim)), _number(f.tight), f.outcome)
         for f in findings
-        if f.outcome != "not run"
+        if f.outcome != "data missing"
     ]
     table = Table(("number", "printed", "ours", "outcome"), tuple(rows))
     notes = (
@@ -207,13 +207,13 @@ def _spaces(given: dict[str, Any]) -> Iterator[Finding]:
 def _not_run() -> Iterator[Finding]:
     yield Finding(
         "four points",
-        "not run",
+        "data missing",
         "The data of the cited study are not here; its abstract says 90 %.",
     )
-    yield Finding("figure 3.2", "not run", "The drawing is not in the stored text.")
+    yield Finding("figure 3.2", "data missing", "The drawing is not in the stored text.")
     yield Finding(
         "figure 3.3",
-        "not run",
+        "data missing",
         "The drawing is not in the stored text; a tree of six trajectories of our own is in "
         "tests/test_trajectory_mechanisms.py.",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +42,7 @@ PUBLISHED = {
 }
 
 
-def zero(given: dict[str, Any], hits: float, bias: float) -> float:
+def zero(given: Mapping[str, Any], hits: float, bias: float) -> float:
     """Share of ones among the records that are not known: there the loss is 0.
 
     Examples
@@ -62,16 +62,19 @@ def figure_4_1(run: Run) -> Result:
     grid = [k / (BIASES[run.size] + 1) for k in range(1, BIASES[run.size] + 1)]
     ones = round(given["n"] * given["bias"])
     unknown = Knowledge(given["n"], given["known"]).unknown
+    plane = np.linspace(50, ones - 50, HITS[run.size]).astype(int).tolist()
     rows = []
     for bias in grid:
         logs = log_binomial(unknown, bias, whole=True)[1]
-        for hits in given["hits"]:
-            k = ones - hits  # among the records that are not known, the one attacked included
-            rows.append((hits, bias, abs(float(logs[k - 1] - logs[k]))))
-    table = Table(("hits", "bias", "loss"), tuple(rows))
+        for panel, seen in (("a", given["hits"]), ("b", plane)):
+            for hits in seen:
+                k = ones - hits  # among the records that are not known, the one attacked included
+                rows.append((panel, hits, bias, abs(float(logs[k - 1] - logs[k]))))
+    table = Table(("panel", "hits", "bias", "loss"), tuple(rows))
+    lines = table.where(panel="a")
     findings = (
-        *_least(table, given),
-        *_distances(table, given),
+        *_least(lines, given),
+        *_distances(lines, given),
         _line(given, unknown, ones, HITS[run.size]),
         _caption(given),
     )
@@ -173,11 +176,24 @@ def _caption(given: dict[str, Any]) -> Finding:
     )
 
 
-@figure_4_1.panel("bias", "privacy loss")
+@figure_4_1.panel("bias (a: some numbers of ones seen)", "privacy loss")
 def draw(result: Result, ax: Axes) -> None:
     """Panel a: loss against bias, one line per number of ones seen."""
-    colours = (ACCENT, INK, WARM)
-    for hits, colour in zip(sorted(set(result.table.column("hits"))), colours, strict=True):
-        bias, loss = _losses(result.table, hits)
+    table, colours = result.table.where(panel="a"), (ACCENT, INK, WARM)
+    for hits, colour in zip(sorted(set(table.column("hits"))), colours, strict=True):
+        bias, loss = _losses(table, hits)
         ax.plot(bias, loss, color=colour, linewidth=1.5, label=f"{hits} ones seen")
     ax.set_ylim(bottom=0.0)
+
+
+@figure_4_1.panel("ones seen (b: the plane)", "bias", loc="upper right")
+def draw_plane(result: Result, ax: Axes) -> None:
+    """Panel b: loss against ones seen and bias, and the line on which it is 0."""
+    plane, given = result.table.where(panel="b"), result.inputs
+    hits, biases = (sorted(set(plane.column(name))) for name in ("hits", "bias"))
+    losses = np.array(plane.column("loss")).reshape(len(biases), len(hits))
+    levels = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0)
+    lines = ax.contour(hits, biases, losses, levels, colors=ACCENT, linewidths=0.9)
+    ax.clabel(lines, fontsize=7)
+    least = [zero(given, h, given["bias"]) for h in hits]
+    ax.plot(hits, least, "--", color=WARM, linewidth=1.5, label="loss 0")

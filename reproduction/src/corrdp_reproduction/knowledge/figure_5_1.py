@@ -18,7 +18,11 @@ from corrdp_reproduction.knowledge.thesis import THESIS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHARES: dict[Size, tuple[float, ...]] = {"quick": (0.5,), "full": (0.1, 0.3, 0.5, 0.7, 0.9)}
+SHARES: dict[Size, tuple[float, ...]] = {
+    "quick": (0.1, 0.5, 0.9),
+    "full": (0.1, 0.3, 0.5, 0.7, 0.9),
+}
+SIZES = (10_000, 20_000, 50_000)
 BIASES: dict[Size, tuple[float, ...]] = {"quick": (0.5,), "full": (0.1, 0.5, 0.9)}
 CALLS: dict[Size, int] = {"quick": 40, "full": 200}  # of SciPy, spread over all classes
 ROUNDS = 3  # the quickest counts
@@ -57,7 +61,7 @@ def updated_masses(n: int, known: int, count: int) -> np.ndarray:
 
 
 PUBLISHED = {
-    "sizes": Published("records", "figure 5.1", (10_000, 20_000, 50_000)),
+    "sizes": Published("records", "figure 5.1", SIZES),
     "factor": Published("updates are quicker than SciPy by factors above", "section 5.1.1", 100),
     "same": Published("updates give SciPy's probabilities", "lemma 5.1"),
 }
@@ -162,17 +166,23 @@ def _groups(table: Table) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         yield n, list(table.where(n=n).records())
 
 
-@figure_5_1.panel("records", "seconds for all classes", fontsize=7.5)
-def draw(result: Result, ax: Axes) -> None:
-    """Seconds against the number of records, on average over known records and biases."""
-    groups = list(_groups(result.table))
+@figure_5_1.panels_of(
+    {n: f"({letter}) {n:,} records" for n, letter in zip(SIZES, "abc", strict=True)},
+    "share of known records",
+    "seconds for all classes",
+    fontsize=7.5,
+)
+def draw(n: int, result: Result, ax: Axes) -> None:
+    """Seconds against the share of known records, on average over the biases."""
+    table = result.table.where(n=n)
+    known = sorted(set(table.column("known")))
     for name, colour, style, said in (
         ("one_by_one", WARM, "-", "SciPy, one class at a time"),
         ("at_once", WARM, "--", "SciPy, all classes at once"),
         ("updates", ACCENT, "--", "updates of the thesis"),
         ("ours", ACCENT, "-", "ours"),
     ):
-        means = [float(np.mean([row[name] for row in rows])) for _, rows in groups]
-        ax.plot([n for n, _ in groups], means, style, marker="o", color=colour, markersize=4,
+        means = [float(np.mean(table.where(known=k).column(name))) for k in known]
+        ax.plot([k / n for k in known], means, style, marker="o", color=colour, markersize=4,
                 linewidth=1.5, label=said)  # fmt: skip
     ax.set_yscale("log")

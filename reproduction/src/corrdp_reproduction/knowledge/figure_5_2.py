@@ -24,9 +24,10 @@ BIASES: dict[Size, tuple[float, ...]] = {
     "full": tuple(k / 100 for k in range(1, 100)),
 }
 GENEROUS = 1e-3  # more than anybody would allow as kappa_3, a part of delta
+SIZES = (10**4, 10**5, 10**6, 10**7)
 _COLUMNS = ("n", "bias", "kappa_2", "tau_1", "tau_2", "epsilon", "epsilon_one_sided", "lost")
 PUBLISHED = {
-    "sizes": Published("records", "section 5.2", (10**4, 10**5, 10**6, 10**7)),
+    "sizes": Published("records", "section 5.2", SIZES),
     "size": Published("the epsilons depend on the number of records", "section 5.4"),
     "bias": Published("and on the bias", "section 5.4"),
     "seldom": Published(
@@ -127,6 +128,22 @@ def _line_11(table: Table, given: dict[str, Any]) -> Finding:
         over(row["epsilon"]),
         over(row["epsilon"]) if sure < GENEROUS else 1.0,
     )
+
+
+@figure_5_2.panels_of(
+    {n: f"{n:,} records" for n in SIZES},
+    "bias (solid: tau_1, dashed: tau_2)",
+    "width",
+    fontsize=7.5,
+)
+def draw_widths(n: int, result: Result, ax: Axes) -> None:
+    """Both widths against the bias, one colour per kappa_2."""
+    for miss, colour in zip(MISSES, (WARM, INK, ACCENT), strict=True):
+        part = result.table.where(n=n, kappa_2=miss)
+        for name, style, said in (("tau_1", "-", f"kappa_2 = {miss:g}"), ("tau_2", "--", None)):
+            width = [np.nan if tau is None else tau for tau in part.column(name)]
+            ax.plot(part.column("bias"), width, style, color=colour, linewidth=1.3, label=said)
+    ax.set_ylim(bottom=0.0)
 
 
 @figure_5_2.panel("bias", "epsilon by the 99 % rule")

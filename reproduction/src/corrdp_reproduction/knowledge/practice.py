@@ -35,7 +35,7 @@ def practice(given: dict[str, Any]) -> Iterator[Finding]:
     found = noise_scale(0.01, 1e-6, Knowledge(10**6, 900_000), 0.5)
     yield Finding(
         "hours",
-        "not run",
+        "data missing",
         "The thesis's code is not here. Without convolution a million records take "
         f"{found.evaluations} evaluations of sums over about a thousand terms.",
     )
@@ -175,7 +175,7 @@ def _convolution(given: dict[str, Any]) -> Finding:
     error, least = transform_error(given["switch"] + 1, 0.5, 10.0)
     return Finding(
         "convolution",
-        "not run",
+        "data missing",
         "The grid is not stated and the thesis's code is not here. On the whole numbers, "
         f"{given['switch'] + 1} unknown records and noise of 10, the error is {error:.1e} "
         f"(printed {given['floor']:g}) and probabilities go down to {least:.0e}: the relative "

@@ -273,9 +273,10 @@ def _checked(epsilon: float, delta: float, knowledge: Knowledge) -> tuple[float,
 
 
 def _noise(epsilon: float, delta: float, unknown: int, bias: float) -> Noise:
+    plain = exact_gaussian(epsilon, delta).noise
     if not 0 < bias < 1:
-        return exact_gaussian(epsilon, delta).noise
-    return least_noise(epsilon, delta, NaturalNoise(unknown, bias, epsilon)).scale
+        return plain
+    return least_noise(delta, NaturalNoise(unknown, bias, epsilon), plain).scale
 
 
 def _widest(n: int, centres: list[float], miss: float, side: Literal["below", "above"]) -> float:

@@ -111,6 +111,7 @@ def _findings(
 ) -> tuple[Finding, ...]:
     corr = np.corrcoef(heights.T)
     ours = (corr[0, 2], corr[1, 2], corr[0, 1])
+    same = (len(heights), families) == given["records"]
     sds = heights.std(axis=0, ddof=1)
     mean = float(heights.sum(axis=1).mean())
     by_way = {way: table.where(way=way) for way in WAYS}
@@ -119,9 +120,10 @@ def _findings(
     return (
         judge(
             "records",
-            (len(heights), families) == given["records"],
-            f"The public table has {len(heights)} records of {families} families.",
+            same,
+            f"it has {len(heights)} records of {families} families.",
             float(len(heights)),
+            instead="" if same else "the public table, another version of it",
         ),
         judge(
             "correlations",

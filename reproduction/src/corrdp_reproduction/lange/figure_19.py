@@ -239,10 +239,14 @@ def _stable(error: Error, few: int, many: int, level: float) -> tuple[bool, str,
     return holds, told, change["general"], change["transfer"]
 
 
-@figure_19.panel("BDP level, single days (dots: measured)", "mean squared error")
-def draw(result: Result, ax: Axes) -> None:
-    """Error on single days against the level, lines as expected and dots as measured."""
-    days = result.table.where(n=min(result.table.column("n")))
+@figure_19.panels_of(
+    {288: "(a) single days, n = 288", 17_568: "(b) complete data, n = 17,568"},
+    "BDP level (dots: measured)",
+    "mean squared error",
+)
+def draw(n: int, result: Result, ax: Axes) -> None:
+    """Error against the level, lines as expected and dots as measured."""
+    days = result.table.where(n=n)
     for way, colour, said in (
         ("general", MUTED, "general bound"),
         ("zhao", WARM, "Zhao et al."),

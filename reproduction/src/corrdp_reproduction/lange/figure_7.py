@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EPSILONS = (1.0, 2.0, 5.0)
 FAMILIES = (3, 5, 7)
-BETAS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
+BETAS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 LARGE = 1000  # a family "of all n records"
 GENOTYPE = Count("BB")
 # the thesis leaves the founders' law open; the last one has few carriers of b, almost all bb
@@ -133,10 +133,12 @@ def _findings(given: dict[str, float]) -> tuple[Finding, ...]:
     )
 
 
-@figure_7.panel("beta (BDP level 2)", "error alpha", fontsize=7)
-def draw(result: Result, ax: Axes) -> None:
-    """Error against its probability at level 2, one colour per way, one line per family size."""
-    table = result.table.where(epsilon=2.0)
+@figure_7.panels_of(
+    {epsilon: f"BDP level {epsilon:g}" for epsilon in EPSILONS}, "beta", "error alpha", fontsize=7
+)
+def draw(epsilon: float, result: Result, ax: Axes) -> None:
+    """Error against its probability, one colour per way, one line per family size."""
+    table = result.table.where(epsilon=epsilon)
     styles = dict(zip(sorted(set(table.column("m"))), ("-", "--", ":"), strict=True))
     for name, colour, said in (
         ("laplace", WARM, "Laplace, general bound"),

@@ -104,6 +104,7 @@ def _findings(table: Table, given: dict[str, Any]) -> tuple[Finding, ...]:
             f"sharp factor says {first['sharp']:.4f}.",
             first["bound"],
             first["sharp"],
+            within="95 % of the bound are attained",
         ),
         judge(
             "not tight",

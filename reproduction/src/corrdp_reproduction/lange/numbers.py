@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,11 @@ _CELLS = (
 PUBLISHED = {
     "error at 2": Published("error of a 2-DP count that 1 % exceed", "equation 8", 2.3),
     "error at 4": Published("the same of a 4-DP count", "section 2.1", 1.2),
+    "friends": Published(
+        "a count that is epsilon-DP for edges tells 3 epsilon about one that brings two others",
+        "example 1",
+        3,
+    ),
     "yang": Published(
         "a noisy sum of scale lambda leaks n / lambda in Yang's model", "section 2.5.1"
     ),
@@ -68,9 +74,6 @@ PUBLISHED = {
         "up to rho = 1/(n^2/(4(h-1)) + n - 2) the error grows h-fold at most",
         "equation 187",
     ),
-    "disclosure": Published(
-        "an analysis found a 97 % risk of disclosure at epsilon 5", "section 2.1"
-    ),
 }
 
 
@@ -78,7 +81,14 @@ PUBLISHED = {
 def numbers(run: Run) -> Result:
     """Each number by the thesis's formula and, where there is one, by the tight method."""
     given = run.given
-    findings = (*_accuracy(given), _yang(), *_witness(given), _mendel(given), _planner(), _quoted())
+    findings = (
+        *_accuracy(given),
+        _friends(given),
+        _yang(),
+        *_witness(given),
+        _mendel(given),
+        _planner(),
+    )
     rows = tuple((f.claim, f.outcome, f.by_source, f.tight) for f in findings)
     table = Table(("number", "verdict", "by_source", "tight"), rows)
     return run.result(table, findings, {"r": WITNESSES, "plans": PLANS})
@@ -92,15 +102,40 @@ def _accuracy(given: dict[str, Any]) -> tuple[Finding, ...]:
     )
 
 
+def _friends(given: dict[str, Any]) -> Finding:
+    """Edges between one user and a group of three: all there or none, as the example has it."""
+    together, epsilon = JointTable({(0, 0, 0): 0.5, (1, 1, 1): 0.5}), 0.5
+    leak = leakage(together, epsilon, query=Count(1), method="exact").value
+    times = leak / epsilon
+    return judge(
+        "friends",
+        abs(times - given["friends"]) < 1e-9,
+        f"{leak:.6f} at epsilon {epsilon}; two edges that follow the third nine times in ten tell "
+        f"{_mostly(epsilon):.6f}.",
+        given["friends"] * epsilon,
+        leak,
+    )
+
+
+def _mostly(epsilon: float) -> float:
+    """The same where each of the two other edges follows the third nine times in ten."""
+    laws = {}
+    for x in itertools.product((0, 1), repeat=3):
+        follow = sum(other == x[0] for other in x[1:])
+        laws[x] = 0.5 * 0.9**follow * 0.1 ** (2 - follow)
+    return leakage(JointTable(laws), epsilon, query=Count(1), method="exact").value
+
+
 def _yang() -> Finding:
     n = 3
     equal = JointTable({(0,) * n: 0.5, (1,) * n: 0.5})
     leak = leakage(equal, 1.0, query=Count(1), method="exact").value
-    return Finding(
+    return judge(
         "yang",
-        "not run",
-        f"The thesis quotes it without the model. {n} records that are one bit repeated leak "
-        f"{leak:.6f} at lambda 1; with values two apart it would be twice that.",
+        abs(leak - n) < 1e-9,
+        f"{n} records that are one bit repeated leak {leak:.6f} at lambda 1; values two apart "
+        f"would "
+        "leak twice that.",
         float(n),
         leak,
     )
@@ -129,6 +164,7 @@ def _witness(given: dict[str, Any]) -> tuple[Finding, ...]:
             f"{exact[-1]:.6f}; {exact[1]:.6f} at r = {WITNESSES[1]}.",
             lower,
             exact[-1],
+            within=f".001 at r = {r}",
         ),
     )
 
@@ -154,10 +190,6 @@ def _planner() -> Finding:
         rhos[PLANS[1]],
         sharp[PLANS[1]],
     )
-
-
-def _quoted() -> Finding:
-    return Finding("disclosure", "not run", "Quoted from another work: nothing here decides it.")
 
 
 @numbers.panel("relative to the thesis's formula")

@@ -227,17 +227,25 @@ def _priors(table: Table) -> Finding:
     return judge("priors", not broken, said, float(len(broken)))
 
 
-@figure_5_6.panel("", "risk", fontsize=7.5)
-def draw(result: Result, ax: Axes) -> None:
-    """Risk under the empirical prior against the tolerance, at the largest epsilon up to 5."""
-    epsilon = max(e for e in result.table.column("epsilon") if e <= 5)
-    drawn = [
-        ("success_bound", WARM, "--", "bound on the success"),
-        ("best_success", WARM, "o", "largest success"),
-        ("success", MUTED, "o", "success of that attack"),
-        ("rad", ACCENT, "-", "largest advantage"),
-        ("simulated", INK, "x", "simulated"),
-    ]
-    part = result.table.where(prior="empirical", epsilon=epsilon)
-    ax.set_xlabel(f"tolerance in hours (empirical prior, epsilon {epsilon:g})", fontsize=9)
-    curves(ax, part, "eta", drawn)
+@figure_5_6.panels_of(
+    {
+        "uniform": "(a) uniform prior",
+        "empirical": "(b) empirical prior",
+        "ends": "(c) 0 or 100 hours",
+    },
+    "epsilon (solid: advantage, dashed: bound on the success)",
+    "risk",
+    fontsize=7.5,
+)
+def draw(prior: str, result: Result, ax: Axes) -> None:
+    """Risk against epsilon under one prior, one colour per tolerance; crosses are simulated."""
+    for eta, colour in zip(ETAS, (INK, ACCENT, WARM, MUTED), strict=True):
+        part = result.table.where(prior=prior, eta=eta)
+        shown = [
+            ("rad", colour, "-", f"within {eta} hours"),
+            ("simulated", colour, "x", ""),
+            ("success_bound", colour, "--", ""),
+            ("success", colour, ".", ""),
+        ]
+        curves(ax, part, "epsilon", shown)
+    ax.set_ylim(-0.02, 1.05)

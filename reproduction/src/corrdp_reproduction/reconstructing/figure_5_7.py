@@ -76,7 +76,7 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     return (
         Finding(
             "sizes",
-            "not run",
+            "data missing",
             "The maps and recordings are not here; the two numbers are taken as printed.",
         ),
         judge(

@@ -29,7 +29,7 @@ class Optimal(RecordAttack):
     >>> from corrdp.mechanisms.local.direct import GRR
     >>> attack = Optimal(GRR(2, 1.0), Threat([.9, .1]))
     >>> attack.run([0, 1, 1], truth=[0, 0, 1])
-    <Optimal: 0.6667 of 3 right, 95% interval 0.0943 to 0.9916>
+    <Optimal: 0.6667 of 3 right, 95% interval 0.0943 to 0.9916, 0.252 bits of each record>
     """
 
     mechanism: Any

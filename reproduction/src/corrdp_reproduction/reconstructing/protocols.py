@@ -204,6 +204,7 @@ def findings(table: Table, given: dict[str, Any]) -> tuple[Finding, ...]:
             f"the largest mean here is {reached:.3f}.",
             top,
             top,
+            within=".05",
         ),
         judge(
             "oue",

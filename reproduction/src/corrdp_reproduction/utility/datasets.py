@@ -16,7 +16,7 @@ from corrdp.calibration import calibrate
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.queries import Count, Sum
-from corrdp_reproduction.recordings import NoDataError, data_file
+from corrdp_reproduction.recordings import NoDataError, daily_energy, data_file
 
 Directory = str | os.PathLike[str] | None
 GROUPS = {"Galton": (3, 0.275), "FamilyIQ": (2, 0.4483), "SyntheticIQ": (2, 0.45)}
@@ -72,6 +72,13 @@ class Families:
     def printed_factor(self) -> float:
         """Noise relative to DP by the source: its theorem at the printed correlation."""
         return lange_factor(*GROUPS[self.name])
+
+    @property
+    def table_factor(self) -> float:
+        """The same theorem at the largest correlation of the table itself."""
+        spread = np.sqrt(np.diag(self.model.cov))
+        apart = np.asarray(self.model.cov) / np.outer(spread, spread) - np.eye(len(spread))
+        return lange_factor(len(spread), float(np.abs(apart).max()))
 
     @property
     def tight_factor(self) -> float:
@@ -132,7 +139,7 @@ def markov_sets(data: Directory = None, *, single_days: bool) -> tuple[list[Reco
         What is at hand, and a note for each table that is not.
     """
     walked, notes = _at_hand({"Activity": activity}, data)
-    used, more = _at_hand({"household": household}, data)
+    used, more = _at_hand({"AMPds2": measured, "household": household}, data)
     days = [records for records in walked if single_days or records.name == "Activity"]
     return [*days, *electricity(), *used], [STAND_IN, *notes, *more]
 
@@ -204,6 +211,17 @@ def electricity() -> list[Records]:
         # largest and smallest entry share a row, so that gamma stays as printed
         chain = MarkovChain(kernel / kernel.sum(axis=1, keepdims=True), DAYS)
         found.append(Records(name, chain, np.array([DAYS * chain.stationary[1]])))
+    return found
+
+
+def measured(data: Directory = None) -> list[Records]:
+    """The days of AMPds2 themselves, for whoever has the file."""
+    energy = daily_energy(data)
+    found = []
+    for limit in (70, 80, 90):
+        states = (energy > limit).astype(int)
+        chain = MarkovChain.fit([states.tolist()])
+        found.append(Records(f"AMPds2, {limit} kWh", chain, np.array([states.sum()])))
     return found
 
 

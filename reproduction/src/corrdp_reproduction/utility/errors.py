@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corrdp_reproduction.base import Finding, Size, Table, judge
 from corrdp_reproduction.harness import Run
 from corrdp_reproduction.utility.datasets import Families, Records, tight_factor_at
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BETA = 0.05
 RUNS = 1000
@@ -115,6 +119,7 @@ def aligned(claim: str, table: Table, tasks: Sequence[Task]) -> Finding:
         f"{len(away)} points of {RUNS} runs each: at most {relative:.1%} from the line, which is "
         f"{max(away):.1f} standard errors of such a quantile.",
         relative,
+        within=f"{_MANY:g} standard errors",
     )
 
 
@@ -126,3 +131,16 @@ def beats(table: Table, better: str, worse: str, column: str = "alpha") -> list[
         for row in table.where(bound=better).records()
         if row[column] >= other[row["data"], row["epsilon"]]
     ]
+
+
+def draw_errors(table: Table, colours: dict[str, str], said: dict[str, str], ax: Axes) -> None:
+    """Error against epsilon by each bound, lines as expected and crosses as measured."""
+    if not table.rows:
+        ax.text(0.5, 0.5, "the data are not at hand", ha="center", transform=ax.transAxes)
+        return
+    for bound, colour in colours.items():
+        part = table.where(bound=bound)
+        ax.plot(part.column("epsilon"), part.column("alpha"), color=colour, linewidth=1.2,
+                label=said[bound])  # fmt: skip
+        ax.plot(part.column("epsilon"), part.column("quantile"), "x", color=colour, markersize=3)
+    ax.set_yscale("log")

@@ -141,23 +141,20 @@ def _least(table: Table) -> Finding:
     )
 
 
-@figure_2.panel("epsilon promised (darker: larger P_ss)", "error of the count, 95 %")
-def draw(result: Result, ax: Axes) -> None:
+@figure_2.panels_of(
+    {stay: f"P_ss = {stay:g}" for stay in STAYS}, "epsilon promised", "error of the count, 95 %"
+)
+def draw(stay: float, result: Result, ax: Axes) -> None:
     """Error against epsilon, dashed by the sources' calibrations and solid by the tight ones."""
-    for k, stay in enumerate(STAYS):
-        part = result.table.where(stay=stay)
-        shade = 0.4 + 0.6 * k / (len(STAYS) - 1)
-        for name, colour in (("laplace", ACCENT), ("response", WARM)):
-            for ending, style in (("", "--"), ("_tight", "-")):
-                shown = [a if math.isfinite(a) else math.nan for a in part.column(name + ending)]
-                ax.plot(part.column("epsilon"), shown, style, color=colour, alpha=shade,
-                        linewidth=1.2)  # fmt: skip
-    for colour, style, said in (
-        (ACCENT, "--", "Laplace, Markov bound"),
-        (ACCENT, "-", "Laplace, tight"),
-        (WARM, "--", "response, closed form"),
-        (WARM, "-", "response, tight"),
+    part = result.table.where(stay=stay)
+    for name, colour, style, said in (
+        ("laplace", ACCENT, "--", "Laplace, Markov bound"),
+        ("laplace_tight", ACCENT, "-", "Laplace, tight"),
+        ("response", WARM, "--", "response, closed form"),
+        ("response_tight", WARM, "-", "response, tight"),
     ):
-        ax.plot([], [], style, color=colour, label=said)
+        shown = [a if math.isfinite(a) else math.nan for a in part.column(name)]
+        ax.plot(part.column("epsilon"), shown, style, marker=".", color=colour, linewidth=1.2,
+                label=said)  # fmt: skip
     ax.set_yscale("log")
     ax.set_ylim(1e-3, 1e3)

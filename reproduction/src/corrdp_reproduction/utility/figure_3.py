@@ -73,6 +73,7 @@ def figure_3(run: Run) -> Result:
             f"{ours['tight']:.2f} times at epsilon {ours['epsilon']:g}, gamma {ours['gamma']:g}.",
             least["markov"],
             ours["tight"],
+            within="more than twice the noise is not similar",
         ),
         judge(
             "constrained",

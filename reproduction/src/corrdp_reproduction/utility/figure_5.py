@@ -21,6 +21,7 @@ from corrdp_reproduction.utility.errors import (
     RUNS,
     aligned,
     beats,
+    draw_errors,
     error_table,
     markov_task,
 )
@@ -147,7 +148,7 @@ def _outperforms(sets: list[Records], table: Table) -> Finding:
 def _times(sets: list[Records], table: Table) -> Finding:
     own = [records for records in sets if records.name == "Activity"]
     if not own:
-        return Finding("times", "not run", "The activity series is not at hand.")
+        return Finding("times", "data missing", "The activity series is not at hand.")
     n = float(own[0].chain.length or 0)
     ratio = max(n / row["factor"] for row in table.where(data="Activity", bound="markov").records())
     tight = [n / row["factor"] for row in table.where(data="Activity", bound="tight").records()]
@@ -159,6 +160,7 @@ def _times(sets: list[Records], table: Table) -> Finding:
         f"tight calibration gains {min(tight):,.0f} to {max(tight):,.0f} times.",
         ratio,
         max(tight),
+        within="half an order of magnitude",
     )
 
 
@@ -174,22 +176,10 @@ def _not_applicable() -> Finding:
     )
 
 
-@figure_5.panel("", "error of the count, 95 %")
-def draw(result: Result, ax: Axes) -> None:
-    """Error against epsilon on two of the data sets; crosses are the runs."""
-    first, second = _shown(result)
-    for name, style in ((first, "-"), (second, "--")):
-        for bound, colour in COLOURS.items():
-            part = result.table.where(data=name, bound=bound)
-            epsilon = part.column("epsilon")
-            ax.plot(epsilon, part.column("alpha"), style, color=colour, linewidth=1.1)
-            ax.plot(epsilon, part.column("quantile"), "x", color=colour, markersize=3)
-    for bound, said in SAID.items():
-        ax.plot([], [], "-", color=COLOURS[bound], label=said)
-    ax.set_yscale("log")
-    ax.set_xlabel(f"epsilon promised ({first} -, {second} --)", fontsize=9)
+def draw(name: str, result: Result, ax: Axes) -> None:
+    """Error against epsilon on one data set; crosses are the runs."""
+    draw_errors(result.table.where(data=name), COLOURS, SAID, ax)
 
 
-def _shown(result: Result) -> tuple[str, str]:
-    names = list(dict.fromkeys(result.table.column("data")))
-    return names[0], "electricity 80"
+SERIES = {"Activity": "Activity", **{name: f"{name} kWh" for name in ELECTRICITY}}
+figure_5.panels_of(SERIES, "epsilon promised (crosses: 1000 runs)", "error, 95 %")(draw)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from corrdp_reproduction.utility.figure_5 import figure_5
+from corrdp_reproduction.utility.figure_5 import draw, figure_5
 from corrdp_reproduction.utility.sources import twin
 
 _RESULTS = "section 6.5.4"
+_SINGLE = "Activity, single day"
 figure_6_7 = twin(
     figure_5,
     "figure 6.7",
@@ -19,4 +20,7 @@ figure_6_7 = twin(
     },
     "Noisy counts over Markov chains and single days: error against epsilon",
     single_days=True,
+)
+figure_6_7.panels_of({_SINGLE: _SINGLE}, "epsilon promised (crosses: 1000 runs)", "error, 95 %")(
+    draw
 )

@@ -76,9 +76,10 @@ def _closer(sets: list[Families]) -> Finding:
         all(abs(share - printed) <= _ABOUT for share in theirs),
         "By the source's factor (by the fitted covariance): "
         + ", ".join(f"{name} {a:.1%} ({b:.1%})" for name, (a, b) in shares.items())
-        + f"; {_ABOUT:.0%} away counts as about the same.",
+        + ".",
         max(theirs, key=lambda share: abs(share - printed)),
         min(share[1] for share in shares.values()),
+        within=f"{_ABOUT:.0%} away",
     )
 
 

@@ -71,7 +71,7 @@ def _below(claim: str, table: Table, names: list[str]) -> Finding:
     whole = [row for row in table.records() if row["data"] in names and row["epsilon"] % 1 == 0]
     rows = [row for row in whole if row["bound"] == "markov"]
     if not rows:
-        return Finding(claim, "not run", "The activity series is not at hand.")
+        return Finding(claim, "data missing", "The activity series is not at hand.")
     over = [row for row in rows if row["mape"] >= limit]
     worst = max(rows, key=lambda row: row["mape"])
     said = (

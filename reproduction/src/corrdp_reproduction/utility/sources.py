@@ -41,4 +41,5 @@ def twin(
         source=f"{DISSERTATION}, {item}",
         published={key: replace(said, where=places[key]) for key, said in of.published.items()},
         compute=partial(of.compute, **chosen),
+        panels=list(of.panels),
     )
