@@ -34,6 +34,7 @@ from corrdp.cli import (
     verify,
     warm,
 )
+from corrdp.cli import app as browser
 from corrdp.errors import CorrdpError, DataWarning, InputError
 
 UNEXPECTED, BAD_INPUT, REFUSED, STOPPED = 1, 2, 3, 130
@@ -77,6 +78,10 @@ _AS_OPTIONS = {
     " (ledger.check())": "",
     " (check_proof)": "",
     " (model.with_length)": "",
+    "(fit --any-length, model.with_length(None))": "(corrdp fit series --any-length)",
+    'period="new", --new': "--new",
+    "ledger= (--ledger FILE)": "--ledger FILE",
+    'accept_change="reason" (--accept-change "reason")': '--accept-change "reason"',
     "inputs: give": "--inputs: give",
     "Say which with output=": "Say which with --columns",
     "(engine='spark')": "(fit --engine spark)",
@@ -277,5 +282,6 @@ app.add_typer(
     trajectories.trajectories, name="trajectories", help="Movement data: units, releases, probes."
 )
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command("app", epilog=browser.EXAMPLE)(browser.app)
 app.command("docs", epilog=docs.EXAMPLE)(docs.docs)
 app.command("warm", epilog=warm.EXAMPLE)(warm.warm)

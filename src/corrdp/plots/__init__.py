@@ -41,6 +41,33 @@ VARIABLE = {
     WARM: "--warm",
     ALARM: "--alarm",
 }
+# between which colours the shades of heat maps lie
+_RAMPS = ((PAPER, SOFT), (SOFT, ACCENT), (ACCENT, INK), (WARM, PAPER), (PAPER, ACCENT))
+_SAME = 2.0  # levels out of 255 that rounding may move a shade
+
+
+def css_shade(colour: str) -> str | None:
+    """A shade of a heat map as a mixture of the CSS variables it lies between; None for others.
+
+    Examples
+    --------
+    >>> css_shade("#d3e4f1")
+    'color-mix(in srgb, var(--soft) 50%, var(--paper))'
+    >>> css_shade("#00ff00")
+    """
+    found: tuple[float, str] | None = None
+    for first, last in _RAMPS:
+        low, high, x = (
+            [int(text[k : k + 2], 16) for k in (1, 3, 5)] for text in (first, last, colour)
+        )
+        along = [b - a for a, b in zip(low, high, strict=True)]
+        product = sum(d * (c - a) for a, d, c in zip(low, along, x, strict=True))
+        share = min(1.0, max(0.0, product / sum(d * d for d in along)))
+        off = max(abs(a + share * d - c) for a, d, c in zip(low, along, x, strict=True))
+        if off <= _SAME and (found is None or off < found[0]):
+            ends = f"var({VARIABLE[last]}) {round(100 * share)}%, var({VARIABLE[first]})"
+            found = off, f"color-mix(in srgb, {ends})"
+    return None if found is None else found[1]
 
 
 def axes_or_new(ax: Axes | None, height: float) -> Axes:

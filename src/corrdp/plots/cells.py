@@ -260,7 +260,8 @@ def _draw_map(ax: Axes, panel: Panel) -> None:
     table = np.full((len(values[down]), len(values[across])), np.nan)
     for cell, (number, _, _) in zip(panel.cells, panel.numbers, strict=True):
         table[place[down][cell[down]], place[across][cell[across]]] = number
-    shades = LinearSegmentedColormap.from_list("corrdp", [PAPER, SOFT, ACCENT, INK])
+    # few shades: with more, matplotlib would draw the scale as a bitmap, which cannot follow dark
+    shades = LinearSegmentedColormap.from_list("corrdp", [PAPER, SOFT, ACCENT, INK], N=48)
     low, high = min(0.0, float(np.nanmin(table))), float(np.nanmax(table))
     mesh = ax.pcolormesh(table, cmap=shades, vmin=low, vmax=high, rasterized=table.size > _RASTER)
     ax.invert_yaxis()

@@ -1,0 +1,1 @@
+"""The browser application: from a file to a signed table, on this machine alone."""

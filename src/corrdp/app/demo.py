@@ -1,0 +1,85 @@
+"""Made-up data for those who want to look around; the same ones every time.
+
+Eight weeks of a step counter, the heights of families, who is ill among people who meet.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+_START = datetime(2024, 3, 4)
+_DAYS, _STEP = 56, 15  # days, minutes
+# how likely a quarter of an hour is active after a quiet one, and after an active one
+_NIGHT, _DAY = (0.04, 0.25), (0.22, 0.62)
+_FAMILIES, _PEOPLE = 300, 240
+_TOWNS = ("Ahorn", "Birke")
+
+
+def write_demo(folder: Path, kind: str = "series") -> Path:
+    """Write made-up data of a kind; of a network, the file of links lies beside it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> [write_demo(folder, kind).name for kind in ("series", "families", "network")]
+    ['made-up-steps.csv', 'made-up-heights.csv', 'made-up-people.csv']
+    >>> links_of_demo(folder).read_text().splitlines()[0]
+    'person,meets'
+    """
+    if kind == "network":
+        people, links = _network()
+        _written(links_of_demo(folder), links)
+        return _written(folder / "made-up-people.csv", people)
+    if kind == "families":
+        return _written(folder / "made-up-heights.csv", _families())
+    return _written(folder / "made-up-steps.csv", _series())
+
+
+def links_of_demo(folder: Path) -> Path:
+    """Where the links of the made-up network are."""
+    return folder / "made-up-contacts.csv"
+
+
+def _written(path: Path, lines: list[str]) -> Path:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def _series() -> list[str]:
+    rng = np.random.default_rng(2024)
+    lines, active = ["time,steps"], False
+    for k in range(_DAYS * 24 * 60 // _STEP):
+        moment = _START + timedelta(minutes=_STEP * k)
+        chances = _DAY if 7 <= moment.hour < 22 else _NIGHT
+        active = bool(rng.random() < chances[active])
+        steps = int(rng.gamma(2.0, 220.0)) + 5 if active else 0
+        lines.append(f"{moment:%Y-%m-%d %H:%M},{steps}")
+    return lines
+
+
+def _families() -> list[str]:
+    """Centimetres of parents and one grown child."""
+    rng = np.random.default_rng(2024)
+    lines = ["father,mother,child"]
+    for _ in range(_FAMILIES):
+        father, mother = rng.normal(178, 6.5), rng.normal(165, 6)
+        child = 171 + 0.4 * (father - 178) + 0.4 * (mother - 165) + rng.normal(0, 5)
+        lines.append(f"{father:.1f},{mother:.1f},{child:.1f}")
+    return lines
+
+
+def _network() -> tuple[list[str], list[str]]:
+    """Who is ill in a row of people, most of whom meet their neighbours: those ill come in runs."""
+    rng = np.random.default_rng(2024)
+    people, links, ill = ["person,town,ill"], ["person,meets"], False
+    for k in range(_PEOPLE):
+        ill = bool(rng.random() < (0.55 if ill else 0.3))
+        town = _TOWNS[2 * k // _PEOPLE]
+        people.append(f"p{k:03d},{town},{'yes' if ill else 'no'}")
+        if k and rng.random() < 0.8:
+            links.append(f"p{k:03d},p{k - 1:03d}")
+    return people, links

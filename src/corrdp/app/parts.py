@@ -1,0 +1,98 @@
+"""What every step is made of: its frame, lists of facts, tables, folded parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from shiny import ui
+
+_CODE = re.compile(r"\s*\((?:[^()]*(?:--|\w=[\w']|docs/)[^()]*|timezone)\)")
+
+
+def plain(text: str) -> str:
+    """What the library says, without the hints for those who type.
+
+    Examples
+    --------
+    >>> plain("one kernel may do (--season hour); name it (timezone)")
+    'one kernel may do; name it'
+    """
+    return _CODE.sub("", text)
+
+
+def step(number: int, name: str, title: str, sentence: str, *body: Any) -> ui.Tag:
+    """One step: its number, its title, one sentence, and what there is to do."""
+    return ui.tags.section(
+        ui.div(
+            ui.span(str(number), class_="number", aria_hidden="true"),
+            ui.h2(title, id=f"{name}-title"),
+            class_="step-head",
+        ),
+        ui.p(sentence, class_="sentence"),
+        *body,
+        id=name,
+        class_="step",
+        aria_labelledby=f"{name}-title",
+    )
+
+
+def columns(controls: Sequence[Any], seen: Sequence[Any]) -> ui.Tag:
+    """What is chosen on the left, what comes of it on the right; one below the other if narrow."""
+    return ui.div(ui.div(*controls, class_="controls"), ui.div(*seen, class_="seen"), class_="two")
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> ui.Tag:
+    """Names and what they are."""
+    return ui.tags.dl(
+        *(ui.div(ui.tags.dt(name), ui.tags.dd(plain(value))) for name, value in pairs),
+        class_="facts",
+    )
+
+
+def grid(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str) -> ui.Tag:
+    """A table that scrolls inside itself where it is too wide."""
+    return ui.div(
+        ui.tags.table(
+            ui.tags.caption(caption, class_="visually-hidden"),
+            ui.tags.thead(ui.tags.tr(*(ui.tags.th(name, scope="col") for name in head))),
+            ui.tags.tbody(*(ui.tags.tr(*(ui.tags.td(str(cell)) for cell in row)) for row in rows)),
+        ),
+        class_="grid",
+        tabindex="0",
+        role="region",
+        aria_label=caption,
+    )
+
+
+def fold(title: str, *body: Any) -> ui.Tag:
+    """A part that opens on a click."""
+    return ui.tags.details(ui.tags.summary(title), ui.div(*body, class_="folded"))
+
+
+def against(title: str, texts: Sequence[str]) -> ui.Tag | None:
+    """What the data contradict, in red."""
+    if not texts:
+        return None
+    return ui.div(
+        ui.p(title), ui.tags.ul(*(ui.tags.li(plain(text)) for text in texts)), class_="against"
+    )
+
+
+def picture(svg: str, caption: str = "") -> ui.Tag | None:
+    """A drawn picture with a line below it."""
+    if not svg:
+        return None
+    below = ui.tags.figcaption(caption) if caption else None
+    return ui.tags.figure(ui.HTML(svg), below)
+
+
+def row(*fields: Any) -> ui.Tag:
+    """Fields side by side, as far as there is room."""
+    return ui.div(*fields, class_="fields")
+
+
+def waiting(text: str) -> ui.Tag:
+    """What has to be done first."""
+    return ui.p(text, class_="waiting")
