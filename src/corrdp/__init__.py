@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from corrdp.mechanisms.gaussian import Gaussian as Gaussian
     from corrdp.mechanisms.laplace import DiscreteLaplace as DiscreteLaplace
     from corrdp.mechanisms.laplace import Laplace as Laplace
-    from corrdp.models.chains.diagnostics import diagnose as diagnose
     from corrdp.models.chains.markov import MarkovChain as MarkovChain
+    from corrdp.models.chains.region import ChainClass as ChainClass
     from corrdp.models.chains.seasonal import SeasonalChain as SeasonalChain
     from corrdp.models.chains.window import WindowChain as WindowChain
     from corrdp.models.files import load_model as load_model

@@ -23,6 +23,7 @@ EXTRAS = {
     "cli": ("typer", "rich"),
     "attacks": ("torch",),
     "sign": ("cryptography",),
+    "app": ("shiny",),
 }
 
 

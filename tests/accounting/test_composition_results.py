@@ -29,7 +29,7 @@ from corrdp.metric.domains import (
     UserDomain,
 )
 from corrdp.metric.granularities import Relation
-from corrdp.metric.tradeoff import ApproximateCurve, pair_curve, tensor
+from corrdp.metric.tradeoff import ApproximateCurve, LaplaceCurve, pair_curve, tensor
 from tests.helpers.plans import BANDS, LETTERS, gaussian, near
 
 
@@ -98,6 +98,21 @@ def test_trade_off_curves():
     again = account(Plan(LETTERS, split), "bounded")
     with pytest.raises(CompositionError, match="cannot be scaled"):
         again.scale_to(0.1)
+
+
+def test_a_laplace_curve_at_a_real_distance():
+    apart = DistanceTable(((0, 0.5), (0.5, 0)))
+    for curve, said in (
+        (LaplaceCurve(1.0), LaplaceCurve(0.5)),
+        (pair_curve([0.7, 0.3], [0.3, 0.7]), None),
+    ):
+        plan = Plan(ExplicitDomain((0, 1)), [Step("n", Tradeoff(curve), metric=apart)])
+        if said is None:
+            with pytest.raises(NotApplicableError, match=r"'n'.*nothing at the distance 0\.5"):
+                account(plan, Relation(((0, 1),)))
+        else:
+            found = account(plan, Relation(((0, 1),))).only
+            assert found.value == near(said.total_variation)
 
 
 def test_daily_releases_are_parallel_for_dp_and_not_for_dependent_days():

@@ -125,7 +125,7 @@ def test_many_users_are_series_of_their_own(tmp_path):
     for users in (1, 3):
         domain = {"type": "stream", "users": users, "steps": 7}
         path.write_text(json.dumps(PLAN | {"domain": domain}))
-        shown = " ".join(done("account", path, "--model", model).output.split())
+        shown = " ".join(done("account", path, "--model", model, "--verbose").output.split())
         assert ("each of the 3 users is a series of the model" in shown) == (users == 3)
 
 

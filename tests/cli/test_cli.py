@@ -165,6 +165,16 @@ def test_noise_that_drowns_every_answer_is_told(tmp_path, query, width):
         assert (line in " ".join(said.split()) + " ") is drowned
 
 
+def test_noise_that_hides_the_cells_of_a_table_is_told(tmp_path):
+    MarkovChain([[0.9, 0.1], [0.2, 0.8]], 96, states=(0, 1)).save(tmp_path / "m.json")
+    asked = ("--query", "count:1", "--by", "shift", "--values", "shift:early|late")
+    asked = (*asked, "--public-columns", "shift")
+    for epsilon, drowned in ((1, False), (0.05, True)):
+        said = done("calibrate", tmp_path / "m.json", *asked, "--epsilon", epsilon).stdout
+        line = "96 records in 2 cells leave 48 for each; ask for fewer cells, or promise less"
+        assert (line in " ".join(said.split())) is drowned
+
+
 def test_leakage_json_round_trips(folder):
     result = done("leakage", folder / "model.json", "--epsilon", 1, "--json")
     data = json.loads(result.stdout)

@@ -37,14 +37,14 @@ def release(home: Path, ledger: Path, *more: object):
 
 def test_releases_until_the_budget_is_spent(home):
     book = home / "steps.ledger"
-    made = done("ledger", "init", book, "--budget", 11, "--kind", "bdp", "--model",
+    made = done("ledger", "init", book, "--budget", 12, "--kind", "bdp", "--model",
                 home / "model.json")  # fmt: skip
     assert "BDP level" in made.output
     answer = release(home, book, "--epsilon", 0.1, "--json")
     assert answer.exit_code == 0
     assert json.loads(answer.stdout)["charge"] == 1
-    assert json.loads(answer.stdout)["together"].endswith(" of 11 (BDP level)")
-    second = release(home, book, "--epsilon", 0.1)
+    assert json.loads(answer.stdout)["together"].endswith(" of 12 (BDP level)")
+    second = release(home, book, "--epsilon", 0.1, "--verbose")
     assert second.exit_code == 0
     said = " ".join(second.stdout.split())
     assert f"together with what is in the ledger: {cdp.Ledger.open(book).standing}" in said
@@ -97,7 +97,7 @@ def test_a_budget_with_a_delta_and_a_unit(home):
     assert "epsilon 0.1, delta 1e-09" in told.output
     done("ledger", "charge", book, "--mu", 0.1, "--what", "an hour", "--unit", 4)
     done("ledger", "charge", book, "--rho", 0.0001, "--what", "a sum")
-    shown = " ".join(done("ledger", "show", book).output.split())
+    shown = " ".join(done("ledger", "show", book, "--verbose").output.split())
     assert "nobody's log odds about 4 records move by more than" in shown
     assert "outputs of probability 1e-06 aside" in shown
     assert "(Gaussian), for a release of every record" in shown
@@ -222,11 +222,11 @@ def test_a_kept_hash_tells_an_older_copy(home):
 def test_show_says_what_it_rests_on(home):
     book = home / "steps.ledger"
     done("ledger", "init", book, "--budget", 1, "--kind", "bdp", "--model", home / "model.json")
-    shown = " ".join(done("ledger", "show", book).output.split())
+    shown = " ".join(done("ledger", "show", book, "--verbose").output.split())
     assert "largest over the joint 0.95 confidence region of the fit" in shown
     assert "largest under order 2 too, by its 0.95 region" in shown
     exact = ("--kind", "bdp", "--model", home / "model.json", "--confidence", "none")
-    made = done("ledger", "init", home / "exact.ledger", "--budget", 1, *exact).output
+    made = done("ledger", "init", home / "exact.ledger", "--budget", 1, *exact, "--verbose").output
     assert "the fitted numbers of the model are taken as exact" in " ".join(made.split())
     refused = run("ledger", "init", home / "dp.ledger", "--budget", 1, "--accept-model", "so")
     assert (refused.exit_code, "leave them out" in refused.output) == (2, True)
@@ -360,3 +360,43 @@ def test_a_killed_command_leaves_no_answer_without_a_charge(home):
     ledger = cdp.Ledger.open(book)
     ledger.check()
     assert len(ledger.history()) >= answers
+
+
+def test_release_period_by_period(tmp_path: Path) -> None:
+    walked = cdp.MarkovChain([[0.7, 0.3], [0.4, 0.6]]).sample(np.random.default_rng(2), 96 * 6)
+    file = write_series(tmp_path / "a.csv", [int(x) for x in walked[: 96 * 5 + 30]])
+    book, law = tmp_path / "a.ledger", tmp_path / "law.json"
+    easy = ("--confidence", "none", "--accept-model", "a test")
+    done("fit", "series", file, *FIT, "--any-length", "-o", law)
+    done("ledger", "init", book, "--budget", 1, "--kind", "bdp", "--model", law, *easy)
+    asked = ("release", file, "--model", law, "--target", 1, *easy, "--query", "count:True")
+    asked = (*asked, "--by", "date", "--ledger", book)
+    done(*asked, "--from", "2024-01-01", "--to", "2024-01-03")
+    made = json.loads(done(*asked, "--new", "--json").stdout)
+    assert len(made["value"]) == 3  # the sixth day has 30 of its 96 places
+    assert made["charge"] == 2
+    assert any("which records are read next" in text for text in made["assumptions"])
+    for options, code, said in (
+        (("--new",), 3, "no complete day"),
+        (("--from", "2024-01-02", "--to", "2024-01-09"), 3, "read what is new (--new)"),
+        (("--from", "2024-01-02"), 2, "give --from and --to"),
+        (("--new", "--to", "2024-01-09"), 2, "leave out --from and --to"),
+        (("--from", "soon", "--to", "2024-01-09"), 2, "must be a time such as"),
+        (("--accept-change", "why"), 2, "about a period"),
+    ):
+        result = run(*asked, *options)
+        assert (result.exit_code, said in " ".join(result.output.split())) == (code, True)
+    result = run(*asked[:-2], "--new")
+    assert (result.exit_code, "add --ledger FILE" in result.output) == (2, True)
+    shown = " ".join(done("ledger", "show", book).output.split())
+    for said in ("2024-01-01 to 2024-01-06: 480 rows in 2 releases", "a new period", "its ends"):
+        assert said in shown
+    assert json.loads(done("ledger", "show", book, "--json").stdout)["charges"][1]["reads"] == {
+        "by": ["date", "interval"],
+        "end": 1704499200000000,
+        "first": 1704240000000000,
+        "kinds": ["moment", "number"],
+        "rows": 288,
+        "unit": "microsecond",
+        "zone": None,
+    }

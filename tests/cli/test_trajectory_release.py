@@ -73,7 +73,7 @@ def test_ngram_tree(points):
 
 
 def test_users_are_protected_by_keeping_the_first_trajectories(points):
-    result, _ = run(points, *TREE, "--per-user", "1", "--split", "90s", "--bounded")
+    result, _ = run(points, *TREE, "--per-user", "1", "--split", "90s", "--bounded", "--verbose")
     assert "one user replaced, with at most 1 trajectories" in result.output
     assert "the number of users is public" in " ".join(result.output.split())
 

@@ -13,12 +13,16 @@ import pytest
 
 import corrdp as cdp
 from corrdp._files import write_files
+from corrdp.auditing.results import ANY, Audit
+from corrdp.auditing.results import Test as Seen
 from corrdp.bounds.chains.sides import noise_by_unit
 from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.searching import step_down, step_up
 from corrdp.errors import InputError
-from corrdp.plots.models import draw_blocks, draw_chain
+from corrdp.guarantees import Pure
+from corrdp.plots.models import draw_blocks, draw_chain, draw_correlations
 from corrdp.plots.results import draw_candidates, draw_noise, draw_per_record
+from corrdp.report.audits import event_in_words, render_audit, verdict_in_words
 from corrdp.report.page import render_report, write_report
 from corrdp.report.words import in_words, inline_svg, number, public_release
 from corrdp.results import Candidate, Certificate
@@ -395,6 +399,16 @@ def test_noise_of_every_query(query):
     assert "95 %" in ax.get_xlabel()
 
 
+def test_heat_maps_follow_light_and_dark():
+    """Each shade is said in hex, and once more as a mixture of the colours of the page."""
+    drawn = draw_correlations(np.array([[1, 0.3], [0.3, 1]]), ["mother", "child"])
+    shades = re.findall(
+        r"fill: (#[0-9a-f]{6}); fill: (color-mix[^;\"]*)", inline_svg(drawn, "x", "t")
+    )
+    assert len(shades) == 2  # those of correlation 1 are the accent itself
+    assert set(shades) == {("#b8cfe2", "color-mix(in srgb, var(--accent) 30%, var(--paper))")}
+
+
 def test_the_same_figure_gives_the_same_bytes(calibration):
     first, second = (inline_svg(draw_noise(calibration), "n", "t") for _ in range(2))
     assert first == second
@@ -414,3 +428,37 @@ def test_queries_in_words():
 def test_numbers_keep_the_digits_that_matter():
     assert number(-3, 4.0, 1.0) == "-3"
     assert number(0.123456, 0.01, 2.0**-20) == "0.1235"
+
+
+def _audit(verdict, low, *, upper=None, notes=(), scope=ANY):
+    seen = Seen("pair", "report 1, for input 1 against input 0", low + 0.1, low, low + 0.2, True, 9)
+    return Audit(
+        low + 0.1, (low, low + 0.2), verdict, Pure(1.0), seen.statement, (seen,), 9, None, 0.99,
+        0.1, (), "a callable", notes, upper=upper, scope=scope,
+    )  # fmt: skip
+
+
+def test_a_violation_is_red_and_names_the_event_that_shows_it():
+    page = render_audit(_audit("violated", 1.3, upper=1.0))
+    assert '<p class="promise against">VIOLATED: epsilon is at least 1.3' in page
+    assert "What shows it: report 1, for input 1 against input 0 (pair, at least 1.3)." in page
+    means = page.split("What the verdict means")[1]
+    assert "violated:" in means
+    assert "holds:" not in means
+    assert "proved" not in page  # its own word of at most 1 is refuted
+    assert "by its own word, which is refuted" in page
+
+
+def test_what_holds_is_not_red():
+    page = render_audit(_audit("holds", 0.7, upper=1.0))
+    assert '<p class="promise">HOLDS' in page
+    assert "What shows it" not in page
+    assert "violated:" not in page
+    assert "at most 1, from the guarantee" in page
+
+
+def test_a_violation_by_a_theorem_does_not_quote_runs_that_show_none():
+    note = "the exact leakage of this mechanism is 1.5 (transfer): the claim is false"
+    said = verdict_in_words(_audit("violated", 0.8, notes=(note,)))
+    assert said == f"VIOLATED: epsilon = 1 is claimed, and {note}."
+    assert event_in_words(_audit("violated", 0.8, notes=(note,))) == ""

@@ -411,7 +411,7 @@ def account(
 
 def _totals(plan: Plan, unit: Granularity, delta: float | None) -> list[Total]:
     if not plan.steps:
-        nothing = Certificate("sequential", "no release was made")
+        nothing = Certificate("sequential", "no release was made (composition#accounting)")
         return [Total(unit, "pure", 0.0, None, (), 0.0, nothing)]
     for k, step in enumerate(plan.steps):
         with at(f"releases[{k}] ({step.id!r})"):

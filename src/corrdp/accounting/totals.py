@@ -36,7 +36,8 @@ def composed_curves(
     """The curve of all releases together for each kind of change; None where it promises nothing.
 
     A pure release at loss e has the curve of e-DP, a Gaussian one at m that of m-GDP, and one
-    with its own curve f the k-fold group curve of f at distance k.
+    with its own curve f that of f at the distance: of Gaussian and Laplace curves at any, of others
+    the k-fold group curve at distance k.
     """
     from corrdp.metric.tradeoff import tensor
 
@@ -68,14 +69,12 @@ def curve_at(step: Step, loss: float) -> Curve:
         return ApproximateCurve(loss)
     if step.notion == "gaussian":
         return GaussianCurve(loss)
-    if not math.isclose(loss, round(loss), rel_tol=1e-12):
-        raise NotApplicableError(
-            f"step {step.id!r}: a trade-off curve says nothing at the distance {loss:g}, which is "
-            "no whole number of neighbours"
-        )
     promise = step.guarantee
     curve = curve_of(promise if isinstance(promise, Approximate) else promise.curve)
-    return curve.group(round(loss))
+    try:
+        return curve.at(loss)
+    except NotApplicableError as error:
+        raise NotApplicableError(f"step {step.id!r}: {error}") from None
 
 
 _SAME = 1e-12

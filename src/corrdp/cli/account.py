@@ -14,6 +14,7 @@ from corrdp.cli.options import (
     Delta,
     Json,
     Picture,
+    Verbose,
     check_outputs,
     read_confidence,
     read_model,
@@ -65,6 +66,7 @@ def account(
         bool, typer.Option("--check", help="PLAN is a certificate: check it by independent code.")
     ] = False,
     picture: Picture = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """One honest total for all releases of a plan, and whether its claims hold.
@@ -81,7 +83,7 @@ def account(
     from corrdp.accounting.account import account as compose
     from corrdp.accounting.plan import load_plan, read_json
     from corrdp.accounting.published import is_release
-    from corrdp.cli.show import show_leakage
+    from corrdp.cli.show import print_told, show_leakage
 
     file = files[0]
     unit = target if unit is None else unit
@@ -95,9 +97,8 @@ def account(
                 "releases take --model with its rule, --delta, --unit and --json; the others are "
                 "for a plan"
             )
-        _total_releases(
-            files, model, rule | {"delta": delta, "unit": read_unit(unit)}, json, picture
-        )
+        asked = rule | {"delta": delta, "unit": read_unit(unit)}
+        _total_releases(files, model, asked, picture, json=json, verbose=verbose)
         return
     if picture is not None and (check or total is not None):
         raise InputError("--picture draws a total: leave out --check and --total")
@@ -128,11 +129,11 @@ def account(
     if json:
         print(_text(found.to_dict() | ({} if leak is None else {"leakage": leak.to_dict()})))
     else:
-        print(found)
+        print_told(found, verbose=verbose)
         for verdict in found.verdicts:
             print(verdict)
         if leak is not None:
-            show_leakage(leak)
+            show_leakage(leak, verbose=verbose)
         for path in (proof, picture):
             if path is not None:
                 print(f"written: {path}")
@@ -152,19 +153,24 @@ def _total_releases(
     files: list[Path],
     model: str | None,
     rule: dict[str, Any],
-    json: bool,
     picture: Path | None,
+    *,
+    json: bool,
+    verbose: bool,
 ) -> None:
     from corrdp.accounting.published import load_releases, total_releases
-    from corrdp.cli.show import show_leakage
+    from corrdp.cli.show import print_told, show_leakage
 
     releases = load_releases(files)
     law = None if model is None else read_model(model)
     found = total_releases(releases, law, **rule)
     _draw(found, picture)
-    print(_text(found.to_dict()) if json else found)
+    if json:
+        print(_text(found.to_dict()))
+    else:
+        print_told(found, verbose=verbose)
     if found.leakage is not None and not json:
-        show_leakage(found.leakage)
+        show_leakage(found.leakage, verbose=verbose)
     if picture is not None and not json:
         print(f"written: {picture}")
 

@@ -16,6 +16,7 @@ from corrdp.cli.options import (
     Names,
     NoHeader,
     Report,
+    Verbose,
     check_outputs,
     pair,
     read_layout,
@@ -141,6 +142,7 @@ def audit(
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     engine: Engine = "duckdb",
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Attack a mechanism and say whether its claim stands.
@@ -197,7 +199,7 @@ def audit(
     if json:
         print(as_json(found))
     else:
-        _show(found)
+        _show(found, verbose)
         show_files(path for path in (report, picture, output) if path is not None)
     if found.verdict == "violated":
         raise typer.Exit(3)
@@ -340,18 +342,20 @@ def _write(found: Audit, report: Path | None, output: Path | None) -> None:
     write_files(texts)
 
 
-def _show(found: Audit) -> None:
+def _show(found: Audit, verbose: bool) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from corrdp.cli.show import facts_table, print_parts, print_title
-    from corrdp.report.audits import HEAD, evidence_rows, facts, verdict_in_words
+    from corrdp.cli.show import assumed, facts_table, print_parts
+    from corrdp.report.audits import HEAD, event_in_words, evidence_rows, facts, verdict_in_words
 
-    print_title(verdict_in_words(found))
+    colour = {"violated": "red", "holds": "green", "undecided": "yellow"}[found.verdict]
+    print_parts(Text(verdict_in_words(found), style=f"bold {colour}"))
+    if event := event_in_words(found):
+        print_parts(event)
     first, *numbers, last = HEAD
     table = Table(first, *(Column(name, justify="right") for name in numbers), last)
     for cells, above in evidence_rows(found):
         table.add_row(*map(Text, cells), style="bold" if above else "")
     print_parts(table)
-    assumed = (("assumes", text) for text in found.assumptions)
-    print_parts(facts_table([*facts(found), *assumed]))
+    print_parts(facts_table([*facts(found), *assumed(found.assumptions, verbose=verbose)]))

@@ -27,6 +27,7 @@ from corrdp.cli.options import (
     SweepText,
     Target,
     UnitText,
+    Verbose,
     check_outputs,
     one_of,
     read_confidence,
@@ -57,6 +58,7 @@ def calibrate(
     weights: Weights = None,
     sweep: SweepText = None,
     picture: Picture = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """How much noise keeps a promise: the DP level, the scale and the error to expect.
@@ -94,7 +96,7 @@ def calibrate(
     if sweep is not None:
         from corrdp.cli.show import run_sweep
 
-        run_sweep(law, sweep, "calibrate", options, picture, json)
+        run_sweep(law, sweep, "calibrate", options, picture, json=json, verbose=verbose)
         return
     with working("finding the least noise"):
         result = invert(law, **level, **options)
@@ -108,6 +110,6 @@ def calibrate(
         return
     from corrdp.cli.show import warn_coupled
 
-    show_calibration(result)
+    show_calibration(result, verbose=verbose)
     show_files([] if picture is None else [picture])
     warn_coupled(law)

@@ -21,6 +21,7 @@ from corrdp.cli.options import (
     NoHeader,
     OrderFormat,
     TimeZone,
+    Verbose,
     check_outputs,
     pair,
     read_layout,
@@ -176,6 +177,13 @@ def series(
     public: Annotated[
         bool, typer.Option("--public", help="The data are public: nothing to hide, any length.")
     ] = False,
+    any_length: Annotated[
+        bool,
+        typer.Option(
+            "--any-length",
+            help="The series goes on: what the model promises holds however long it becomes.",
+        ),
+    ] = False,
     missing: MissingTexts = None,
     no_header: NoHeader = False,
     names: Names = None,
@@ -186,15 +194,17 @@ def series(
         Path | None, typer.Option(help="Where to draw whether a chain fits, as SVG or PNG.")
     ] = None,
     engine: Engine = "duckdb",
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """A series: a Markov chain, from rows in order of time."""
     from corrdp.cli import fit_kinds as kinds
 
     layout = read_layout(no_header, names, delimiter, decimal)
-    task = kinds.Task(file, missing, layout, output, picture, json, engine)
+    task = kinds.Task(file, missing, layout, output, picture, json, verbose, engine)
     kinds.chain(
         task,
+        any_length,
         state=state,
         order_by=words(order or ""),
         order_format=order_format,
@@ -260,6 +270,7 @@ def families(
     output: Output = None,
     picture: Picture = None,
     engine: Engine = "duckdb",
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Families: Gaussian records, from values of relatives.
@@ -270,7 +281,7 @@ def families(
     from corrdp.cli import fit_kinds as kinds
 
     layout = read_layout(no_header, names, delimiter, decimal)
-    task = kinds.Task(file, missing, layout, output, picture, json, engine)
+    task = kinds.Task(file, missing, layout, output, picture, json, verbose, engine)
     if siblings not in (None, "independent"):
         raise InputError(
             f"--siblings {siblings}: only 'independent' can be said; otherwise --group"
@@ -319,6 +330,7 @@ def network(
     output: Output = None,
     picture: Picture = None,
     engine: Engine = "duckdb",
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """A network: an Ising model, from the states of people and their links."""
@@ -326,7 +338,7 @@ def network(
 
     check_outputs(output, picture, inputs=(edges,))
     layout = read_layout(no_header, names, delimiter, decimal)
-    task = kinds.Task(file, missing, layout, output, picture, json, engine)
+    task = kinds.Task(file, missing, layout, output, picture, json, verbose, engine)
     kinds.network(task, state=state, identity=identity, edges=edges)
 
 
@@ -356,11 +368,12 @@ def pedigree(
     decimal: Decimal = ".",
     output: Output = None,
     picture: Picture = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """A pedigree: how relatives inherit, from their genotypes."""
     from corrdp.cli import fit_kinds as kinds
 
     layout = read_layout(no_header, names, delimiter, decimal)
-    task = kinds.Task(file, missing, layout, output, picture, json)
+    task = kinds.Task(file, missing, layout, output, picture, json, verbose)
     kinds.pedigree(task, snp=snp, frequency=frequency, target=target)

@@ -36,6 +36,7 @@ class Task:
     output: Path | None
     picture: Path | None
     json: bool
+    verbose: bool
     engine: str = "duckdb"
 
     def __post_init__(self) -> None:
@@ -54,7 +55,7 @@ class Task:
         texts = missing_texts(self.missing, MISSING_TEXT, self.layout.decimal)
         return open_table(file, texts, self.engine, layout)
 
-    def finish(self, model: Any, show: Callable[[Any], None]) -> None:
+    def finish(self, model: Any, show: Callable[..., None]) -> None:
         """Write the model, draw what the report would show, and tell."""
         if self.output is not None:
             model.save(self.output)
@@ -67,7 +68,7 @@ class Task:
         if self.json:
             print(as_json(model))
         else:
-            show(model)
+            show(model, verbose=self.verbose)
             show_files(path for path in (self.output, self.picture) if path is not None)
         warn_about_fit()
 
@@ -77,7 +78,7 @@ def named_states(texts: list[str]) -> list[Any]:
     return [_TRUTH.get(text.lower(), literal(text)) for text in texts]
 
 
-def chain(task: Task, **options: Any) -> None:
+def chain(task: Task, any_length: bool, **options: Any) -> None:
     """A Markov chain from the rows of a series; ``options`` are those of ``MarkovChain.fit``."""
     from corrdp.models.chains.diagnostics import diagnose
     from corrdp.models.chains.markov import MarkovChain
@@ -85,6 +86,7 @@ def chain(task: Task, **options: Any) -> None:
     with working(f"counting transitions in {task.file}"):
         table = task.table()
         model = MarkovChain.fit(table, **options)
+    model = model.with_length(None) if any_length else model
     if task.output is not None:
         model.save(task.output)
     if task.picture is not None:
@@ -99,7 +101,7 @@ def chain(task: Task, **options: Any) -> None:
         with working(f"testing the chain on {task.file}"):
             again = model.fitted.group is not None and model.kind != "seasonal"
             diagnostics = diagnose(model, table if again else None)
-        show_diagnostics(diagnostics)
+        show_diagnostics(diagnostics, model.assumptions, verbose=task.verbose)
         if model.kind == "markov" and not private:
             with working("comparing orders"):
                 show_orders(model)

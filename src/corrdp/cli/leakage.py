@@ -16,6 +16,7 @@ from corrdp.cli.options import (
     Picture,
     Rho,
     SweepText,
+    Verbose,
     check_outputs,
     read_confidence,
     read_guarantee,
@@ -51,6 +52,7 @@ def leakage(
     confidence: Confidence = None,
     sweep: SweepText = None,
     picture: Picture = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """What a DP level really means on these records: every bound, and the best of them.
@@ -72,7 +74,7 @@ def leakage(
         from corrdp.cli.show import run_sweep
 
         options = {"query": asked, "method": method, "confidence": sure, "unit": protected}
-        run_sweep(law, sweep, "leakage", options, picture, json)
+        run_sweep(law, sweep, "leakage", options, picture, json=json, verbose=verbose)
         return
     with working("evaluating every bound"):
         result = measure(
@@ -94,7 +96,7 @@ def leakage(
     from corrdp.calibration.adequate import level_of
     from corrdp.cli.show import print_parts
 
-    show_leakage(result)
+    show_leakage(result, verbose=verbose)
     show_files([] if picture is None else [picture])
     if sure is None and (level := level_of(law, "default")) is not None:
         with working("evaluating what a release promises"):

@@ -22,7 +22,9 @@ def lint(
     ] = None,
     registry: Annotated[
         bool,
-        typer.Option("--registry", help="Instead: the survey of 17 published mechanisms."),
+        typer.Option(
+            "--registry", help="Instead: the survey of published mechanisms for trajectories."
+        ),
     ] = False,
     example: Annotated[
         bool,
@@ -73,7 +75,7 @@ def _survey(json: bool) -> None:
 
     from corrdp.cli.show import print_parts, print_title
 
-    print_title("17 published mechanisms for trajectories, and what the linter finds in each")
+    print_title("18 published mechanisms for trajectories, and what the linter finds in each")
     table = Table("", "mechanism and family", "claim", "verdict", "errors", "warnings")
     for entry in found:
         claim, findings = entry.mechanism.claim, entry.findings
@@ -86,8 +88,9 @@ def _survey(json: bool) -> None:
             " ".join(sorted({f.rule for f in findings.warnings})),
         )
     print_parts(table)
-    flawed = sum(entry.verdict == NOT_DP for entry in found)
+    works = {entry.mechanism.source["reference"]: entry.verdict for entry in found}
+    flawed = sum(verdict == NOT_DP for verdict in works.values())
     print_parts(
-        f"{flawed} of {len(found)} are not DP. References as in Guerra-Balboa, dissertation, "
+        f"{flawed} of {len(works)} works are not DP. References as in Guerra-Balboa, dissertation, "
         "table 3.2; epsilon 1, three levels and so on stand for any."
     )

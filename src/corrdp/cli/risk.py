@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corrdp.cli.options import Json, check_outputs, words
+from corrdp.cli.options import Json, Verbose, check_outputs, words
 from corrdp.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def risk(
     picture: Annotated[
         Path | None, typer.Option(help="Draw the trade-off curve and the risk, as SVG or PNG.")
     ] = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """What an attacker could gain: membership, an attribute, a whole value, a release's states.
@@ -86,7 +87,7 @@ def risk(
         from corrdp.cli.show import save_picture
 
         save_picture(told.plot()[0], picture)
-    print(as_json(told)) if json else _show(told)
+    print(as_json(told)) if json else _show(told, verbose)
     if picture is not None and not json:
         show_files([picture])
 
@@ -142,12 +143,12 @@ def _threats(values: int | None, prior: str | None, *, membership: bool) -> dict
     return usual_threats("a value by its prior", law, membership=membership)
 
 
-def _show(told: Risk) -> None:
+def _show(told: Risk, verbose: bool) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
     from corrdp.calibration.searching import percent
-    from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.cli.show import assumed, facts_table, print_parts, print_title
 
     print_title(f"what attackers gain under {told.level}")
     for row in told.rows:
@@ -168,4 +169,4 @@ def _show(told: Risk) -> None:
             believed.add_row(Text(str(b.state)), percent(b.before), *after)
         print_parts("How likely a state is to somebody who knows the model and no other record:")
         print_parts(believed)
-    print_parts(facts_table(("assumes", text) for text in told.assumptions))
+    print_parts(facts_table(assumed(told.assumptions, verbose=verbose)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +13,17 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from corrdp.queries import Quantile, Several
+from corrdp.bounds.registry import METHODS
 from corrdp.report.cells import AnswerTable, answer_tables
 from corrdp.report.dependence import in_words_of
-from corrdp.report.words import believed, cost_in_words, in_words, number
+from corrdp.report.words import (
+    at_most,
+    believed,
+    cost_in_words,
+    drowned_in_words,
+    in_words,
+    number,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +35,15 @@ if TYPE_CHECKING:
     from corrdp.release.number import Release
 
 _SHOWN_CELLS = 40
+# which assumptions matter most, by their kind: what is taken for the law of the records, ...
+_LAW = re.compile(
+    r"^the records (form|are)\b|at most \d+ records depend|genotypes follow|the joint law"
+    r"|under different models"
+)
+# ... whether what a fit gave away is accounted for, ...
+_FIT = re.compile(r"accounted for|private fit cost|data of the fit are public|the fit of a model")
+# ... and whatever the data contradict, which is never left out
+_CONTRADICTED = re.compile(r"is rejected|all the same|although|contradict")
 FIT_WARNING = (
     "warning: the model was learned from the private data, and that is itself a leak which no "
     "epsilon here accounts for; keep the model file as private as the data"
@@ -106,7 +123,14 @@ def save_picture(ax: Axes, path: Path) -> None:
 
 
 def run_sweep(
-    model: Model, text: str, verb: str, options: dict[str, Any], picture: Path | None, json: bool
+    model: Model,
+    text: str,
+    verb: str,
+    options: dict[str, Any],
+    picture: Path | None,
+    *,
+    json: bool,
+    verbose: bool,
 ) -> None:
     """Ask about a range of levels, draw it, and tell."""
     from corrdp.calibration.sweep import range_of_levels, sweep
@@ -132,29 +156,32 @@ def run_sweep(
         table.add_row(f"{point.level:.6g}", *said, Text(point.reason or point.certificate))
     print_parts(table)
     facts: list[tuple[str, str | Text]] = [("model", found.model)]
-    print_parts(facts_table(facts + _assumptions(found.assumptions)))
+    print_parts(facts_table(facts + assumed(found.assumptions, verbose=verbose)))
     show_files([] if picture is None else [picture])
 
 
-def show_leakage(result: Leakage) -> None:
+def show_leakage(result: Leakage, *, verbose: bool) -> None:
     """Every bound with its value or why it does not apply; then the best one's papers."""
     promised = result.level or f"epsilon {result.epsilon:.6g}"
     at = f" at delta {result.delta:.3g}" if result.delta else ""
     print_title(f"{promised} leaks {result.value:.6g}{at} ({result.kind}) on these records")
-    table = Table("bound", Column("leakage", justify="right"), "")
+    table = Table("bound", Column("leakage", justify="right"), "what it is")
     for candidate in result.candidates:
+        what = METHODS[candidate.method]
         if candidate.value is None:
-            table.add_row(candidate.method, "-", Text(candidate.reason))
+            table.add_row(
+                candidate.method, "-", Text.assemble(what, "\n", (candidate.reason, "dim"))
+            )
             continue
         best = candidate.value == result.value
         table.add_row(
             candidate.method,
             f"{candidate.value:.6g}",
-            "best" if best else "",
+            f"best: {what}" if best else what,
             style="bold" if best else "",
         )
     print_parts(table)
-    facts = [
+    facts: list[tuple[str, str | Text]] = [
         *([("unit", result.unit)] if result.unit else []),
         ("scope", result.scope),
         ("model", result.model),
@@ -162,8 +189,42 @@ def show_leakage(result: Leakage) -> None:
     ]
     if result.witness is not None:
         facts.append(("witness", str(result.witness)))
-    facts += [("assumes", text) for text in result.certificate.assumptions]
-    print_parts(facts_table(facts))
+    print_parts(facts_table(facts + assumed(result.certificate.assumptions, verbose=verbose)))
+
+
+def assumed(texts: Iterable[str], *, verbose: bool) -> list[tuple[str, str | Text]]:
+    """Assumptions for a table of facts: the two that matter most, and what the data contradict.
+
+    All of them where ``verbose``; else a last line says how many are left out.
+    """
+    said = list(dict.fromkeys(texts))
+    shown = said
+    if not verbose and len(said) > 2:
+        law = _first(_LAW, said)
+        rest = [text for text in said if text != law]
+        fit = _first(_FIT, rest)
+        shown = [law, fit, *(t for t in rest if t != fit and _CONTRADICTED.search(t))]
+    rows: list[tuple[str, str | Text]] = [
+        ("assumes", Text(text, style="red" if _CONTRADICTED.search(text) else "")) for text in shown
+    ]
+    if more := len(said) - len(shown):
+        rows.append(("", f"and {more} more assumption{'s' * (more > 1)}: --verbose shows them"))
+    return rows
+
+
+def _first(kind: re.Pattern[str], texts: list[str]) -> str:
+    return next(filter(kind.search, texts), texts[0])
+
+
+def print_told(result: Any, *, verbose: bool) -> None:
+    """A result as it prints itself, with the assumptions that matter most."""
+    mark = "  assumes      "
+    lines = str(result).splitlines()
+    texts = [line.removeprefix(mark) for line in lines if line.startswith(mark)]
+    at = next((k for k, line in enumerate(lines) if line.startswith(mark)), len(lines))
+    told = [f"  {name:<12} {text}" for name, text in assumed(texts, verbose=verbose)]
+    rest = [line for line in lines[at:] if not line.startswith(mark)]
+    print("\n".join([*lines[:at], *told, *rest]))
 
 
 def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str | Text]]:
@@ -172,7 +233,7 @@ def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str 
     if calibration.model.fitted is None:
         return rows
     if (adequacy := calibration.adequacy) is not None:
-        style = "red" if adequacy.against else ""
+        style = "red" if adequacy.against else "green"
         rows += [("richer model", Text(text, style=style)) for text in adequacy.lines]
     return [*rows, ("confidence", in_words_of(calibration.confidence))]
 
@@ -180,14 +241,14 @@ def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str 
 def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
     chance = "" if calibration.delta is None else f", at delta {calibration.delta:.3g}"
     return [
-        ("epsilon", f"{calibration.epsilon:.9g} (DP level of the noise{chance})"),
-        ("target", f"{calibration.target:.9g} (BDP level promised{chance})"),
+        ("epsilon", f"{at_most(calibration.epsilon)} (DP level of the noise{chance})"),
+        ("target", f"{at_most(calibration.target)} (BDP level promised{chance})"),
         *([("unit", str(calibration.leakage.unit))] if calibration.unit else []),
         *judged(calibration),
         (
             "leakage",
-            f"{calibration.leakage.value:.9g} under the chosen model ({calibration.leakage.kind}, "
-            f"by {calibration.leakage.certificate.name})",
+            f"{at_most(calibration.leakage.value)} under the chosen model "
+            f"({calibration.leakage.kind}, by {calibration.leakage.certificate.name})",
         ),
         ("noise", calibration.noise),
         ("expected error", calibration.error_in_words),
@@ -199,36 +260,20 @@ def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
 
 
 def _drowned(calibration: Calibration) -> list[tuple[str, str | Text]]:
-    """Whether the noise tells nothing because every possible answer is nearer than its error."""
-    query, model = calibration.query, calibration.model
-    if query.is_table or isinstance(query, Several | Quantile):
-        return []
-    pattern = model.reads(query)
-    records = model.records if pattern is None else int(pattern.sum())
-    if records is None:
-        return []
-    # one record moves a count, or a cell of a histogram, by 1
-    width = records * (query.sensitivity if query.kind in ("sum", "mean") else 1)
-    if calibration.error(0.05) <= width:
-        return []
-    text = (
-        f"the noise is larger than the answer can be: all possible answers lie within {width:.6g}"
-    )
-    return [("warning", Text(text, style="red"))]
+    text = drowned_in_words(calibration)
+    return [("warning", Text(text, style="red"))] if text else []
 
 
-def _assumptions(texts: Iterable[str]) -> list[tuple[str, str | Text]]:
-    return [("assumes", text) for text in texts]
-
-
-def show_calibration(calibration: Calibration, *, dry_run: bool = False) -> None:
+def show_calibration(calibration: Calibration, *, verbose: bool, dry_run: bool = False) -> None:
     """DP level, noise and expected error."""
     begin = "would release (nothing was read or drawn):" if dry_run else "noise for the"
     print_title(f"{begin} {in_words(calibration.query)}")
-    print_parts(facts_table(_noise(calibration) + _assumptions(calibration.assumptions)))
+    print_parts(
+        facts_table(_noise(calibration) + assumed(calibration.assumptions, verbose=verbose))
+    )
 
 
-def show_release(release: Release, calibration: Calibration) -> None:
+def show_release(release: Release, calibration: Calibration, *, verbose: bool) -> None:
     """The answer, its interval and everything it rests on."""
     print_title(in_words(calibration.query))
     answers: list[tuple[str, str | Text]] = []
@@ -247,7 +292,7 @@ def show_release(release: Release, calibration: Calibration) -> None:
     if release.charge is not None:
         book.append(("ledger", f"charge {release.charge}, {release.charge_hash}"))
         book.append(("together", f"with what is in the ledger: {release.together}"))
-    said = _noise(calibration) + book + _assumptions(release.assumptions)
+    said = _noise(calibration) + book + assumed(release.assumptions, verbose=verbose)
     print_parts(facts_table(answers + said))
 
 

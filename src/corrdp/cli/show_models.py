@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Column, Table
 from rich.text import Text
 
-from corrdp.cli.show import facts_table, print_parts, print_title, warn_coupled
+from corrdp.cli.show import assumed, facts_table, print_parts, print_title, warn_coupled
+from corrdp.models.chains.diagnostics import order_name
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 
@@ -59,6 +62,20 @@ def _unit_facts(chain: Any) -> list[tuple[str, str]]:
     return [("noise by unit", f"{said} times that of independent records (leakage 1)")] * bool(said)
 
 
+def _class_facts(chain: Any) -> list[tuple[str, str]]:
+    """Which class of chains holds the true one at confidence .95, rounded up to four digits."""
+    from corrdp.errors import NotApplicableError
+    from corrdp.models.chains.region import ChainClass
+
+    try:
+        found = ChainClass.covering(chain, 0.95)
+    except NotApplicableError as error:
+        return [("class", str(error))] if chain.kind == "markov" else []
+    step = 10.0 ** (math.floor(math.log10(found.diameter)) - 3)
+    shown = math.ceil(found.diameter / step) * step
+    return [("class", f"diameter:{shown:.4g} covers the data at confidence 0.95")]
+
+
 def show_chain(
     chain: MarkovChain | WindowChain | SeasonalChain, output: Path | None, source: SourceTable
 ) -> None:
@@ -100,6 +117,7 @@ def show_chain(
             if isinstance(diameter := getattr(chain, "diameter", None), float)
             else []
         ),
+        *_class_facts(chain),
         *_unit_facts(chain),
         ("digest", chain.digest),
     ]
@@ -183,7 +201,9 @@ def _group_facts(fit: ChainFit) -> list[tuple[str, str]]:
     return facts
 
 
-def show_diagnostics(diagnostics: Diagnostics) -> None:
+def show_diagnostics(
+    diagnostics: Diagnostics, assumptions: Iterable[str], *, verbose: bool
+) -> None:
     """Whether a fitted chain describes its data: the tests, the states, and what to watch."""
     table = Table(
         "test",
@@ -193,11 +213,14 @@ def show_diagnostics(diagnostics: Diagnostics) -> None:
         title="Does the chain fit?",
     )
     for test in diagnostics.tests:
+        # independence is no claim of a chain: that it is rejected speaks for nothing else
+        judges = test.p_value is not None and test.name != order_name(0)
+        colour = ("red" if test.rejected else "green") if judges else ""
         table.add_row(
             test.name,
             f"{test.statistic:.6g}",
             f"{test.degrees:,}",
-            Text(test.words),
+            Text(test.words, style=colour),
             style="bold" if test.rejected else "",
         )
     if diagnostics.tests:
@@ -212,6 +235,7 @@ def show_diagnostics(diagnostics: Diagnostics) -> None:
         )
     for text in diagnostics.warnings:
         print_parts(Text(f"warning: {text}", style="yellow"))
+    print_parts(facts_table(assumed(assumptions, verbose=verbose)))
 
 
 def _show_numbers(model: Model) -> None:
@@ -229,7 +253,7 @@ def _show_numbers(model: Model) -> None:
         print_parts(text)
 
 
-def show_families(model: GaussianRecords) -> None:
+def show_families(model: GaussianRecords, *, verbose: bool) -> None:
     """Standard deviations and correlations, the check of normality, the regression factor."""
     from corrdp.bounds.leakage import leakage
 
@@ -247,17 +271,17 @@ def show_families(model: GaussianRecords) -> None:
             for row in sorted(model.per_block(leak.per_record), key=lambda r: -r.blocks)[:_SHOWN]:
                 table.add_row(Text(", ".join(row.members)), f"{row.blocks:,}", f"{row.largest:.4f}")
             print_parts(table)
-    print_parts(facts_table([*_assumes(model), ("digest", model.digest)]))
+    print_parts(
+        facts_table([*assumed(model.assumptions, verbose=verbose), ("digest", model.digest)])
+    )
 
 
-def show_model(model: Model) -> None:
+def show_model(model: Model, *, verbose: bool) -> None:
     """The numbers of a fitted network or pedigree, and what is taken for granted."""
     _show_numbers(model)
-    print_parts(facts_table([*_assumes(model), ("digest", model.digest)]))
-
-
-def _assumes(model: Model) -> list[tuple[str, str]]:
-    return [("assumes", text) for text in model.assumptions]
+    print_parts(
+        facts_table([*assumed(model.assumptions, verbose=verbose), ("digest", model.digest)])
+    )
 
 
 def show_snps(report: SnpReport, linkage: Linkage) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,6 +30,7 @@ from corrdp.cli.options import (
     Time,
     TimeZone,
     User,
+    Verbose,
     cell_side,
     check_outputs,
     read_layout,
@@ -87,6 +88,7 @@ def inspect(
         int | None, typer.Option("--l", help="Points of l-trajectory level; else w.")
     ] = None,
     report: Report = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """What event, w-event, l-trajectory and user level mean on these movements.
@@ -119,16 +121,16 @@ def inspect(
             from corrdp.report.movements import render_inspection
 
             write_files({report: render_inspection(found)})
-    print(as_json(found)) if json else _show_inspection(found)
+    print(as_json(found)) if json else _show_inspection(found, verbose)
     if report is not None and not json:
         show_files([report])
 
 
-def _show_inspection(found: Inspection) -> None:
+def _show_inspection(found: Inspection, verbose: bool) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.cli.show import assumed, facts_table, print_parts, print_title
     from corrdp.report.movements import (
         PRIVATE,
         cover_rows,
@@ -155,10 +157,9 @@ def _show_inspection(found: Inspection) -> None:
         for row in rows:
             part.add_row(*(Text(cell) for cell in row))
         print_parts(part)
-    said = [("window", window_in_words(found)), ("note", PRIVATE)]
+    said: list[tuple[str, Any]] = [("window", window_in_words(found)), ("note", PRIVATE)]
     said += [("warning", text) for text in found.warnings]
-    said += [("assumes", text) for text in found.assumptions]
-    print_parts(facts_table(said))
+    print_parts(facts_table(said + assumed(found.assumptions, verbose=verbose)))
 
 
 trajectories.command("release", epilog=trajectories_release.EXAMPLE)(trajectories_release.release)
@@ -204,6 +205,7 @@ def probe(
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     report: Report = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Attack a release, and compare with attackers who never saw it or saw the original.
@@ -254,7 +256,7 @@ def probe(
     if json:
         print(as_json(found))
         return
-    _show_probes(found)
+    _show_probes(found, verbose)
     if report is not None:
         show_files([report])
 
@@ -270,11 +272,11 @@ def _rate(epsilon: float | None, radius: float | None) -> float | None:
     return check_positive("--epsilon", epsilon) / check_positive("--radius", radius)
 
 
-def _show_probes(found: Probes) -> None:
+def _show_probes(found: Probes, verbose: bool) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.cli.show import assumed, facts_table, print_parts, print_title
     from corrdp.report.audits import HEAD, probe_rows
 
     print_title(f"probes of {found.release}")
@@ -283,7 +285,6 @@ def _show_probes(found: Probes) -> None:
     for row, gains in probe_rows(found):
         shown.add_row(*(Text(cell) for cell in row), style="bold" if gains else "")
     print_parts(shown)
-    said = [(one.name, one.meaning) for one in found.probes]
+    said: list[tuple[str, Any]] = [(one.name, one.meaning) for one in found.probes]
     said += [("not run", f"{name}: {why}") for name, why in found.skipped]
-    said += [("assumes", text) for text in found.assumptions]
-    print_parts(facts_table(said))
+    print_parts(facts_table(said + assumed(found.assumptions, verbose=verbose)))

@@ -1,4 +1,4 @@
-"""``corrdp trajectories release``: synthetic trajectories, noisy points or a sample."""
+"""``corrdp trajectories release``: synthetic trajectories, noisy points, a sample or counts."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from corrdp.cli.options import (
     Time,
     TimeZone,
     User,
+    Verbose,
     cell_side,
     check_outputs,
     read_layout,
@@ -49,7 +50,7 @@ WHY = {
     "it would tell where somebody was",
     "--speed": ". Its points are published as they are drawn, and none is cut",
 }
-MECHANISMS = ("prefix", "ngrams", "local", "planar", "sample")
+MECHANISMS = ("prefix", "ngrams", "local", "planar", "sample", "elements")
 
 
 def release(
@@ -59,7 +60,7 @@ def release(
         typer.Option(
             help="prefix: synthetic trajectories by a noisy prefix tree. ngrams: by a noisy n-gram "
             "tree. local: each trajectory by itself. planar: each point moved. sample: some points "
-            "as they are."
+            "as they are. elements: users by cluster of places."
         ),
     ],
     output: Annotated[
@@ -114,6 +115,17 @@ def release(
     counts: Annotated[
         bool, typer.Option("--counts", help="prefix, ngrams: write noisy counts instead.")
     ] = False,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            help="elements: public clusters of labels, health=clinic,hospital;work=office; a place "
+            "that is not named is a cluster by itself."
+        ),
+    ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option(help="elements: visits of a user to a cluster that count; 1 counts users."),
+    ] = None,
     user: User = "uid",
     time: Time = "datetime",
     lat: Lat = "lat",
@@ -142,6 +154,7 @@ def release(
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Publish movements with a guarantee; the places must be public beforehand.
@@ -160,7 +173,7 @@ def release(
     refuse_overwriting(report, output, overwrite=force)
     _check_options(
         mechanism, epsilon, radius, rate, length, counts, per_user, bounded, threshold, speed,
-        merge_stays,
+        merge_stays, clusters, most,
     )  # fmt: skip
     public = release_grid(box, grid, label)
     outside = "clip" if clip else "error"
@@ -181,13 +194,13 @@ def release(
         moves = _moves(cells, speed, step)
         made = _mechanism(
             mechanism, cells, epsilon, radius, rate, levels, length, per_user, bounded, threshold,
-            moves, outside,
+            moves, outside, clusters, most or 1,
         )  # fmt: skip
         from corrdp.trajectories.mechanisms.publishing import check_publishable, publish, rows_of
 
         check_publishable(made, cells, moves)
     if dry_run:
-        _show_planned(made, cells, ledger, json=json)
+        _show_planned(made, cells, ledger, json=json, verbose=verbose)
         return
     assert output is not None
     say_what_shows(made)
@@ -201,7 +214,7 @@ def release(
         if json:
             print(as_json(done))
         else:
-            _show(done, cells)
+            _show(done, cells, verbose)
         if report is not None:
             from corrdp.report.movements import render_moved
 
@@ -222,11 +235,13 @@ def _check_options(
     threshold: int | None,
     speed: float | None,
     merge_stays: bool,
+    clusters: str | None,
+    most: int | None,
 ) -> None:
     if mechanism not in MECHANISMS:
         raise InputError(f"--mechanism must be one of {', '.join(MECHANISMS)}; got {mechanism!r}")
     needs = {
-        "--epsilon": (epsilon, ("prefix", "ngrams", "local", "planar"), True),
+        "--epsilon": (epsilon, ("prefix", "ngrams", "local", "planar", "elements"), True),
         "--radius": (radius, ("planar",), True),
         "--rate": (rate, ("sample",), True),
         "--length": (length, ("ngrams", "local"), True),
@@ -236,6 +251,8 @@ def _check_options(
         "--counts": (counts or None, ("prefix", "ngrams"), False),
         "--speed": (speed, ("prefix", "ngrams", "local"), False),
         "--merge-stays": (merge_stays or None, ("prefix", "ngrams"), False),
+        "--clusters": (clusters, ("elements",), False),
+        "--most": (most, ("elements",), False),
     }
     for option, (given, for_whom, required) in needs.items():
         if given is None and required and mechanism in for_whom:
@@ -293,6 +310,8 @@ def _mechanism(
     threshold: int | None,
     moves: Moves | None,
     outside: str,
+    clusters: str | None,
+    most: int,
 ) -> Any:
     unit: dict[str, Any] = {
         "neighbours": "bounded" if bounded else "unbounded",
@@ -303,6 +322,10 @@ def _mechanism(
         from corrdp.trajectories.mechanisms.prefix import PrefixTree
 
         return PrefixTree(cells.size, levels, epsilon, **unit)  # type: ignore[arg-type]
+    if name == "elements":
+        from corrdp.trajectories.mechanisms.elements import ElementCounts
+
+        return ElementCounts(cluster_names(cells, clusters), epsilon, most)  # type: ignore[arg-type]
     if name == "ngrams":
         from corrdp.trajectories.mechanisms.prefix import NgramTree
 
@@ -327,6 +350,28 @@ def _mechanism(
     return BernoulliSample(cells.size, rate)  # type: ignore[arg-type]
 
 
+def cluster_names(cells: CellSequences, text: str | None) -> list[str]:
+    """The cluster of each place: as ``text`` says, or the place by itself."""
+    places = [cells.place(code) for code in range(cells.size)]
+    if text is None:
+        return places
+    if cells.grid is not None:
+        raise InputError("--clusters names labels: with coordinates, a larger --grid joins places")
+    of: dict[str, str] = {}
+    known = set(places)
+    for part in text.split(";"):
+        cluster, equals, listed = (word.strip() for word in part.partition("="))
+        if not (cluster and equals and listed):
+            raise InputError(f"--clusters: write name=place,place;name=place; got {part.strip()!r}")
+        for place in words(listed):
+            if place not in known:
+                raise InputError(f"--clusters: {place!r} is not among the public places")
+            if place in of:
+                raise InputError(f"--clusters: {place!r} is in two clusters")
+            of[place] = cluster
+    return [of.get(place, place) for place in places]
+
+
 def say_what_shows(made: Any) -> None:
     """On stderr, before anything is spent: how many must walk a path for it to show."""
     from corrdp.cli.show import say_aside
@@ -335,10 +380,12 @@ def say_what_shows(made: Any) -> None:
         say_aside(f"before the noise is drawn: {made.shows}")
 
 
-def _show_planned(made: Any, cells: CellSequences, ledger: Path | None, *, json: bool) -> None:
+def _show_planned(
+    made: Any, cells: CellSequences, ledger: Path | None, *, json: bool, verbose: bool
+) -> None:
     """What a release would promise; nothing of it was drawn from the data."""
     from corrdp.cli.release import say_what_is_left
-    from corrdp.cli.show import facts_table, print_parts, print_title
+    from corrdp.cli.show import assumed, facts_table, print_parts, print_title
 
     epsilon, delta = made.guarantee.epsilon, getattr(made.guarantee, "delta", 0.0)
     shows = getattr(made, "shows", None)
@@ -359,10 +406,10 @@ def _show_planned(made: Any, cells: CellSequences, ledger: Path | None, *, json:
         print(dumps({"corrdp": SCHEMA, "result": "planned movements", **encode(told)}, indent=1))
         return
     print_title(f"would release by {type(made).__name__} (nothing was drawn, charged or written)")
-    rows = [("guarantee", _promise(epsilon, delta, made.unit))]
+    rows: list[tuple[str, Any]] = [("guarantee", _promise(epsilon, delta, made.unit))]
     rows += [] if shows is None else [("shows", shows)]
     rows += [("plan", str(step)) for step in made.plan_steps()]
-    rows += [("assumes", text) for text in made.assumptions]
+    rows += assumed(made.assumptions, verbose=verbose)
     rows += [("before", text) for text in cells.preprocessing]
     print_parts(facts_table(rows))
     if ledger is not None:
@@ -373,12 +420,14 @@ def _promise(epsilon: float, delta: float, unit: str) -> str:
     return f"epsilon {epsilon:.9g}" + (f", delta {delta:.6g}" if delta else "") + f" for {unit}"
 
 
-def _show(done: Any, cells: CellSequences) -> None:
-    from corrdp.cli.show import facts_table, print_parts, print_title
+def _show(done: Any, cells: CellSequences, verbose: bool) -> None:
+    from corrdp.cli.show import assumed, facts_table, print_parts, print_title
 
     result = done.result
     print_title(done.title)
-    rows = [("guarantee", _promise(result.epsilon, getattr(result, "delta", 0.0), result.unit))]
+    rows: list[tuple[str, Any]] = [
+        ("guarantee", _promise(result.epsilon, getattr(result, "delta", 0.0), result.unit))
+    ]
     if done.path is not None:
         rows.append(("whole path", str(done.path)))
     rows += [("warning", text) for text in done.warnings]
@@ -386,7 +435,7 @@ def _show(done: Any, cells: CellSequences) -> None:
     if done.reachability is not None:
         cut = " (cut there)" if done.reachability.impossible else ""
         rows.append(("moves", f"{done.reachability.told(cells.where)}{cut}"))
-    rows += [("assumes", text) for text in result.assumptions]
+    rows += assumed(result.assumptions, verbose=verbose)
     rows += [("before", text) for text in done.before]
     if done.charge is not None:
         rows.append(("ledger", f"charge {done.charge}, {done.charge_hash}"))

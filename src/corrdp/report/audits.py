@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from corrdp.trajectories.probes.results import Probes
 
 HEAD = ("test", "epsilon", "at least", "at most", "runs", "holds for")
-_MEANS = (
-    "violated: a lower limit lies above the claim. Up to the confidence this is a proof, for any "
-    "mechanism if the test says so, else for the family of mechanisms named.",
-    "holds: no attack tried shows more than 5 % above the claim, with runs that could have shown "
+_MEANS = {
+    "violated": "a lower limit lies above the claim, or a theorem does. Up to the confidence this "
+    "is a proof, for any mechanism if the test says so, else for the family of mechanisms named.",
+    "holds": "no attack tried shows more than 5 % above the claim, with runs that could have shown "
     "it, in events as large as is said. It is no proof: another attack, rarer events, or inputs "
     "that were not tried, may show more.",
-    "undecided: the limits are too wide for either.",
-)
+    "undecided": "the limits are too wide to say that the claim holds, or that it does not.",
+}
 
 
 def verdict_in_words(audit: Audit) -> str:
@@ -74,9 +74,20 @@ def verdict_in_words(audit: Audit) -> str:
             f"{least:.4g}, and {claim} is claimed {sure}. No attack that holds for any mechanism "
             f"shows more than is claimed.{early}"
         )
+    if low <= audit.epsilon:  # a theorem says so, and the first note which
+        return f"VIOLATED: {claim} is claimed, and {audit.notes[0]}.{early}"
     return (
         f"VIOLATED: {audit.measures} is at least {low:.4g}, and {claim} is claimed {sure}.{early}"
     )
+
+
+def event_in_words(audit: Audit) -> str:
+    """The event by which a violation shows; empty where no run shows one."""
+    above = [test for test in audit.tests if test.low > audit.epsilon]
+    if audit.verdict != "violated" or not above:
+        return ""
+    most = max(above, key=lambda test: (test.sound, test.low))
+    return f"What shows it: {most.statement} ({most.name}, at least {most.low:.4g})."
 
 
 def _s(number: int) -> str:
@@ -118,7 +129,9 @@ def facts(audit: Audit) -> list[tuple[str, str]]:
         ("runs", f"{audit.runs:,} in {audit.seconds:.3g} s"),
         ("confidence", f"{audit.confidence:.6g}, of all limits together"),
     ]
-    if audit.upper is not None:
+    if audit.upper is not None and audit.upper < audit.interval[0]:
+        rows.append(("guarantee", f"at most {audit.upper:.4g} by its own word, which is refuted"))
+    elif audit.upper is not None:
         rows.append(("proved", f"at most {audit.upper:.4g}, from the guarantee of the mechanism"))
     if audit.unseen:
         rows.append(("unseen", audit.unseen))
@@ -143,15 +156,17 @@ def render_audit(audit: Audit) -> str:
     """
     picture = figure(draw_audit(audit), "audit", "epsilon measured by each test, and the claim")
     stated = [f"{test.name}: {test.statement}" for test in audit.tests]
+    against = " against" if audit.verdict == "violated" else ""
     parts = [
         "<h1>Audit: does this mechanism keep its promise?</h1>",
-        f'<p class="promise">{escape(verdict_in_words(audit))}</p>',
+        f'<p class="promise{against}">{escape(verdict_in_words(audit))}</p>',
+        paragraph(event) if (event := event_in_words(audit)) else "",
         f"<h2>Claimed and measured</h2>{picture}",
         table(HEAD, evidence_rows(audit), "wide tight"),
         listing(stated),
         "<h2>What was audited</h2>" + table(("", ""), ((row, False) for row in facts(audit))),
         f"<h2>Assumptions</h2>{listing(audit.assumptions)}",
-        "<h2>What the verdict means</h2>" + listing(_MEANS),
+        "<h2>What the verdict means</h2>" + paragraph(f"{audit.verdict}: {_MEANS[audit.verdict]}"),
     ]
     return page("corrdp: audit", "\n".join(parts))
 

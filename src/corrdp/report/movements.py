@@ -243,6 +243,16 @@ def render_moved(done: PublishedMoves, cells: CellSequences) -> str:
 
 
 def _maps_of_release(done: PublishedMoves, cells: CellSequences) -> list[str]:
+    from corrdp.trajectories.mechanisms.elements import ElementCounts, ElementTable
+
+    made = done.result
+    if isinstance(made, ElementTable):
+        exact = ElementCounts(made.clusters, made.epsilon, made.most).exact(
+            cells.sequences, cells.owner.tolist()
+        )
+        told = zip(made.names, exact.tolist(), made.counts, strict=True)
+        rows = (((name, f"{b:,}", f"{a:,}"), False) for name, b, a in told)
+        return [table(("cluster", "before", "published"), rows)]
     before, after = np.bincount(cells.codes, minlength=cells.size), done.visits(cells.size)
     if cells.grid is not None:
         from corrdp.plots.maps import draw_maps

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corrdp._checks import check_flag, check_kind, check_path
 from corrdp._files import refuse_overwriting, write_files
@@ -18,6 +19,7 @@ from corrdp.calibration.number import Calibration
 from corrdp.calibration.searching import check_told_levels
 from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError
+from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse
 from corrdp.models.base import Model
 from corrdp.plots.cells import draw_release
 from corrdp.plots.results import draw_noise
@@ -35,6 +37,7 @@ from corrdp.report.words import (
     PUBLIC_NOTE,
     cost_in_words,
     does_not_protect,
+    drowned_in_words,
     figure,
     in_words,
     listing,
@@ -48,6 +51,11 @@ from corrdp.report.words import (
     public_assumptions,
     table,
 )
+
+if TYPE_CHECKING:
+    from corrdp.partial.releasing import PartialRelease
+
+NO_NOISE = "none: what the attacker does not know is noise enough, if the assumptions hold"
 
 
 def write_report(
@@ -215,7 +223,9 @@ class _Story:
         """The promise in one sentence, and what dependence cost."""
         sentence = escape(promise_in_one(self.calibration))
         cost = paragraph(f"What dependence cost: {cost_in_words(self.calibration)}.")
-        return f'<p class="promise">{sentence}</p>{cost}'
+        drowned = drowned_in_words(self.calibration)
+        warning = paragraph(f"{drowned[0].upper()}{drowned[1:]}.", "against") if drowned else ""
+        return f'<p class="promise">{sentence}</p>{cost}{warning}'
 
     def answer(self) -> str:
         """The numbers and their intervals."""
@@ -362,7 +372,15 @@ def render_series(calibration: SeriesCalibration) -> str:
 
 
 def _mechanism(calibration: SeriesCalibration) -> str:
-    channel = calibration.mechanism.channel()
+    mechanism = calibration.mechanism
+    told = (
+        "each record by itself. The rates are public, and anyone who uses the series needs them: "
+        "counts are estimated without bias by sanitized.estimate()"
+    )
+    if isinstance(mechanism, CorrelatedResponse):
+        told = "in runs: rate0 is the chance that a lie follows a truth, rate1 that it ends"
+        mechanism = BinaryResponse(mechanism.flip)
+    channel = mechanism.channel()
     names = [str(state) for state in calibration.model.states]
     rows = (
         ((name, *(f"{p:.6f}" for p in row)), False)
@@ -370,9 +388,7 @@ def _mechanism(calibration: SeriesCalibration) -> str:
     )
     wrong = (
         f"{100 * calibration.distortion:.3g} % of the reports are expected to be wrong. Lies are "
-        "drawn from the operating system's cryptographic generator, each record by itself. The "
-        "rates are public, and anyone who uses the series needs them: counts are estimated "
-        "without bias by sanitized.estimate()."
+        f"drawn from the operating system's cryptographic generator, {told}."
     )
     return (
         "<h2>How a record is reported</h2>"
@@ -380,3 +396,40 @@ def _mechanism(calibration: SeriesCalibration) -> str:
         + table(("record \\ report", *names), rows, "wide tight")
         + paragraph(wrong)
     )
+
+
+def render_partial(made: PartialRelease) -> str:
+    """The report of a count against partial knowledge; nothing on it is private.
+
+    Examples
+    --------
+    >>> from corrdp.partial import Knowledge, Noise, PartialRelease
+    >>> from corrdp.results import Certificate
+    >>> made = PartialRelease(41, "x > 0", Noise(2.0), .5, 1e-6, Knowledge(99, 40),
+    ...                       Certificate("natural noise", "partial-knowledge#natural-noise", ()))
+    >>> render_partial(made).count("<h2>")
+    2
+    """
+    knowledge, (low, high) = made.knowledge, made.interval()
+    noise = f"Gaussian noise of standard deviation {made.scale}" if made.scale.counts else NO_NOISE
+    facts = [
+        f"Noise: {noise}; with probability .95 the exact count is {low} to {high}.",
+        f"Promise: epsilon {made.epsilon:g}, delta {made.delta:g}, for everything released.",
+        f"Against: whoever knows at most {knowledge.known} of the {knowledge.n} records.",
+        "Once: no other number about these records may be published.",
+    ]
+    if made.estimate is not None:
+        facts.append(f"Released as well, to find the bias: noisy count {made.estimate.value}.")
+    if made.charge is not None:
+        facts.append(f"Ledger: charge {made.charge}, {made.charge_hash}; {made.together}.")
+    parts = [
+        "<h1>A count against partial knowledge</h1>",
+        f'<p class="answer">{made.value}</p>',
+        paragraph(f"records with {made.where}."),
+        listing(facts),
+        "<h2>Assumptions: each of them could break the promise</h2>",
+        listing(made.certificate.assumptions),
+        "<h2>Certificate</h2>",
+        paragraph(f"{made.certificate.name}: {made.certificate.reference}"),
+    ]
+    return page("A count against partial knowledge", "\n".join(parts))

@@ -13,13 +13,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from corrdp.calibration.noise import unit_in_words
 from corrdp.calibration.searching import check_told_levels
+from corrdp.mechanisms.several import atoms
 from corrdp.models.base import Model, RealModel
-from corrdp.plots import DARK, VARIABLE
+from corrdp.plots import DARK, VARIABLE, css_shade
 from corrdp.queries import Count, Histogram, Mean, Quantile, Query, Several, Sum
 from corrdp.release.number import Release
 
@@ -67,9 +69,16 @@ def inline_svg(ax: Axes, name: str, title: str) -> str:
     text = re.sub(r"'DejaVu Sans'[^;\"]*", _FONT, text)
     for colour, variable in VARIABLE.items():
         text = text.replace(colour, f"var({variable})")
+    text = re.sub(r"\b(fill|stroke): (#[0-9a-f]{6})\b", _following, text)
     text = re.sub(r"\n\s*", "\n", text)
     label = html.escape(title, quote=True)
     return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).strip()
+
+
+def _following(found: re.Match[str]) -> str:
+    """A shade in light, and in browsers that can mix colours its like in dark."""
+    mixed = css_shade(found[2])
+    return found[0] if mixed is None else f"{found[0]}; {found[1]}: {mixed}"
 
 
 def paragraph(text: str, kind: str = "") -> str:
@@ -118,6 +127,7 @@ li{margin:.2rem 0}
 .quiet{color:var(--muted);font-size:.9rem}
 .against{color:var(--alarm);font-weight:600}
 .promise{border-left:4px solid var(--accent);padding:.2rem 0 .2rem .8rem;margin:1rem 0}
+.promise.against{border-color:var(--alarm)}
 figure{margin:.8rem 0}
 figure svg{width:100%;height:auto;max-width:34rem;display:block}
 .wide{overflow-x:auto}
@@ -353,6 +363,42 @@ def cost_in_words(calibration: Calibration) -> str:
     return f"the noise is {times}what independent records need for the same promise"
 
 
+def drowned_in_words(calibration: Calibration) -> str:
+    """Where the noise is larger than an answer, or an average cell of a table, can be; else "".
+
+    Examples
+    --------
+    >>> import corrdp as cdp
+    >>> drowned_in_words(cdp.calibrate(cdp.Independent(8), 0.1, query=cdp.Count(1)))
+    'the noise is larger than the answer can be: all possible answers lie within 8'
+    """
+    for part in atoms(calibration.mechanism):
+        query = part.query
+        if isinstance(query, Quantile) or any(key.values is None for key in query.by):
+            continue
+        pattern = calibration.model.reads(query)
+        records = calibration.model.records if pattern is None else int(pattern.sum())
+        if records is None:
+            continue
+        cells = query.cells // query.entries
+        # one record moves a count, or a cell of a histogram, by 1, and a mean by its share
+        each = 1.0 if not isinstance(query, Sum) else query.width
+        width = each if isinstance(query, Mean) else records / cells * each
+        if part.tail(int(width / query.grid)) <= 0.05:
+            continue
+        if not query.by:
+            return (
+                "the noise is larger than the answer can be: all possible answers lie within "
+                f"{width:.6g}"
+            )
+        return (
+            f"the noise hides an average cell of the {in_words(query)}: {records:,} records in "
+            f"{cells:,} cells leave {width:.6g} "
+            "for each; ask for fewer cells, or promise less"
+        )
+    return ""
+
+
 def believed(target: float) -> str:
     """What a BDP level means for a person: from a prior of 1/2 to ``e^B / (1 + e^B)`` at most.
 
@@ -368,6 +414,19 @@ def believed(target: float) -> str:
     rest = 100.0 / (1.0 + math.exp(min(target, 700.0)))  # what is left of certainty, in percent
     digits = 0 if rest >= 1 else 1 - math.floor(math.log10(rest)) if rest > 1e-9 else 9
     return f"who thought 50 % before thinks at most {100.0 - rest:.{digits}f} % after"
+
+
+def at_most(value: float) -> str:
+    """A level in six digits, rounded up, and "at most" where that made it a shorter number.
+
+    Examples
+    --------
+    >>> at_most(0.999999999742), at_most(1.0), at_most(1 / 3)
+    ('at most 1', '1', 'at most 0.333334')
+    """
+    given = Decimal(repr(float(value)))
+    short = Context(prec=6, rounding=ROUND_CEILING).create_decimal(given)
+    return f"{'' if short == given else 'at most '}{float(short):.6g}"
 
 
 def number(value: float, scale: float, grid: float) -> str:
