@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
+import importlib
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -17,12 +20,15 @@ from corrdp.models.chains.markov import MarkovChain
 from tests.helpers.rows import write_tables
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-THEOREMS = sorted((ROOT / "docs" / "theorems").glob("*.md"))
+DOCS = ROOT / "docs"
+SITE = sorted(page for end in ("md", "rst") for page in DOCS.glob(f"*.{end}"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *SITE]
+THEOREMS = sorted((DOCS / "theorems").glob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_python_examples(page):
+def test_python_examples(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     failed, _ = doctest.testfile(str(page), module_relative=False)
     assert failed == 0
 
@@ -34,6 +40,8 @@ def commands(page: Path) -> list[str]:
 
 # many commands on many points
 SLOW = {"trajectories.md"}
+# its Python writes the file that its commands read
+WRITES = {"tutorial.md"}
 
 
 @pytest.mark.parametrize(
@@ -54,11 +62,21 @@ def test_commands(page, tmp_path, monkeypatch):
     ]
     Path("activity.csv").write_text("steps,date,interval\n" + "\n".join(rows) + "\n")
     write_tables()
+    if page.name in WRITES:
+        doctest.testfile(str(page), module_relative=False)
     for line in commands(page):
         name, *arguments = shlex.split(line)
         assert name == "corrdp"
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def test_demo(tmp_path, monkeypatch, capsys):
+    """``make demo``, of the README."""
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
+    assert "five-minute steps with walking" in capsys.readouterr().out
+    assert (tmp_path / "demo" / "report.html").exists()
 
 
 def anchors(page: Path) -> list[str]:
@@ -77,13 +95,77 @@ def test_links_lead_somewhere():
             assert not anchor or anchor in anchors(to), f"{page.name}: {target}#{anchor}"
 
 
+def below(page: Path) -> set[Path]:
+    """A page of the site and those that its tables of contents lead to."""
+    trees = re.findall(r"```{toctree}\n(.*?)```", page.read_text(), re.S)
+    lines = [line for tree in trees for line in tree.splitlines() if line[:1].isalpha()]
+    listed = [re.sub(r".*<(.*)>", r"\1", line) for line in lines]  # a page, or title <page>
+    found = [[*page.parent.glob(f"{name}.md"), *page.parent.glob(f"{name}.rst")] for name in listed]
+    return {page}.union(*(below(to) for (to,) in found))
+
+
 def test_every_page_is_in_the_site():
-    for folder in (ROOT / "docs", ROOT / "docs" / "theorems"):
-        trees = re.findall(r"```{toctree}\n(.*?)```", (folder / "index.md").read_text(), re.S)
-        lines = [line for tree in trees for line in tree.splitlines() if line[:1].isalpha()]
-        listed = [re.sub(r".*<(.*)>", r"\1", line) for line in lines]  # a page, or title <page>
-        pages = {page.stem for page in folder.glob("*.md")} - {"index"}
-        assert {page for page in listed if "/" not in page} == pages
+    pages = {path for end in ("md", "rst") for path in DOCS.rglob(f"*.{end}")}
+    assert below(DOCS / "index.md") == {page for page in pages if "_build" not in page.parts}
+
+
+def test_every_public_name_has_one_entry_in_the_api():
+    entry = re.compile(r"^\.\. auto(?:function|class|exception):: (\S+)$", re.M)
+    shown = [
+        name for page in (DOCS / "api").glob("*.rst") for name in entry.findall(page.read_text())
+    ]
+    spaces = {name: getattr(corrdp, name) for name in corrdp.__all__ if name.islower()}
+    spaces = {name: space for name, space in spaces.items() if hasattr(space, "__all__")}
+    public = [f"corrdp.{name}" for name in corrdp.__all__ if name not in spaces]
+    public += [f"corrdp.{space}.{name}" for space in spaces for name in spaces[space].__all__]
+    assert sorted(shown) == sorted(public)
+
+
+THEOREM = re.compile(r"\b[a-z][a-z-]+#[a-z][a-z-]*")
+
+
+def references() -> list[tuple[str, set[str]]]:
+    """Where certificates are made, and the theorems that are named there.
+
+    A reference that is put together before the call counts as what its file names.
+    """
+    found = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        text = path.read_text()
+        if "Certificate(" not in text:
+            continue
+        module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        here = vars(importlib.import_module(module))
+        for call in ast.walk(ast.parse(text)):
+            if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "Certificate":
+                continue
+            said = ast.unparse(call)
+            if ".reference" in said:  # hands on that of another
+                continue
+            names = [node.id for node in ast.walk(call) if isinstance(node, ast.Name)]
+            said += " ".join(str(here[name]) for name in names if name in here)
+            if not isinstance(call.args[1], ast.Constant):
+                said = said if THEOREM.search(said) else text
+            found.append((f"{path}:{call.lineno}", set(THEOREM.findall(said))))
+    return found
+
+
+def test_every_certificate_has_an_anchor():
+    made = references()
+    assert len(made) > 60
+    for place, cited in made:
+        assert cited.intersection(sections()), place
+
+
+def test_links_inside_the_built_site_are_checked(tmp_path):
+    broken = runpy.run_path(str(DOCS / "links.py"))["broken"]
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#there">x</a><img src="a.png"><p id="p"><a href="#p">'
+    )
+    (tmp_path / "b.html").write_text('<h2 id="there"></h2><a href="https://example.org/x">x</a>')
+    assert broken(tmp_path) == ["a.html: a.png"]
+    (tmp_path / "b.html").write_text('<h2 id="here"></h2>')
+    assert broken(tmp_path) == ["a.html: a.png", "a.html: b.html#there"]
 
 
 def test_paths_lead_somewhere():
