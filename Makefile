@@ -10,16 +10,22 @@ ifneq ($(CORRDP_DATA),)
 export CORRDP_DATA
 endif
 
-.PHONY: help demo test test-reproduction test-slow test-spark bench docs clean
+.PHONY: help demo test test-reproduction test-app test-slow test-spark bench docs docs-links dist test-wheel test-pythons test-lowest clean
 
 help:
 	@echo "make demo       simulate an activity series and release a private count from it"
 	@echo "make test       ruff, mypy and the quick tests"
 	@echo "make test-reproduction  the quick tests of the published figures"
+	@echo "make test-app   the application in a real browser; installs what it needs, skips without Chromium"
 	@echo "make test-slow  the tests that take longer"
 	@echo "make test-spark the Spark engine in local mode; installs PySpark, needs Java 17"
 	@echo "make bench      every benchmark, one after another, and their page in the docs"
-	@echo "make docs       the site, in docs/_build/html"
+	@echo "make docs       the site, in docs/_build/html; offline once its tools are there"
+	@echo "make docs-links the links of the site that lead elsewhere"
+	@echo "make dist       wheel and source archive in dist/, built twice: equal bytes"
+	@echo "make test-wheel the wheel in a clean environment: example, help, release, theorem"
+	@echo "make test-pythons  the wheel on Python 3.11, 3.12 and 3.13, those that are found"
+	@echo "make test-lowest the wheel on Python 3.11 with the lowest dependencies that pyproject.toml allows"
 	@echo "make clean      remove .venv, demo/ and caches"
 
 $(STAMP): pyproject.toml reproduction/pyproject.toml
@@ -40,6 +46,12 @@ test: $(STAMP)
 test-reproduction: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal reproduction
 
+# with CORRDP_SCREENSHOTS=1 the pictures of docs/app.md are made anew
+test-app: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,test-app]" --editable reproduction
+	@command -v chromium || command -v chromium-browser || $(BIN)/python -m playwright install chromium || true
+	$(BIN)/python -m pytest -m browser tests/app
+
 # compiled loops check their indices here, in a cache of their own
 test-slow: $(STAMP)
 	CORRDP_EXPLORE=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/checked $(BIN)/python -m pytest -n 2 --dist worksteal -m slow
@@ -53,10 +65,41 @@ bench: $(STAMP)
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
 	@$(BIN)/python benchmarks/_page.py
 
-docs: $(STAMP)
+.venv/.docs: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,docs]" --editable reproduction
 	@$(BIN)/python docs/mathjax.py
+	@touch $@
+
+# warnings are errors, and every link inside the site leads somewhere
+docs: .venv/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/links.py
+
+docs-links: .venv/.docs
+	$(BIN)/python -m sphinx -b linkcheck docs docs/_build/links
+
+# the time of the last commit is the time of every file in it
+dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+dist: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	@rm -rf dist build
+	$(BIN)/python -m build --outdir dist .
+	@rm -rf build/lib build/bdist.*
+	$(BIN)/python -m build --outdir build/again .
+	@for file in dist/*; do cmp $$file build/again/$$(basename $$file) || exit 1; done; sha256sum dist/*
+
+test-wheel: dist
+	@tar tzf dist/*.tar.gz | grep -q '/LICENSE$$'
+	@$(PYTHON) -m venv --clear build/clean
+	@build/clean/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[all]"
+	@rm -rf build/elsewhere && mkdir build/elsewhere
+	cd build/elsewhere && ../clean/bin/python ../../tests/helpers/wheel.py ../../README.md
+
+test-pythons: dist
+	$(BIN)/python tests/helpers/environments.py pythons
+
+test-lowest: dist
+	$(BIN)/python tests/helpers/environments.py lowest
 
 clean:
 	rm -rf .venv demo docs/_build docs/_static build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info reproduction/src/*.egg-info

@@ -34,6 +34,7 @@ RANKS = (
     ("trajectories", "partial"),
     ("report",),
     ("local", "pedigrees", "plans"),
+    ("app",),
     ("cli",),
     ("__main__",),
 )

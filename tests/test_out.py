@@ -42,7 +42,7 @@ RESULTS = {
     "risk": cdp.risk(1.0),
     "sweep": CHAIN.sweep([0.5, 1.0]),
     "odd": Odd(math.inf, "<b>50 % & {x}_1</b>"),
-    "findings of a fit": cdp.diagnose(cdp.MarkovChain.fit([0, 0, 1, 1] * 30)),
+    "findings of a fit": cdp.MarkovChain.fit([0, 0, 1, 1] * 30).diagnose(),
 }
 
 

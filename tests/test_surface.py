@@ -57,9 +57,10 @@ def test_no_two_public_classes_share_a_name():
 
 def pages() -> list[tuple[str, str]]:
     """The README, the docs and the examples, as name and text."""
-    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.py")]
+    docs = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.rst")]
+    files = [ROOT / "README.md", *docs, *(ROOT / "examples").glob("*.py")]
     texts = [(path.name, path.read_text()) for path in files]
-    for path in (ROOT / "examples").glob("*.ipynb"):
+    for path in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
         cells = json.loads(path.read_text())["cells"]
         texts.append((path.name, "\n".join("".join(cell["source"]) for cell in cells)))
     return texts
@@ -87,6 +88,7 @@ LACKING = {  # what is asked for without each extra
     "attacks": "cdp.attacks.LSTM(cdp.local.BinaryResponse(0.2), rng).run([0, 1], chain, [0, 1])",
     "cli": "from corrdp.cli import main; main()",
     "sign": "cdp.verify('release.json', 'steward.pub')",
+    "app": "from corrdp.cli.app import app; app()",
 }
 
 
@@ -117,6 +119,35 @@ def test_every_extra_is_offered():
     for extra, modules in EXTRAS.items():
         asked = " ".join(extras[extra])
         assert all(module in asked for module in modules), extra
+
+
+def test_the_page_of_dependencies_lists_what_is_asked_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {"(always)": project["dependencies"], **project["optional-dependencies"]}
+    asked = {
+        (name, extra): bound
+        for extra, texts in extras.items()
+        for name, bound in (re.fullmatch(r"([\w-]+(?:\[.*\])?)(.*)", t).groups() for t in texts)
+        if not name.startswith("corrdp")
+    }
+    page = (ROOT / "docs" / "dependencies.md").read_text().split("## Which")[0]
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in page.splitlines()]
+    rows = [row for row in cells if len(row) == 5][2:]
+    assert {(name, extra): bound for name, bound, extra, _, _ in rows} == asked
+    assert all(why and licence for *_, why, licence in rows)
+
+
+def test_tables_need_no_pandas(tmp_path):
+    """It comes with an extra of ibis that is not asked for."""
+    data = tmp_path / "walk.csv"
+    data.write_text("t,s\n" + "".join(f"{t},{t // 3 % 2}\n" for t in range(60)))
+    code = ABSENT.format(names=("pandas",)) + (
+        f"chain = cdp.MarkovChain.fit({str(data)!r}, state='s = 1', order_by='t')\n"
+        f"cdp.check({str(data)!r})\n"
+        "cal = cdp.calibrate(chain, 1.0, query=cdp.Count(True), confidence=None, robust=False)\n"
+        f"cal.release({str(data)!r})"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_import_changes_nothing():

@@ -16,6 +16,7 @@ from typing import Any
 
 from corrdp.errors import CorrdpError, RefusedError
 from corrdp.ledgers.ledger import Ledger
+from corrdp.ledgers.periods import Period
 
 
 def _promise(level: str) -> Any:
@@ -48,9 +49,14 @@ def _answer(handle: int, text: str) -> None:
 def _charge_and_answer(path: str, answers: str, level: str) -> None:
     ledger = Ledger.open(path)
     handle = os.open(answers, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    days = level.startswith("days:")
     while True:
         value = random.randrange(10**9)
-        line = ledger.charge(_promise(level), what="count", answer={"value": value})
+        asked: dict[str, Any] = {"what": "count", "answer": {"value": value}}
+        if days:
+            first = max((period.end for period in ledger.periods), default=0)
+            asked["period"] = Period(first, first + 1, "number", ("day",), 24)
+        line = ledger.charge(_promise(level.removeprefix("days:")), **asked)
         _answer(handle, f"{line.number} {line.hash} {value}")
 
 
@@ -58,6 +64,8 @@ def killed(path: str, answers: str, times: str, seed: str, level: str = "0.001")
     """Fork a process that charges and answers, kill it somewhere, so many times."""
     if level.startswith("mu:"):
         _ = Ledger.open(path).remaining_mu  # loads what composes: the children begin at once
+    elif level.startswith("days:"):
+        _ = Ledger.open(path).remaining_new  # the same
     else:
         assert "numpy" not in sys.modules
     rng = random.Random(int(seed))
