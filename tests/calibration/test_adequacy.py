@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import corrdp as cdp
 from corrdp.calibration.adequacy import MIN_SEEN, Adequacy, Priced, alternatives
-from corrdp.calibration.adequate import CONFIDENCE
+from corrdp.calibration.robustness import CONFIDENCE
 from corrdp.cli.commands import app
 from corrdp.errors import InputError, NotApplicableError, RefusedError
 from corrdp.models.files import model_from_dict

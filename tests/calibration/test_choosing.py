@@ -13,7 +13,7 @@ import pytest
 import corrdp as cdp
 from corrdp.calibration.choosing import choose
 from corrdp.errors import DataError
-from corrdp.models.chains.held_out import Tried, dense, held_out
+from corrdp.models.chains.prediction import Tried, dense, held_out
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.files import model_from_dict
 from corrdp.tables.seasons import count_runs_by_place

@@ -19,9 +19,9 @@ from corrdp.bounds.units import ONE, Unit
 from corrdp.errors import GuaranteeError, InputError, RefusedError
 from corrdp.guarantees import GDP, ZCDP, Approximate, Profile, Pure
 from corrdp.ledgers import file as ledger_file
-from corrdp.ledgers import together
+from corrdp.ledgers import totals
 from corrdp.ledgers.ledger import Ledger
-from corrdp.ledgers.together import compose_levels
+from corrdp.ledgers.totals import compose_levels
 from corrdp.ledgers.units import UNIT, ChargedLevel, units_up
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.metric.composition import compose
@@ -301,7 +301,7 @@ def test_many_kinds_of_records_are_put_together_upwards() -> None:
     rng = np.random.default_rng(0)
     mu, pure = rng.uniform(0, 0.3, 500), rng.uniform(0.01, 0.5, 500)
     joint = compose_levels(level(GDP(mu), Pure(pure), n=500), ONE, 500).records
-    assert 8 < len(joint.delta) <= together._KINDS
+    assert 8 < len(joint.delta) <= totals._KINDS
     for t in range(0, 500, 25):
         exact = compose(pure=[pure[t]], gaussian=mu[t])
         levels = np.linspace(0, 3, 9)
@@ -311,7 +311,7 @@ def test_many_kinds_of_records_are_put_together_upwards() -> None:
 def test_too_many_levels_are_summed_up_and_stay_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [0.1 * (np.arange(6) // 2 == k) for k in range(3)]
     before = compose_levels(level(*map(Pure, parts), GDP(0.1), n=6), ONE, 6)
-    monkeypatch.setattr(together, "_CELLS", 10)
+    monkeypatch.setattr(totals, "_CELLS", 10)
     after = compose_levels(level(*map(Pure, parts), GDP(0.1), n=6), ONE, 6)
     found = [profile_of(both.records).epsilon(MILLIONTH) for both in (before, after)]
     assert found[0] == pytest.approx(found[1], rel=1e-9)

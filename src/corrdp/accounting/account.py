@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from corrdp.bounds.leakage import Leakage
-    from corrdp.calibration.adequate import Confidence
+    from corrdp.calibration.robustness import Confidence
     from corrdp.models.base import Model
 
 _SLACK = 1e-12  # a claim is kept when the loss exceeds it by rounding only

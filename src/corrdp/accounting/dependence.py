@@ -22,7 +22,7 @@ from corrdp.accounting.step import Step
 from corrdp.accounting.totals import Total, certificate_of, curve_at
 from corrdp.errors import CompositionError, GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, Approximate, Pure
-from corrdp.ledgers.together import joint_leakage
+from corrdp.ledgers.totals import joint_leakage
 from corrdp.ledgers.units import ChargedLevel
 from corrdp.metric.composition import compose
 from corrdp.metric.domains import StreamDomain, TupleDomain
@@ -33,7 +33,7 @@ from corrdp.metric.tradeoff import mu_of
 
 if TYPE_CHECKING:
     from corrdp.bounds.leakage import Leakage
-    from corrdp.calibration.adequate import Confidence
+    from corrdp.calibration.robustness import Confidence
     from corrdp.models.base import Model
 
 
@@ -195,7 +195,7 @@ def plan_leakage(
     unit: int | str | Sequence[int] | None = None,
 ) -> Leakage:
     """What a plan leaks on a model; see :meth:`corrdp.Composition.leakage`."""
-    from corrdp.calibration.adequate import promise_on
+    from corrdp.calibration.robustness import promise_on
 
     vector = per_record(plan) if delta is None else np.zeros(0)
     count, levels = (len(vector), []) if delta is None or not plan.steps else _levels(plan)

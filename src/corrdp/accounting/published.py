@@ -19,7 +19,7 @@ from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.units import ONE, Unit, read_unit
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, Pure
-from corrdp.ledgers.together import compose_levels, joint_leakage
+from corrdp.ledgers.totals import compose_levels, joint_leakage
 from corrdp.ledgers.units import ChargedLevel
 from corrdp.mechanisms.several import normal_mechanism
 from corrdp.metric.profiles import profile_of
@@ -33,7 +33,7 @@ from corrdp.results import Result
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.calibration.adequate import Confidence, Promise
+    from corrdp.calibration.robustness import Confidence, Promise
     from corrdp.models.base import Model
 
 _KINDS: dict[str, Any] = {"release": Release, "sanitized series": Sanitized}
@@ -327,7 +327,7 @@ def _rule(
     unit: Any,
 ) -> tuple[Promise, tuple[str, ...]]:
     """How the releases are converted, and what is taken for granted about their model."""
-    from corrdp.calibration.adequate import promise_on
+    from corrdp.calibration.robustness import promise_on
 
     for release in releases:
         if release.digest not in ("", model.digest):

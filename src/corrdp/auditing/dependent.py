@@ -16,7 +16,7 @@ from corrdp.auditing.running import collect, name_of, with_rng
 from corrdp.auditing.samples import Samples
 from corrdp.auditing.verdict import NOT_A_PROOF, audit_samples
 from corrdp.bounds.leakage import Leakage
-from corrdp.calibration.adequate import Promise, promise_on
+from corrdp.calibration.robustness import Promise, promise_on
 from corrdp.errors import CorrdpError, InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import FiniteMechanism, check_positive

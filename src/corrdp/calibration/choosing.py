@@ -20,10 +20,10 @@ import numpy as np
 from corrdp.calibration.adequacy import CLOSE
 from corrdp.calibration.number import calibrate
 from corrdp.errors import CorrdpError, DataError
-from corrdp.models.chains.by_season import Counting
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitting import fit_chain
-from corrdp.models.chains.held_out import NEAR, ChosenChain, Tried, dense, held_out
+from corrdp.models.chains.prediction import NEAR, ChosenChain, Tried, dense, held_out
+from corrdp.models.chains.season_counts import Counting
 from corrdp.queries import Count
 from corrdp.tables.source import Table, is_table, open_table
 

@@ -22,15 +22,6 @@ from corrdp.calibration.adequacy import (
     model_notes,
     worst_leakage,
 )
-from corrdp.calibration.adequate import (
-    Confidence,
-    check_accept,
-    check_forgetting,
-    judge_model,
-    least_level,
-    level_of,
-    promising,
-)
 from corrdp.calibration.noise import (
     BY_EXPECTED_ERROR,
     GaussianNoise,
@@ -39,6 +30,15 @@ from corrdp.calibration.noise import (
     law_in_words,
     read_noise,
     spread_mu,
+)
+from corrdp.calibration.robustness import (
+    Confidence,
+    check_accept,
+    check_forgetting,
+    judge_model,
+    least_level,
+    level_of,
+    promising,
 )
 from corrdp.calibration.searching import Search, check_level, step_down, step_up
 from corrdp.calibration.series import SeriesCalibration

@@ -19,7 +19,7 @@ from corrdp.calibration.adequacy import (
     model_notes,
     worst_leakage,
 )
-from corrdp.calibration.adequate import (
+from corrdp.calibration.robustness import (
     Confidence,
     check_forgetting,
     judge_model,

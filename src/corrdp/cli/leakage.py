@@ -93,7 +93,7 @@ def leakage(
     if json:
         print(as_json(result))
         return
-    from corrdp.calibration.adequate import level_of
+    from corrdp.calibration.robustness import level_of
     from corrdp.cli.show import print_parts
 
     show_leakage(result, verbose=verbose)
@@ -111,7 +111,7 @@ def _promised_at(
     law: Model, guarantee: Guarantee | float, level: float, delta: float | None, unit: Any
 ) -> str:
     """The same with a delta, or for a unit larger than a record."""
-    from corrdp.calibration.adequate import promise_on
+    from corrdp.calibration.robustness import promise_on
     from corrdp.models.chains.coupling import refuse_coupled
     from corrdp.report.words import believed
 

@@ -60,7 +60,7 @@ from corrdp.ledgers.periods import Period, check_apart
 from corrdp.ledgers.units import MOST, UNIT, ChargedLevel, Runs, budget_units, chance_units, rounded
 
 if TYPE_CHECKING:
-    from corrdp.calibration.adequate import Confidence
+    from corrdp.calibration.robustness import Confidence
     from corrdp.models.base import Model
 
 _RECORDS = 2**53  # more would not be counted exactly
@@ -195,7 +195,7 @@ def _settled(
             "confidence and accept are about a model, and a DP ledger has none; leave them out"
         )
     if model is not None and isinstance(budget, BDPBudget):
-        from corrdp.calibration.adequate import promise_on
+        from corrdp.calibration.robustness import promise_on
 
         kept = promise_on(model, confidence, accept, **budget.asked)
         rule = canonical({"confidence": kept.confidence, "accept": accept})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from corrdp._invert import last_below
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.ledgers.history import RECORD, Header, canonical, text_digest
-from corrdp.ledgers.together import Joint, compose_levels, summed, unit_sums
+from corrdp.ledgers.totals import Joint, compose_levels, summed, unit_sums
 from corrdp.ledgers.units import (
     MOST,
     UNIT,
@@ -25,7 +25,7 @@ from corrdp.ledgers.units import (
 
 if TYPE_CHECKING:
     from corrdp.bounds.units import Unit
-    from corrdp.calibration.adequate import Promise
+    from corrdp.calibration.robustness import Promise
     from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
 
@@ -142,7 +142,8 @@ class BDPBudget(DPBudget):
     """A budget of BDP: the leakage of the summed vector on the ledger's model counts.
 
     It is converted as :func:`corrdp.calibrate` does: the largest over the confidence region of a
-    fitted model and over the richer models beside it (:mod:`corrdp.calibration.adequate`). Ledgers
+    fitted model and over the richer models beside it (:mod:`corrdp.calibration.robustness`).
+    Ledgers
     made before version 3 of the file take the fitted numbers alone.
 
     Only epsilons are ever summed (composition#leakages-do-not-add). A private fit of the model is
@@ -177,7 +178,7 @@ class BDPBudget(DPBudget):
     @cached_property
     def promise(self) -> Promise:
         """The rule by which levels are converted."""
-        from corrdp.calibration.adequate import Promise, promise_on
+        from corrdp.calibration.robustness import Promise, promise_on
 
         if self.header.rule is None:
             return Promise(self.model, None, (), _OLD_RULE if self.model.fitted else ())

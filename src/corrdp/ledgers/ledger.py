@@ -41,7 +41,7 @@ from corrdp.ledgers.units import UNIT, ChargedLevel, Runs, rounded, written
 if TYPE_CHECKING:
     import numpy as np
 
-    from corrdp.calibration.adequate import Confidence
+    from corrdp.calibration.robustness import Confidence
     from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
     from corrdp.release.signatures import LedgerHead

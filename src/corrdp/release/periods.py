@@ -19,8 +19,8 @@ import numpy as np
 
 from corrdp.bounds.leakage import leakage
 from corrdp.bounds.scope import FOR_ALL
-from corrdp.calibration.adequate import check_accept
 from corrdp.calibration.number import Calibration
+from corrdp.calibration.robustness import check_accept
 from corrdp.errors import (
     CorrdpError,
     DataError,

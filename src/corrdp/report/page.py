@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from corrdp._checks import check_flag, check_kind, check_path
 from corrdp._files import refuse_overwriting, write_files
 from corrdp.bounds.leakage import Leakage
-from corrdp.calibration.adequate import NOT_CONSIDERED
 from corrdp.calibration.number import Calibration
+from corrdp.calibration.robustness import NOT_CONSIDERED
 from corrdp.calibration.searching import check_told_levels
 from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError

@@ -19,7 +19,7 @@ from corrdp.errors import DataError, ModelError
 from corrdp.models.base import fit_fields
 from corrdp.models.chains.chain import MOST_WINDOWS
 from corrdp.models.chains.coupling import Coupling
-from corrdp.models.chains.held_out import ChosenChain
+from corrdp.models.chains.prediction import ChosenChain
 from corrdp.models.chains.seasons import SeasonCounts
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result

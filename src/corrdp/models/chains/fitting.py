@@ -262,7 +262,7 @@ def fit_chain(
     >>> chain.states, chain.transition.round(3).tolist(), chain.length
     (('dry', 'wet'), [[0.5, 0.5], [1.0, 0.0]], 6)
     """
-    from corrdp.models.chains.by_season import Counting
+    from corrdp.models.chains.season_counts import Counting
     from corrdp.tables.count import count_triples
     from corrdp.tables.seasons import check_public, check_season
     from corrdp.tables.windows import pair_counter

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from corrdp.bounds.leakage import Leakage
     from corrdp.bounds.units import Unit
-    from corrdp.calibration.adequate import Promise
+    from corrdp.calibration.robustness import Promise
     from corrdp.guarantees import Guarantee
 
 _ULP = 2.0**-52
