@@ -340,13 +340,14 @@ def test_columns_of_any_name(model: Any, year: pa.Table, tmp_path: Path) -> None
 RUN = """
 import sys
 import corrdp as cdp
-model = cdp.load(sys.argv[1])
+model = cdp.load_model(sys.argv[1])
 daily = cdp.calibrate(model, 1.0, query=cdp.Count(1, by="date"), confidence=None)
 print("ready", flush=True)
 while True:
     day = len(cdp.Ledger.open(sys.argv[3]).periods)
     ends = f"2024-01-{day + 1:02d}", f"2024-01-{day + 2:02d}"
-    daily.release(sys.argv[2], ledger=sys.argv[3], period=ends)
+    made = daily.release(sys.argv[2], ledger=sys.argv[3], period=ends)
+    print(made.charge, made.value[0], flush=True)
 """
 
 
@@ -354,25 +355,42 @@ while True:
 def test_a_killed_command_reads_nothing_twice(
     model: Any, year: pa.Table, ledger: cdp.Ledger, tmp_path: Path
 ) -> None:
+    """Killed anywhere between a day shown and the next: what was shown is kept as it was shown."""
     import pyarrow.csv
 
     pyarrow.csv.write_csv(year.slice(0, 24 * 28), tmp_path / "a.csv")
     model.save(tmp_path / "model.json")
     names = [str(tmp_path / name) for name in ("model.json", "a.csv")]
-    for seconds in (0.3, 0.7, 1.1):
-        command = [sys.executable, "-c", RUN, *names, str(ledger.path)]
-        run = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert run.stdout is not None
-        run.stdout.readline()
-        time.sleep(seconds)
-        run.kill()
-        run.wait()
-        run.stdout.close()
+    command = [sys.executable, "-c", RUN, *names, str(ledger.path)]
+    shown: dict[int, int] = {}
+    for lines, wait in ((1, 0.0), (2, 0.05), (3, 0.15)):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+            assert run.stdout is not None
+            assert run.stdout.readline() == "ready\n"
+            said = [run.stdout.readline() for _ in range(lines)]
+            time.sleep(wait)  # somewhere in the next release
+            run.kill()
+            said += [line for line in run.stdout if line.endswith("\n")]
+        shown |= {int(number): int(value) for number, value in map(str.split, said)}
     kept = cdp.Ledger.open(ledger.path)
-    assert kept.check() == len(kept.periods)
+    booked = kept.check()
+    assert 1 + 2 + 3 <= len(shown) <= booked <= len(shown) + 3  # a day that was not shown, each
+    assert booked == len(kept.periods) < 28
     firsts = [period.first for period in kept.periods]
-    assert np.diff(firsts).tolist() == [86_400_000_000] * (len(firsts) - 1)
-    assert all(len(kept.answer(k + 1)["value"]) == 1 for k in range(len(firsts)))
+    assert np.diff(firsts).tolist() == [86_400_000_000] * (booked - 1)
+    assert [period.rows for period in kept.periods] == [24] * booked
+    assert kept.spent <= 1
+    answers = {k: kept.answer(k)["value"] for k in range(1, booked + 1)}
+    assert all(len(value) == 1 for value in answers.values())
+    assert shown == {number: answers[number][0] for number in shown}
+    # the next process goes on where they were stopped
+    daily = cdp.calibrate(model, 1.0, query=cdp.Count(1, by="date"), confidence=None)
+    days = f"2024-01-{booked:02d}", f"2024-01-{booked + 1:02d}"
+    with pytest.raises(RefusedError, match=f"charge {booked} has read"):
+        daily.release(tmp_path / "a.csv", ledger=kept, period=days)
+    rest = daily.release(tmp_path / "a.csv", ledger=kept, period="new")
+    assert (rest.charge, len(rest.value)) == (booked + 1, 28 - booked)
+    assert sum(period.rows for period in kept.periods) == 24 * 28
 
 
 @pytest.mark.slow
