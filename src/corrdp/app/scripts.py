@@ -6,10 +6,10 @@ All three are written from the choices that the page itself called the verbs wit
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from corrdp.app.calls import call, command
 from corrdp.app.choices import (
     Choice,
     DataChoice,
@@ -21,8 +21,6 @@ from corrdp.app.choices import (
     SeriesChoice,
     TableChoice,
 )
-
-_WIDTH = 88
 
 
 @dataclass(frozen=True)
@@ -78,11 +76,11 @@ def _cells(steps: AllChoices) -> list[tuple[str, str]]:
     options = data.arguments() | law.arguments()
     if isinstance(law, NetworkChoice):
         options["edges"] = law.edges.place
-    fitted = _call(f"cdp.{law.model}.fit", ["data"], options)
+    fitted = call(f"cdp.{law.model}.fit", ["data"], options)
     queries = [_query(question, table.rollup) for question in table.questions]
     asked = queries[0] if len(queries) == 1 else f"[{', '.join(queries)}]"
     options = steps.promise.arguments() | table.arguments()
-    promised = _call("cdp.calibrate", ["model"], options, {"query": asked})
+    promised = call("cdp.calibrate", ["model"], options, {"query": asked})
     last: dict[str, Any] = {}
     cells = [
         ("The data, and how they are read", f"import corrdp as cdp\n\ndata = {data.place!r}"),
@@ -93,13 +91,13 @@ def _cells(steps: AllChoices) -> list[tuple[str, str]]:
         last["ledger"] = ledger.path
         if ledger.budget is not None:
             made = ledger.arguments(_Model())
-            text = _call("cdp.Ledger.create", [repr(ledger.path)], made)
+            text = call("cdp.Ledger.create", [repr(ledger.path)], made)
             text = text.replace("\n", "\n    ")
             code = f"from pathlib import Path\n\nif not Path({ledger.path!r}).exists():\n    {text}"
             cells.append(("The ledger; it is made once", code))
     if table.nonnegative:
         last["nonnegative"] = True
-    drawn = _call("calibration.release", ["data"], last)
+    drawn = call("calibration.release", ["data"], last)
     cells.append(
         (
             "Read the private data, draw the noise, charge: every run is a new release",
@@ -137,20 +135,8 @@ class _Model:
 
 def _query(question: QueryChoice, rollup: bool) -> str:
     name, first, said = question.call()
-    made = _call(f"cdp.{name}", [repr(one) for one in first], said)
+    made = call(f"cdp.{name}", [repr(one) for one in first], said)
     return f"*{made}.rollup()" if rollup and question.by else made
-
-
-def _call(
-    name: str, first: list[str], said: dict[str, Any], written: dict[str, str] | None = None
-) -> str:
-    """A call as code, one argument a line where it is long."""
-    given = [f"{key}={value!r}" for key, value in said.items()]
-    given += [f"{key}={code}" for key, code in (written or {}).items()]
-    line = f"{name}({', '.join([*first, *given])})"
-    if len(line) <= _WIDTH:
-        return line
-    return f"{name}(\n    " + ",\n    ".join([*first, *given]) + ",\n)"
 
 
 def shell(steps: AllChoices) -> str:
@@ -167,7 +153,7 @@ def shell(steps: AllChoices) -> str:
     drawn += [] if ledger is None else ["--ledger", ledger.path]
     kept = ["-o", "release.json", "--csv", "table.csv", "--report", "report.html"]
     commands.append([*drawn, *kept])
-    lines = [_broken(command) for command in commands]
+    lines = [command(words) for words in commands]
     return "\n".join(["#!/bin/sh", "set -e", *lines]) + "\n"
 
 
@@ -257,13 +243,3 @@ def _query_text(question: QueryChoice) -> str:
         "mean": f"mean:{edges}",
         "median": f"median:{edges}:{question.points}",
     }[question.kind]
-
-
-def _broken(command: list[str]) -> str:
-    """A command, an option a line."""
-    lines: list[list[str]] = [[]]
-    for word in command:
-        if word.startswith("-") and word != "-e":
-            lines.append([])
-        lines[-1].append(word)
-    return " \\\n  ".join(map(shlex.join, lines)).replace(" '||' ", " || ")
