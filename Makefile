@@ -62,8 +62,9 @@ test-spark: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,bench]" --editable reproduction
-	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
-	@$(BIN)/python benchmarks/_page.py
+	@failed=""; for script in benchmarks/[a-z]*.py; do echo "== $$script"; \
+		$(BIN)/python $$script || failed="$$failed $$script"; done; \
+		$(BIN)/python benchmarks/_page.py; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 .venv/.docs: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,docs]" --editable reproduction

@@ -40,15 +40,24 @@ def measure(*calls: Callable[[], object], repeat: int = 5) -> list[float]:
     return least
 
 
+def near(a: float, b: float) -> bool:
+    """Equal but for the rounding of a search."""
+    return math.isclose(a, b, rel_tol=1e-8)
+
+
 @dataclass
 class Row:
-    """One ratio: ours over theirs. ``wanted`` is the largest ratio that will do."""
+    """One ratio: ours over theirs. ``wanted`` is the largest ratio that will do.
+
+    ``note`` says why a ratio is above what was wanted: where the time goes.
+    """
 
     what: str
     peer: str
     ours: float
     theirs: float
     wanted: float | None = None
+    note: str = ""
 
     @property
     def ratio(self) -> float:
@@ -109,12 +118,13 @@ class Board:
         wanted: float | None = None,
         repeat: int = 5,
         same: Callable[[Any, Any], bool] = lambda a, b: a == b,
+        note: str = "",
     ) -> Row:
         """Compare the values, then the time of two calls in this process."""
         a, b = ours(), theirs()
         if not same(a, b):
             raise AssertionError(f"{what}: {a!r} is not {peer}'s {b!r}")
-        return self.add(Row(what, peer, *measure(ours, theirs, repeat=repeat), wanted))
+        return self.add(Row(what, peer, *measure(ours, theirs, repeat=repeat), wanted, note))
 
     def versions(
         self,
@@ -126,7 +136,8 @@ class Board:
         old_call: str | None = None,
         wanted: float | None = None,
         repeat: int = 3,
-        rtol: float = 1e-9,
+        same: Callable[[float, float], bool] = math.isclose,
+        note: str = "",
     ) -> Row:
         """The same code in this corrdp and in v0.1.0; ``call`` is an expression worth a number."""
         with Interpreter() as new, Interpreter(FIRST_VERSION) as old:
@@ -138,9 +149,9 @@ class Board:
                 for k, (child, code) in enumerate(((new, call), (old, old_call or call))):
                     values[k], spent = child.value(code)
                     least[k] = min(least[k], spent) if turn else math.inf
-        if not math.isclose(*values, rel_tol=rtol):
+        if not same(*values):
             raise AssertionError(f"{what}: {values[0]!r}, and v0.1.0 says {values[1]!r}")
-        return self.add(Row(what, "v0.1.0", *least, wanted))
+        return self.add(Row(what, "v0.1.0", *least, wanted, note))
 
     def grow(
         self, what: str, unit: str, sizes: Sequence[int], setup: str, call: str, repeat: int = 2

@@ -28,10 +28,14 @@ def read() -> list[dict[str, object]]:
 def table(rows: list[Row]) -> list[str]:
     """A table of ratios."""
     lines = ["| what | against | ratio | aim |", "|---|---|---:|---:|"]
+    notes = []
     for row in rows:
-        aim = "" if row.wanted is None else f"at most {row.wanted:g}"
+        missed = row.wanted is not None and row.ratio > row.wanted
+        aim = "" if row.wanted is None else f"at most {row.wanted:g}{' (missed)' * missed}"
         lines.append(f"| {row.what} | {row.peer} | {row.ratio:.3g} | {aim} |")
-    return lines
+        if missed and row.note:
+            notes += ["", f"Why {row.what} misses its aim: {row.note}."]
+    return lines + notes
 
 
 def growth_table(growths: list[Growth]) -> list[str]:

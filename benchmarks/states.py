@@ -14,7 +14,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from _harness import Board, Row, measure
+from _harness import Board, Row, measure, near
 
 import corrdp as cdp
 
@@ -27,6 +27,7 @@ for row in kernel:
 kernel[np.arange(size), (np.arange(size) + 1) % size] += .2
 kernel /= kernel.sum(axis=1, keepdims=True)
 """
+PROVED = "half of the pivots run the proof by duality that v0.1.0 lacked"
 LEAKAGE = "cdp.leakage(cdp.MarkovChain(kernel, length=10_000), 1.0).value"
 
 
@@ -45,7 +46,7 @@ def activities(board: Board) -> None:
     setup = f"import corrdp as cdp\nchain = cdp.MarkovChain({kernel}, length=400)"
     call = "cdp.calibrate(chain, 1.0, query=cdp.Count(1)).epsilon"
     what = "calibrate, six activities with zeros, 400 records, target 1"
-    board.versions(what, setup, call, wanted=0.1, repeat=1, rtol=1e-8)
+    board.versions(what, setup, call, wanted=0.1, repeat=1, same=near, note=PROVED)
 
 
 def many(board: Board, size: int) -> None:

@@ -181,7 +181,7 @@ def test_published_simulation(geometry, s, blind, member, published, success) ->
         assert abs(found.value - value) <= 3 * found.error * math.sqrt(1.1)
     hayes = measured(vectors, s, membership, "hayes_inner_product")
     assert hayes.success == pytest.approx(success, abs=0.01)
-    # with mu = distance / s the bounds hold; with mu = 1 / s they do not (ERR-1)
+    # with mu = distance / s the bounds hold; with mu = 1 / s they do not
     farthest = max(np.linalg.norm(a - b) for a, b in itertools.combinations(vectors, 2))
     bound = 7 / 8 * (2 * norm.cdf(farthest / s / 2) - 1)
     assert best.value <= bound + 3 * best.error

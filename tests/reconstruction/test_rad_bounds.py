@@ -189,7 +189,7 @@ def test_kappas_of_the_hours():
 
 
 def test_theorem_for_categories_is_not_always_the_sharper():
-    """ERR-15: with a large delta proposition 5.13 wins; all are tried, so nothing is lost."""
+    """With a large delta proposition 5.13 wins; all are tried, so nothing is lost."""
     threat = Threat([0.15] * 6 + [1 / 60] * 6)
     values = by_name(rad_bound(Approximate(0.1, 0.01), threat))
     assert values["categorical"] == pytest.approx(0.030692, abs=6e-7)

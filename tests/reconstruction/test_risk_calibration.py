@@ -120,7 +120,7 @@ def test_no_success_below_the_best_guess(target):
         calibrate_risk(Pure, target, uniform(10), between=(1e-3, 50), measure="rero")
 
 
-# -- ERR-1: replacing a record moves the sum of the gradients twice as far ------------------------
+# -- replacing a record moves the sum of the gradients twice as far ------------------------
 
 
 def told_apart(distance: float, sigma: float) -> float:

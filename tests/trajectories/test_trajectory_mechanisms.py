@@ -512,7 +512,7 @@ def test_distance_scored_exponential_mechanism():
 
 
 def test_budget_over_windows_and_trajectories():
-    """M-11: epsilon 4 over 8 n-grams is .5, and over two trajectories .25."""
+    """Epsilon 4 over 8 n-grams is .5, and over two trajectories .25."""
     assert LocalNgrams(LINE, 8, 4.0, n=1).window_epsilon(8) == 0.5
     assert LocalNgrams(LINE, 7, 4.0, n=2).window_epsilon(7) == 0.5
     assert LocalNgrams(LINE, 8, 4.0, n=1, trajectories=2).window_epsilon(8) == 0.25
@@ -629,7 +629,7 @@ def test_bad_local(call, words_):
 
 
 def test_sampling_is_zero_q():
-    """M-09: enumerating what is kept, one changed point gives total variation q; advantage q."""
+    """Enumerating what is kept, one changed point gives total variation q; advantage q."""
     sample = BernoulliSample(3, 0.1)
     q = sample.rate
     assert 0.1 - 2**-32 <= q <= 0.1
