@@ -193,6 +193,43 @@ def test_killed_processes_lose_nothing_and_read_nothing_twice(tmp_path: Path) ->
     assert kept.spent == pytest.approx(leakage(CHAIN, 0.001).value, abs=1e-11)
 
 
+def test_charges_as_a_table(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", budget=3, delta=1e-6)
+    assert ledger.to_frame().empty
+    assert ledger._repr_html_().startswith("<div><b>Ledger a.ledger")
+    ledger.charge(0.3, what="<b>all</b>")
+    ledger.charge(GDP(0.25), what="a day", period=day(4))
+    ledger.charge(Approximate(0.1, 1e-9), what="some")
+    frame = ledger.to_frame()
+    assert frame["number"].tolist() == [1, 2, 3]
+    assert frame["what"].tolist() == ["<b>all</b>", "a day", "some"]
+    arrow = ledger.to_frame("arrow").to_pydict()
+    assert arrow["epsilon"] == [0.3, None, 0.1]
+    assert arrow["mu"] == [None, 0.25, None]
+    assert arrow["delta"] == [None, None, 1e-9]
+    assert (arrow["period"], arrow["rows"]) == ([None, "4 to 5", None], [None, 24, None])
+    assert arrow["hash"][-1] == ledger.head
+    html = ledger._repr_html_()
+    assert "<b>all" not in html
+    assert "&lt;b&gt;all" in html
+    assert html.count("a day") == 1  # in the table alone, not in the facts above it as well
+    with pytest.raises(InputError, match="kind"):
+        ledger.to_frame("excel")  # type: ignore[arg-type]
+
+
+def test_ends_of_a_fitted_chain_say_no_more_than_is_known(tmp_path: Path) -> None:
+    """Order 2 is among the models of a promise, and its region tells no record from another."""
+    fitted = MarkovChain.fit(CHAIN.sample(np.random.default_rng(1), 2400)).with_length(None)
+    plain = endless(tmp_path, model=fitted, confidence=None, accept="a test")
+    ledger = Ledger.create(tmp_path / "b.ledger", budget=1, kind="bdp", model=fitted)
+    for each in (plain, ledger):
+        each.charge(0.1, what="day", period=day(0))
+        assert each.ends is not None
+    assert ledger.ends == pytest.approx((ledger.spent,) * 2, abs=1e-11)
+    assert plain.ends is not None
+    assert 0.1 < max(plain.ends) < plain.spent < ledger.spent
+
+
 def test_vectors_and_periods_do_not_mix() -> None:
     from corrdp.ledgers.units import Runs
 

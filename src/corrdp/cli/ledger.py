@@ -365,11 +365,25 @@ def _read_once(opened: Ledger) -> list[tuple[str, str]]:
     left = rounded(units_down(opened.remaining_new), up=False)
     found.append(("a new period", f"may have epsilon {left}, however many were read"))
     if (ends := opened.ends) is not None:
-        oldest, newest = (rounded(units_up(end), up=True) for end in ends)
-        found.append(
-            ("its ends", f"oldest record {oldest}, newest {newest} now, more with every release")
-        )
+        shown = (rounded(units_up(end), up=True) for end in (*ends, opened.spent))
+        found.append(("its ends", _ends_in_words(*shown)))
     return found
+
+
+def _ends_in_words(oldest: str, newest: str, most: str) -> str:
+    """What the ends leak; growth is said only of a bound that is below that of the others.
+
+    Examples
+    --------
+    >>> _ends_in_words("0.7", "0.6", "1")
+    'oldest record 0.7, newest 0.6 now, more with every release'
+    >>> _ends_in_words("1", "1", "1")
+    'oldest and newest record 1 at most, as all others'
+    """
+    if oldest == newest == most:
+        return f"oldest and newest record {most} at most, as all others"
+    grows = "at most, as all others" if newest == most else "now, more with every release"
+    return f"oldest record {oldest}, newest {newest} {grows}"
 
 
 def _promise(opened: Ledger, spent: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from corrdp.errors import InputError, RefusedError
 from corrdp.ledgers.periods import Period, check_disjoint
-from corrdp.ledgers.units import DELTA_UNIT, ChargedLevel, Notion, Runs, level, written
+from corrdp.ledgers.units import DELTA_UNIT, UNIT, ChargedLevel, Notion, Runs, level, written
 
 # of the file. 2: charges name their unit; 3: answers, what is read, the rule by which a BDP ledger
 # converts; 4: mu, rho and delta of charges, delta and unit of a budget
@@ -221,6 +221,28 @@ class Charge:
         if self.version == 3:  # it knew no rho
             del body["rho"]
         return text_digest(canonical([before, body, total]))
+
+
+def charge_columns(charges: Sequence[Charge]) -> dict[str, list[Any]]:
+    """Charges as columns, one a row: when, what, at which largest level, and what it read."""
+    rows = [
+        {
+            "number": charge.number,
+            "made": charge.made,
+            "kind": charge.kind,
+            "what": charge.what,
+            **dict.fromkeys(NUMBERS),
+            charge.level.symbol: charge.runs.largest / UNIT,
+            "delta": None if (rare := charge.level.delta) is None else rare.largest / DELTA_UNIT,
+            "unit": charge.unit,
+            "period": None if charge.period is None else charge.period.words,
+            "rows": None if charge.period is None else charge.period.rows,
+            "hash": charge.hash,
+        }
+        for charge in charges
+    ]
+    names = ("number", "made", "kind", "what", *NUMBERS, "unit", "period", "rows", "hash")
+    return {name: [row[name] for row in rows] for name in names}
 
 
 NUMBERS = ("epsilon", "mu", "rho", "delta")

@@ -34,7 +34,14 @@ from corrdp.ledgers.file import (
     read_periods,
     reading,
 )
-from corrdp.ledgers.history import RECORD, Charge, Header, answer_text, check_kept
+from corrdp.ledgers.history import (
+    RECORD,
+    Charge,
+    Header,
+    answer_text,
+    charge_columns,
+    check_kept,
+)
 from corrdp.ledgers.periods import CONDITIONS, Period, merged
 from corrdp.ledgers.units import UNIT, ChargedLevel, Runs, rounded, written
 
@@ -438,18 +445,37 @@ class Ledger:
         """What the oldest and the newest record of the periods leak now, at most.
 
         They have neighbours on one side only and leak less than those between, whose leakage
-        :attr:`spent` bounds. With every further release the newest one moves towards it. None
-        where no periods were read, or the ledger has a delta, a unit, or no model.
+        :attr:`spent` bounds. With every further release the newest one moves towards it. They are
+        :attr:`spent` itself where no bound tells records apart: that of a confidence region of
+        order k, which a fitted chain is held against by default, does not. None where no periods
+        were read, or the ledger has a delta, a unit, or no model.
         """
         periods, budget = self.periods, self._budget
         if not periods or type(budget) is not BDPBudget or budget.unit is not None:
             return None
-        return budget.ends(self._book.spent(), sum(period.rows for period in periods))
+        oldest, newest = budget.ends(self._book.spent(), sum(period.rows for period in periods))
+        most = self.spent
+        return min(oldest, most), min(newest, most)
 
     def history(self) -> tuple[Charge, ...]:
         """Every charge, in order."""
         with opened(self.path) as db, reading(db):
             return tuple(read_charges(db))
+
+    def to_frame(self, kind: Literal["pandas", "polars", "arrow"] = "pandas") -> Any:
+        """Every charge, one a row, as a data frame; levels are the largest of a record.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> ledger = Ledger.create(os.path.join(tempfile.mkdtemp(), "a.ledger"), budget=3)
+        >>> _ = ledger.charge(.3, what="a count"), ledger.charge(.4, what="a mean")
+        >>> ledger.to_frame("arrow").select(["number", "what", "epsilon"]).to_pylist()[1]
+        {'number': 2, 'what': 'a mean', 'epsilon': 0.4}
+        """
+        from corrdp._tabular import as_frame
+
+        return as_frame(charge_columns(self.history()), kind)
 
     def answer(self, number: int) -> Any:
         """What was released under the charge of this number, as plain JSON, as often as you ask.
@@ -499,7 +525,18 @@ class Ledger:
         return found | {"assumptions": list(self.assumptions)}
 
     def __repr__(self) -> str:
-        charges, budget = self.history(), self._budget
+        charges = self.history()
+        return "\n".join([*self._facts(charges), *(f"  {charge!r}" for charge in charges)])
+
+    def _repr_html_(self) -> str:
+        from corrdp._tabular import as_html
+
+        charges = self.history()
+        return as_html("\n".join(self._facts(charges)), charge_columns(charges))
+
+    def _facts(self, charges: Sequence[Charge]) -> list[str]:
+        """What the ledger is about and where it stands, a line each."""
+        budget = self._budget
         spent = rounded(budget.cost(self._book.spent()), up=True)
         lines = [
             f"Ledger {self.path.name}: {budget.words} budget {budget.limit}",
@@ -513,8 +550,7 @@ class Ledger:
             lines.append(f"  model        {self.digest[:12]}")
         for each, many in merged(self.periods):
             lines.append(f"  read once    {each.words}: {each.rows:,} rows in {many} releases")
-        lines += [f"  assumes      {text}" for text in self.assumptions]
-        return "\n".join(lines + [f"  {charge!r}" for charge in charges])
+        return lines + [f"  assumes      {text}" for text in self.assumptions]
 
     @cached_property
     def _book(self) -> Book:
