@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import json
+import re
+import time
 
 import numpy as np
 import pytest
 import typer
 
 from corrdp import GaussianRecords, Independent, MarkovChain, leakage
+from corrdp.auditing import workers
 from corrdp.bounds.registry import METHODS
+from corrdp.cli import show
 from corrdp.cli.commands import app
 from corrdp.cli.show import assumed, judged
 from corrdp.cli.show_models import show_diagnostics
 from corrdp.report.words import at_most
-from tests.helpers.commands import FIT, done, write_series
+from tests.helpers.commands import FIT, done, run, write_series
 
 NOT_ACCOUNTED = "fitting on the private data is itself a release"
 
@@ -149,3 +154,56 @@ def test_levels_are_short_and_never_below_the_truth(tmp_path):
 def test_independent_records_have_nothing_more_to_say():
     assert shown(Independent(3).assumptions) == ["the records are independent of each other"]
     assert inspect.signature(assumed).parameters["verbose"].default is inspect.Parameter.empty
+
+
+def test_a_log_shows_what_takes_long_and_nothing_of_what_is_quick(monkeypatch, capsys):
+    assert show.FIRST_LINE == workers.FIRST_LINE == 2.0
+    with show.working("quick work"):
+        pass
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(show, "FIRST_LINE", 0.02)
+    long_name = "reading " + "x" * 200
+    with show.working(long_name):
+        time.sleep(0.2)
+    out, told = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(rf"{long_name} \.\.\.\ndone in \d+ s\n", told)
+
+    def fail() -> None:
+        time.sleep(0.2)
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"), show.working("work that fails"):
+        fail()
+    assert capsys.readouterr().err == "work that fails ...\n"
+
+
+def test_a_release_with_a_report_tells_a_log_what_it_does(tmp_path, monkeypatch):
+    monkeypatch.setattr(show, "FIRST_LINE", 0.0)
+    series = write_series(tmp_path / "s.csv", [0, 3, 0, 0, 5, 1] * 60)
+    fitted = done("fit", series, *FIT, "-o", tmp_path / "m.json", "--json")
+    assert f"counting transitions in {series} ...\ndone in" in fitted.stderr
+    json.loads(fitted.stdout)
+    made = done("release", series, "--model", tmp_path / "m.json", "--target", 1,
+                "--query", "count:True", "--report", tmp_path / "r.html", "--json")  # fmt: skip
+    assert "drawing the report ...\ndone in" in made.stderr
+    json.loads(made.stdout)
+
+
+def test_an_audit_tells_a_log_how_far_it_is(monkeypatch):
+    def told() -> str:
+        return run("audit", "grr", "--k", 4, "--epsilon", 1, "--runs", 20_000, "--json").stderr
+
+    assert told() == ""
+    monkeypatch.setattr(workers, "FIRST_LINE", 0.0)
+    first, *_, last = told().splitlines()
+    assert re.fullmatch(r"running the mechanism: [\d,]+ of 20,000 \.\.\.", first)
+    assert re.fullmatch(r"done in \d+ s", last)
+
+
+def test_all_snps_of_a_file_tell_a_log_that_they_are_worked_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(show, "FIRST_LINE", 0.0)
+    rows = ["pid,id,fid,mid,rs1.a1,rs1.a2", "1,1,0,0,1,2", "1,2,0,0,1,1", "1,3,1,2,2,1"]
+    (tmp_path / "trios.csv").write_text("\n".join(rows) + "\n")
+    told = run("fit", "pedigree", tmp_path / "trios.csv").stderr
+    assert "working out every SNP ...\ndone in" in told

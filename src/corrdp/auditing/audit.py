@@ -7,7 +7,6 @@ that are claimed to be reports of a local protocol are read as such.
 from __future__ import annotations
 
 import reprlib
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -234,7 +233,8 @@ def audit(
         Seconds; then, and after Ctrl-C, the verdict is on the runs made so far
         (``complete=False``).
     progress : bool, optional
-        Show a bar on stderr; left out, if that is a terminal.
+        Show on stderr how far it is: a bar, or lines where that is no terminal (none before two
+        seconds). Left out: yes.
 
     Returns
     -------
@@ -261,7 +261,7 @@ def audit(
         raise InputError("delta = 1 claims nothing: every mechanism keeps it; give a delta below 1")
     if claim is None and not (isinstance(mechanism, LocalProtocol) and model is None):
         raise InputError("say what is claimed: epsilon, a guarantee, or a local protocol")
-    shown = sys.stderr.isatty() if progress is None else check_flag("progress", progress)
+    shown = progress is None or check_flag("progress", progress)
     if isinstance(mechanism, Samples) and model is None:
         if inputs is not None:
             raise InputError("recorded outputs have their inputs: leave out inputs")

@@ -29,19 +29,28 @@ import numpy as np
 from corrdp.auditing.outputs import gathered
 from corrdp.errors import InputError
 
+FIRST_LINE, _NEXT_LINE = 2.0, 30.0  # seconds of silence in a log
+
 
 @contextmanager
 def bar(runs: int, progress: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, if asked for; it draws without a thread, which a fork would not survive."""
+    """A bar on stderr, if asked for, and lines where that is no terminal.
+
+    It draws without a thread, which a fork would not survive.
+    """
     if not progress:
         yield lambda done: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        with _lines(runs) as show:
+            yield show
+        return
     columns = ("running the mechanism", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     drawn = 0.0
-    console = Console(stderr=True)
     with Progress(*columns, console=console, auto_refresh=False, transient=True) as drawing:
         task = drawing.add_task("runs", total=runs)
 
@@ -52,6 +61,24 @@ def bar(runs: int, progress: bool) -> Iterator[Callable[[int], None]]:
                 drawing.update(task, completed=done, refresh=True)
 
         yield show
+
+
+@contextmanager
+def _lines(runs: int) -> Iterator[Callable[[int], None]]:
+    """How far it is, in lines of a log: nothing about quick work, little about long work."""
+    began = time.monotonic()
+    due, said = began + FIRST_LINE, False
+
+    def show(done: int) -> None:
+        nonlocal due, said
+        if (now := time.monotonic()) >= due:
+            due, said = now + _NEXT_LINE, True
+            text = f"running the mechanism: {done:,} of {runs:,} ..."
+            print(text, file=sys.stderr, flush=True)
+
+    yield show
+    if said:
+        print(f"done in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -156,17 +156,18 @@ def pedigree(task: Task, *, snp: str | None, frequency: float | None, target: fl
 
 
 def _all_snps(found: Any, target: float) -> Any:
-    """The report on every SNP, with a bar while it is worked out."""
+    """The report on every SNP, with a bar while it is worked out, or lines in a log."""
     from rich.console import Console
     from rich.progress import track
 
     from corrdp.report.snps import snp_report
 
-    console = Console(stderr=True)
+    console, what = Console(stderr=True), "working out every SNP"
+    if not console.is_terminal:
+        with working(what):
+            return snp_report(found, target)
 
     def follow(names: Any) -> Any:
-        if not console.is_terminal:
-            return names
-        return track(names, "working out every SNP", console=console, transient=True)
+        return track(names, what, console=console, transient=True)
 
     return snp_report(found, target, track=follow)

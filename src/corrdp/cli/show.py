@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from corrdp.models.base import Model
     from corrdp.release.number import Release
 
+FIRST_LINE = 2.0  # seconds of silence in a log
 _SHOWN_CELLS = 40
 # which assumptions matter most, by their kind: what is taken for the law of the records, ...
 _LAW = re.compile(
@@ -57,13 +61,32 @@ def as_json(result: Any) -> str:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A spinner on stderr while long work runs; silent when nobody watches."""
+    """A spinner on stderr while long work runs; where that is no terminal, a line and its end.
+
+    A log shows what takes long, and nothing about what is quick.
+    """
     console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
+    if console.is_terminal:
+        with console.status(Text(what)):
+            yield
         return
-    with console.status(Text(what)):
+    began = time.monotonic()
+    said = threading.Event()
+
+    def say() -> None:
+        said.set()
+        print(f"{what} ...", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(FIRST_LINE, say)
+    timer.daemon = True
+    timer.start()
+    try:
         yield
+    finally:
+        timer.cancel()
+        timer.join()
+    if said.is_set():
+        print(f"done in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
 
 def print_parts(*parts: Any) -> None:
