@@ -7,7 +7,8 @@ import pytest
 
 import corrdp as cdp
 from corrdp.bounds.chains.sweep import Side, prepare
-from corrdp.bounds.steps import put_together
+from corrdp.bounds.pivots import lambda_pairs
+from corrdp.bounds.steps import hockey_stick, put_together
 from tests.oracles.approximate import Programs
 from tests.oracles.chains import chain_joint
 
@@ -15,7 +16,7 @@ P = np.array([[0.9, 0.1], [0.2, 0.8]])
 START = np.array([2 / 3, 1 / 3])
 
 
-def one_adversary(kernel, start, n, target, known, eps, delta, direction):
+def one_adversary(kernel, start, n, target, known, eps, delta, direction, pairwise=True):
     """(B, Delta) for one adversary; records from 1, direction 0 for 0 over 1."""
     steps = [(eps, delta)]
     for back in (False, True):
@@ -30,7 +31,7 @@ def one_adversary(kernel, start, n, target, known, eps, delta, direction):
             continue
         kernels = prepare(np.ascontiguousarray(kernel.T if back else kernel)[None], 1)
         side = Side(kernels, eps * (1.0 - np.eye(2))[None], weights, math.inf, delta)
-        costs, rare = side.pairs(weights, distance, False, True)
+        costs, rare = side.pairs(weights, distance, False, pairwise)
         values = distance, direction, 1 - direction
         steps.append((costs[values], rare[values]))
     return [float(x) for x in put_together(*np.array(steps).T)]
@@ -57,6 +58,51 @@ def test_single_adversaries(n, target, known, eps, delta, values, level, rare):
     assert truth == pytest.approx(found[1], rel=1e-7)
     loose = Programs(joint, eps, delta, 2, both=False)
     assert loose.one(target - 1, facts, *values, found[0]) == pytest.approx(found[1], rel=1e-7)
+
+
+def scalar_side(kernel, weights, distance, eps, delta, scalar_level):
+    """The recursion of T-9 written out, one D for all pairs; level and delta of 0 over 1."""
+    apart = 1.0 - np.eye(2)
+    level, rare, h = eps * apart, delta, weights
+    for _ in range(distance):
+        rows = kernel * h / (kernel @ h)[:, None]
+        h = kernel @ h
+        moved = apart * [[lambda_pairs(level, p, q) for q in rows] for p in rows]
+        sticks = apart * [
+            [hockey_stick(moved[x, y], rows[x], rows[y]) for y in range(2)] for x in range(2)
+        ]
+        step = moved[0, 1], sticks[0, 1] * rare
+        if scalar_level:
+            moved = apart * moved.max()
+        level = eps * apart + moved
+        record_first = delta + math.exp(eps) * sticks * rare
+        law_first = np.exp(moved) * delta + sticks * rare
+        rare = float((np.minimum(record_first, law_first) * apart).max())
+    return step
+
+
+@pytest.mark.parametrize(
+    ("pairwise", "level", "rare", "truth"),
+    [
+        (False, 2.617453761, 0.0739156606, 0.0668065753),
+        (True, 2.590102031, 0.0725584703, 0.0717643143),
+    ],
+)
+def test_one_delta_for_all_pairs_says_more(pairwise, level, rare, truth):
+    """Four records, the second attacked, 0 over 1: the library carries a delta for each pair."""
+    steps = [
+        (1.0, 0.01),
+        scalar_side(P, np.ones(2), 2, 1.0, 0.01, not pairwise),
+        scalar_side(P.T, START, 1, 1.0, 0.01, not pairwise),
+    ]
+    assert [float(x) for x in put_together(*np.array(steps).T)] == pytest.approx(
+        [level, rare], rel=1e-9
+    )
+    found = one_adversary(P, START, 4, 2, {}, 1.0, 0.01, 0, pairwise)
+    assert found[0] == pytest.approx(level, rel=1e-9)
+    assert truth * (1 - 1e-8) <= found[1] < rare
+    programs = Programs(chain_joint(P, START, 4), 1.0, 0.01, 2)
+    assert programs.one(1, {}, 0, 1, found[0]) == pytest.approx(truth, rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(4))

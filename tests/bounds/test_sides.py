@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog, minimize_scalar
+from scipy.optimize import brentq, linprog, minimize_scalar
 
 import corrdp as cdp
 from corrdp.bounds.chains.sides import limit_steps, side_steps
 from corrdp.bounds.pivots import lambda_pairs
 from corrdp.bounds.steps import eta, hockey_stick, put_together, repeated, with_own
 from corrdp.errors import InputError, NotApplicableError
-from corrdp.metric.tradeoff import epsilon_for
+from corrdp.metric.tradeoff import delta_for, epsilon_for, mu_for
 from corrdp.models.chains.chain import skip_diameters
 from tests.oracles.approximate import Programs, order_two_joint
 from tests.oracles.chains import chain_joint
@@ -123,6 +123,38 @@ def test_gaussian_noise_on_the_activity_chain(target, sigma):
     little = cdp.leakage(chain, cdp.GDP(1 / (sigma * 0.998)), delta=1e-6, method="contraction")
     assert enough.value <= target < little.value
     assert enough.delta == 1e-6
+
+
+@pytest.mark.parametrize(
+    ("target", "one_pair", "plain"),
+    [
+        (0.5, 33.273, 8.058),
+        (1, 17.345, 4.225),
+        (2, 8.945, 2.230),
+        (5, 3.347, 0.980),
+        (10, 1.230, 0.541),
+    ],
+)
+def test_gaussian_noise_by_one_pair_and_without_dependence(target, one_pair, plain):
+    """One epsilon for target and sides needs more noise than two; plain DP far less."""
+    chain = symmetric(ACTIVITY)
+
+    def long_run(eps):
+        return cdp.leakage(chain, cdp.Approximate(eps, 1e-9), method="contraction")
+
+    eps = brentq(lambda e: long_run(e).value - target, 1e-3, target, xtol=1e-12)
+    multiple = long_run(eps).delta / 1e-9
+    sigma = brentq(lambda s: delta_for(1 / s, eps) * multiple - 1e-6, 0.3, 100)
+    assert sigma == pytest.approx(one_pair, abs=1e-3)
+    assert 1 / mu_for(target, 1e-6) == pytest.approx(plain, abs=1e-3)
+    searched = cdp.leakage(chain, cdp.GDP(1 / sigma), delta=1e-6, method="contraction")
+    assert searched.value <= target * (1 + 1e-9)
+
+
+def test_adding_epsilons_says_more_than_composing():
+    """Pure .2 and mu .3, twelve pure .05 and mu .2: composed they are 1.4519 and 1.1022."""
+    assert 0.2 + epsilon_for(0.3, 1e-6) == pytest.approx(1.4917, abs=1e-4)
+    assert 12 * 0.05 + epsilon_for(0.2, 1e-6) == pytest.approx(1.4341, abs=1e-4)
 
 
 def test_records_one_by_one_agree_with_the_long_run():
