@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import os
 import re
 import runpy
 import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from typer.testing import CliRunner
 import corrdp
 from corrdp.cli.commands import app
 from corrdp.models.chains.markov import MarkovChain
-from tests.helpers.rows import write_tables
+from tests.helpers.rows import write_audited, write_tables, write_walks
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -26,16 +28,48 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *SITE]
 THEOREMS = sorted((DOCS / "theorems").glob("*.md"))
 
 
+# files that a page's Python or commands read, beside those of every page
+READS = {"audit.md": write_audited, "engines.md": write_walks, "fit.md": write_walks}
+# examples marked +SKIP, and what must be installed for them
+NEEDS = {"engines.md": "pyspark"}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_python_examples(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    write_tables()
+    READS.get(page.name, bool)()
     failed, _ = doctest.testfile(str(page), module_relative=False)
     assert failed == 0
+
+
+def skipped_examples(page: Path) -> None:
+    """Run a page with the examples that are skipped where something is not installed."""
+    text = page.read_text().replace("+SKIP", "-SKIP")
+    Path(page.name).write_text(text)
+    failed, _ = doctest.testfile(str(Path(page.name).resolve()), module_relative=False)
+    assert failed == 0
+
+
+def test_what_is_skipped_runs_elsewhere():
+    assert {page.name for page in PAGES if "+SKIP" in page.read_text()} == set(NEEDS)
 
 
 def commands(page: Path) -> list[str]:
     blocks = re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.S)
     return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def run(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of a shell: a command of corrdp's that succeeds, or a setting."""
+    name, *arguments = shlex.split(line)
+    if name == "export":
+        (setting,) = arguments
+        monkeypatch.setenv(*setting.split("=", 1))
+        return
+    assert name == "corrdp"
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, f"{line}\n{result.output}"
 
 
 # many commands on many points
@@ -62,13 +96,85 @@ def test_commands(page, tmp_path, monkeypatch):
     ]
     Path("activity.csv").write_text("steps,date,interval\n" + "\n".join(rows) + "\n")
     write_tables()
+    READS.get(page.name, bool)()
+    # "python" is this one, and the page's own module no other test's
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    monkeypatch.delitem(sys.modules, "mymodule", raising=False)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     if page.name in WRITES:
         doctest.testfile(str(page), module_relative=False)
     for line in commands(page):
-        name, *arguments = shlex.split(line)
-        assert name == "corrdp"
-        result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == 0, f"{line}\n{result.output}"
+        if "--engine spark" not in line:
+            run(line, monkeypatch)
+    sys.modules.pop("mymodule", None)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark_session")
+def test_the_page_on_engines_with_spark(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_walks()
+    page = DOCS / "engines.md"
+    skipped_examples(page)
+    for line in commands(page):
+        run(line, monkeypatch)
+    (script,) = re.findall(r"```python\n# fit_walk.py\n(.*?)```", page.read_text(), flags=re.S)
+    Path("fit_walk.py").write_text(script)
+    monkeypatch.setattr(sys, "argv", ["fit_walk.py", "walk.parquet"])
+    Path("model.json").unlink()
+    runpy.run_path("fit_walk.py")
+    assert Path("model.json").exists()
+
+
+FENCE = re.compile(r"^ *```(.*)\n((?:.*\n)*?) *```$", re.M)
+# what no test can run: page, kind of fence, how it begins, and why
+ALLOWED = {
+    ("app.md", "text", "pip install"): "installs, and serves until it is stopped",
+    ("tutorial.md", "text", "pip install"): "installs",
+    ("engines.md", "bash", "pip install"): "installs",
+    ("engines.md", "bash", "spark-submit"): "wants a YARN cluster",
+    ("engines.md", "bash", "export SPARK_REMOTE"): "wants a Spark Connect server",
+    ("engines.md", "python", "# fit_walk.py"): "a file, run by the test with Spark",
+    ("fit.md", "json", '{"corrdp": 1'): "the form of a file, with dots for its digest",
+    ("architecture.md", "text", ""): "pictures, whose paths have a test of their own",
+}
+
+
+def test_every_block_of_code_runs():
+    """Prompts and commands run, above; directives are the builder's; the rest has a reason."""
+    used = set()
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.M)
+    texts = {path.relative_to(ROOT): path for path in [ROOT / "README.md", *DOCS.rglob("*.md")]}
+    texts[Path("CONTRIBUTING.md")] = ROOT / "CONTRIBUTING.md"
+    for name, page in texts.items():
+        if "_build" in page.parts:
+            continue
+        assert len(re.findall(r"^ *```", page.read_text(), re.M)) % 2 == 0, name
+        for kind, body in FENCE.findall(page.read_text()):
+            lines = body.splitlines()
+            if kind.startswith("{"):
+                assert kind.split()[0] in ("{toctree}", "{math}", "{include}"), f"{name}: {kind}"
+            elif kind == "console":
+                assert page in PAGES, name
+                assert all(line.startswith("$ ") for line in lines), f"{name}: {body}"
+            elif kind == "python" and body.startswith(">>> "):
+                assert page in PAGES, name
+                assert not lines[-1], f"{name}: the fence would be taken for output of\n{body}"
+            elif not kind and name.name in ("README.md", "CONTRIBUTING.md"):
+                made = [line.split()[1] for line in lines if line.startswith("make ")]
+                assert set(made) <= set(targets), name
+                assert len(lines) == len(made) + body.count("pre-commit install"), name
+            else:
+                why = {key for key in ALLOWED if key[:2] == (page.name, kind)}
+                why = {key for key in why if body.startswith(key[2])}
+                assert why, f"{name}: neither a prompt nor a command nor allowed:\n{body}"
+                used |= why
+    assert used == set(ALLOWED)
+    shown = "".join(page.read_text() for page in DOCS.rglob("*.rst"))
+    known = {"plot", "autofunction", "autoclass", "autoexception"}
+    assert set(re.findall(r"^ *\.\. ([\w:-]+)::", shown, re.M)) == known
+    assert not re.search(r"^(?! *\.\. ).*::$", shown, re.M)
 
 
 def test_demo(tmp_path, monkeypatch, capsys):

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from corrdp.models.chains.markov import MarkovChain
 from tests.helpers.tabular import oracle
@@ -40,6 +42,56 @@ def hhmm_rows(days: list[int], drop: set[tuple[int, int]]) -> list[tuple[str, in
         for k, interval in enumerate(intervals)
         if (day, interval) not in drop
     ]
+
+
+MECHANISMS = """
+import numpy as np
+from corrdp.local import OUE
+
+def mechanism(x, rng):  # epsilon 1
+    return x if rng.random() < 1 / (1 + np.exp(-1)) else 1 - x
+
+def client(x, rng):
+    return OUE(100, 1.0).sample(np.array([x]), rng)[0]
+
+def count(records, rng):
+    return sum(records) + rng.laplace(scale=20)
+"""
+NOISY = """
+import os, random, sys
+rng = random.Random(os.environ["CORRDP_SEED"])
+for line in sys.stdin:
+    print(int(line) + rng.gauss(0, 3))
+"""
+
+
+def write_audited() -> None:
+    """What the page on audits attacks: a module, a program, recorded outputs, a model."""
+    Path("mymodule.py").write_text(MECHANISMS)
+    Path("noisy.py").write_text(NOISY)
+    rng = np.random.default_rng(3)
+    inputs = rng.integers(0, 2, 4000)
+    outputs = np.where(rng.random(4000) < 0.7, inputs, 1 - inputs)
+    pq.write_table(pa.table({"input": inputs, "output": outputs}), "outputs.parquet")
+    MarkovChain([[0.9, 0.1], [0.2, 0.8]], 41).save("chain.json")
+
+
+def write_walks() -> None:
+    """What the page on engines counts, and a meter whose text is of another make."""
+    rng = np.random.default_rng(4)
+    walked = [MarkovChain([[0.9, 0.1], [0.2, 0.8]], 288).sample(rng) * 17 for _ in range(5)]
+    times = np.tile(np.arange(288), 5)
+    columns = {
+        "person": [f"p{k}" for k in np.repeat(np.arange(5), 288)],
+        "t": times,
+        "date": [date(2024, 3, 1 + t // 96) for t in times.tolist()],
+        "interval": times % 96,
+        "steps": np.concatenate(walked),
+    }
+    pq.write_table(pa.table(columns), "walk.parquet")
+    kwh = np.round(rng.random(400) * 5, 2)
+    lines = [f"{t};{x:.2f}".replace(".", ",") for t, x in enumerate(kwh)]
+    Path("meter.csv").write_text("\n".join(lines) + "\n")
 
 
 def write_tables() -> None:
