@@ -109,15 +109,11 @@ def choose(tried: tuple[Tried, ...], noise: Any) -> ChosenChain:
     ----------
     tried : tuple of Tried
     noise : function of a Tried
-        Its noise for BDP level 1, or None.
+        Its noise for BDP level 1, or None. All are priced, those that predict worse as well: the
+        table shows what each would cost.
     """
-    known: dict[tuple[int, str], Tried] = {(one.order, one.season): one for one in tried}
-
-    def priced(one: Tried) -> Tried:
-        key = (one.order, one.season)
-        if known[key].noise is None:
-            known[key] = replace(one, noise=noise(one))
-        return known[key]
+    listed = tuple(replace(one, noise=noise(one)) for one in tried)
+    priced = dict(zip(tried, listed, strict=True))
 
     least = min(one.loss for one in tried)
     near = sorted(
@@ -125,12 +121,11 @@ def choose(tried: tuple[Tried, ...], noise: Any) -> ChosenChain:
     )
     changes = {}
     for one in near:
-        changes[one] = _change(priced(one), [priced(other) for other in _richer(one, tried)])
+        changes[one] = _change(priced[one], [priced[other] for other in _richer(one, tried)])
         if settled := changes[one] <= CLOSE:
             break
     chosen = one if settled else near[0]
     words = _words(chosen, tried, near, changes[chosen], settled=settled)
-    listed = tuple(known[one.order, one.season] for one in tried)
     return ChosenChain(listed, chosen.order, chosen.season, settled, words)
 
 
