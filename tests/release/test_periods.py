@@ -22,7 +22,7 @@ import pytest
 import corrdp as cdp
 from corrdp.errors import DataError, DataWarning, InputError, NotApplicableError, RefusedError
 from corrdp.ledgers.periods import CONDITIONS
-from corrdp.release.periods import TESTED, UNTESTED
+from corrdp.release.drift import TESTED, UNTESTED
 from tests.oracles.chains import adversaries, chain_joint, table_leakage
 
 KERNEL = np.array([[0.7, 0.3], [0.4, 0.6]])
