@@ -227,6 +227,28 @@ def test_galton_hangs_together():
     assert 3 < really.value < 8
 
 
+@needs_data
+def test_a_promise_for_separate_children_leaks_six_times_as_much():
+    """The case of the mended fault: Galton's children in the wide form, the sexes centred.
+
+    With r the correlation of siblings, each of 14 of them says r of a child: 1 + 14 r. The
+    double-entry estimate of r, .39704, gives 6.5585; what is fitted here, .40774, 6.7083.
+    """
+    path = Path(str(DATA)) / "galton.csv"
+    centred = "height - CASE WHEN sex = 'M' THEN 69.23 ELSE 64.11 END"
+    columns, query = ["father", "mother", centred], cdp.Sum(55, 80, column=centred)
+    model, plain = (
+        cdp.GaussianRecords.fit(path, columns=columns, secret_range=(55, 80), **families)
+        for families in ({"group": "family"}, {"siblings": "independent"})
+    )
+    promised = cdp.calibrate(plain, 1.0, query=query, confidence=None)
+    assert promised.epsilon == 1
+    really = cdp.leakage(model, promised.epsilon, query=query).value
+    assert really == pytest.approx(6.7083, abs=1e-3)
+    assert really == pytest.approx(1 + 14 * model.fitted.siblings.correlation, rel=1e-4)
+    assert really >= 6.558
+
+
 def test_by_chance_is_no_family():
     rng = np.random.default_rng(4)
     coarse = np.round(rng.multivariate_normal([69, 64, 67], 4 * np.eye(3) + 1, 900) * 2) / 2

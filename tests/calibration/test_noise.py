@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
+from corrdp.bounds.chains.normal import attained
+from corrdp.calibration import searching
 from corrdp.calibration.number import Calibration
 from corrdp.errors import InputError, RefusedError
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -29,6 +31,36 @@ def test_the_noise_drawn_on_the_activity_chain(target, sigma):
     assert found.leakage.value <= target
     least = cdp.leakage(ACTIVITY, found.mechanism.guarantee, delta=1e-6)
     assert target * (1 - 1e-6) <= least.value <= target
+    # what this noise gives away for certain stays under the promise, and close to it
+    really = attained(ACTIVITY, found.mechanism).level(1e-6)
+    assert 0.9 * target < really <= target
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "unit"),
+    [
+        (ACTIVITY, 1.0, None),
+        (ACTIVITY, 10.0, None),
+        (ACTIVITY, 1.0, 12),
+        (ACTIVITY.with_length(200_000), 1.0, None),
+        (SMALL, 0.01, None),
+        (SMALL, 6.0, 5),
+        (cdp.MarkovTree([-1, 0, 0, 1], [[0.8, 0.2], [0.3, 0.7]]), 1.0, None),
+        (cdp.MarkovField.ising([(0, 1), (1, 2), (2, 3), (3, 0)], 0.5), 1.0, None),
+        (cdp.WindowChain([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.3, 0.7]], 2, 60), 1.0, None),
+    ],
+)
+def test_a_sigma_takes_few_bounds(monkeypatch, model, target, unit):
+    evaluate, levels = searching.leakage_in, []
+
+    def counted(law, scope, method):
+        levels.append(scope)
+        return evaluate(law, scope, method)
+
+    monkeypatch.setattr(searching, "leakage_in", counted)
+    found = gaussian(model, target, query=cdp.Count(model.states[1]), unit=unit)
+    assert found.leakage.value <= target
+    assert 1 < len(levels) <= 30
 
 
 @pytest.mark.parametrize(("target", "unit"), [(0.3, None), (1.0, 2), (6.0, 5)])

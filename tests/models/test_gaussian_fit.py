@@ -19,6 +19,7 @@ from corrdp.bounds.gaussian.methods import (
     sharp,
     uncertain_regression,
 )
+from corrdp.calibration.number import calibrate
 from corrdp.errors import DataError, InputError, ModelError, NotApplicableError
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.fit import GaussianFit, estimate_covariance
@@ -324,6 +325,23 @@ def test_region_covers_the_truth():
         found = uncertain_regression(model, ONE, 0.8)
         inside += (found.per_record[:3] >= truth).all()
     assert inside / runs >= 0.8
+
+
+@pytest.mark.parametrize(("blocks", "by_estimate"), [(8, 0.33), (20, 0.25), (60, 0.67)])
+def test_calibrating_covers_the_truth_by_default(blocks, by_estimate):
+    """Few families: the default keeps its target on the true law, the bare estimate does not."""
+    rng = np.random.default_rng([6, blocks])
+    truth = brute_force(FAMILY, np.ones(3)).max()  # leakage over epsilon, for secrets in (0, 1)
+    factor = np.linalg.cholesky(FAMILY)
+    runs, kept, bare = 60, 0, 0
+    for _ in range(runs):
+        values = rng.standard_normal((blocks, 3)) @ factor.T
+        model = GaussianRecords.fit(values, secret_range=(0, 1))
+        kept += calibrate(model, 1.0, query=Sum(0, 1)).epsilon * truth <= 1 + 1e-9
+        unsure = calibrate(model, 1.0, query=Sum(0, 1), confidence=None)
+        bare += unsure.epsilon * truth <= 1 + 1e-9
+    assert kept >= 0.95 * runs
+    assert bare / runs == pytest.approx(by_estimate, abs=0.2)  # three standard errors
 
 
 @pytest.mark.slow
