@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -267,13 +268,85 @@ def test_no_false_alarm_in_many_stretches(
     assert ledger.check() == 4
 
 
-def test_order_and_season_are_not_tested_and_say_so(year: pa.Table, tmp_path: Path) -> None:
-    seasons = cdp.MarkovChain.fit(year, state="on", order_by="time", season="hour")
+def test_a_private_fit_is_not_tested_and_says_so(year: pa.Table, tmp_path: Path) -> None:
+    private = cdp.MarkovChain.fit(
+        year, state='"on"', order_by="time", private_epsilon=1.0, states=(0, 1)
+    )
     ledger = cdp.Ledger.create(tmp_path / "a", budget=90)
-    made = plainly(seasons.with_length(None), cdp.Count(1)).release(
+    made = plainly(private.with_length(None), cdp.Count(1)).release(
         year, ledger=ledger, period=("2024-01-01", "2024-01-02")
     )
     assert UNTESTED in made.assumptions
+
+
+def by_clock(hours: int, seed: int, kernels: Any, start: int = 0) -> list[int]:
+    """States whose kernel is that of their place in a cycle, which begins at ``start``."""
+    rng, states = np.random.default_rng(seed), [0]
+    for t in range(start + 1, start + hours):
+        states.append(int(rng.random() < kernels[t % len(kernels)][states[-1]][1]))
+    return states
+
+
+NIGHT = [[0.9, 0.1], [0.5, 0.5]]
+STICKY = [[0.97, 0.03], [0.04, 0.96]]
+DAY_AND_NIGHT = [NIGHT] * 8 + [KERNEL] * 16
+SECOND_ORDER = np.array([[0.8, 0.2], [0.5, 0.5], [0.6, 0.4], [0.3, 0.7]])
+
+
+def alternating(hours: int, seed: int, rows: Any = SECOND_ORDER) -> list[int]:
+    chain = cdp.WindowChain(rows, order=2)
+    return [int(x) for x in chain.sample(np.random.default_rng(seed), hours)]
+
+
+# a fit, what goes on alike, and what has changed: alike in its transitions of order 1 (or taken
+# together over all seasons), so that only the right windows and seasons show it
+DRIFTS = {
+    "order 2": (
+        {"order": 2},
+        lambda hours, seed: alternating(hours, seed),
+        lambda hours, seed: simulated(hours, seed, [[0.738, 0.262], [0.393, 0.607]]),
+    ),
+    "hours": (
+        {"season": "hour"},
+        lambda hours, seed: by_clock(hours, seed, DAY_AND_NIGHT),
+        lambda hours, seed: by_clock(hours, seed, DAY_AND_NIGHT, 12),  # the clock was turned
+    ),
+    "every 5 steps": (
+        {"season": 5},
+        lambda hours, seed: by_clock(hours, seed, [NIGHT, KERNEL, KERNEL, NIGHT, STICKY]),
+        lambda hours, seed: by_clock(hours, seed, [KERNEL, KERNEL, NIGHT, STICKY, NIGHT]),
+    ),
+    "an expression": (
+        {"season": "case when hour(time) < 8 then 'night' else 'day' end"},
+        lambda hours, seed: by_clock(hours, seed, DAY_AND_NIGHT),
+        lambda hours, seed: by_clock(hours, seed, DAY_AND_NIGHT, 12),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRIFTS)
+def test_orders_and_seasons_are_looked_at_again(name: str, tmp_path: Path) -> None:
+    options, alike, changed = DRIFTS[name]
+    every = hourly(alike(24 * 130, 1))
+    fitted = every.slice(0, 24 * 100)
+    model = cdp.MarkovChain.fit(fitted, state="on", order_by="time", **options).with_length(None)
+    asked = cdp.calibrate(model, epsilon=0.05, query=cdp.Count(1), confidence=None, robust=False)
+    ledger = cdp.Ledger.create(tmp_path / "a.ledger", budget=1)
+    begin = START + timedelta(days=100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        for k in range(3):  # ten days each, which begin anywhere in a cycle of five steps
+            ends = begin + timedelta(hours=k * 241), begin + timedelta(hours=k * 241 + 241)
+            made = asked.release(every, ledger=ledger, period=ends)
+            assert TESTED in made.assumptions
+            assert UNTESTED not in made.assumptions
+    other = hourly(changed(24 * 150, 2), START + timedelta(days=200))
+    seen = replace(asked, target=1e-3)  # whatever it leaks, it is more than was promised
+    with pytest.raises(RefusedError, match=r"speak against the model .* Nothing was charged"):
+        seen.release(other, ledger=ledger, period="new")
+    assert ledger.check() == 3
+    with pytest.warns(DataWarning, match="the promise holds"):
+        replace(asked, target=9.0).release(other, ledger=ledger, period="new")
 
 
 def test_groups_zones_numbers_and_pairs_of_columns(tmp_path: Path) -> None:

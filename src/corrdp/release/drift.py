@@ -16,10 +16,13 @@ from corrdp.models.chains.fitted import ChainFit
 from corrdp.models.chains.fitting import with_states
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.ratio_tests import LEVEL, Cells, Question, judge
+from corrdp.models.chains.seasonal import SeasonalChain
+from corrdp.models.chains.window import WindowChain
 from corrdp.release.timetable import as_fitted
 from corrdp.tables.clock import PLAIN
 from corrdp.tables.count import count_along
 from corrdp.tables.order import Pace, rows_in_order
+from corrdp.tables.seasons import CLOCKS, Seasons, check_season, count_runs_by_season
 from corrdp.tables.source import Table
 
 TESTED = (
@@ -28,8 +31,8 @@ TESTED = (
     "it is not counted"
 )
 UNTESTED = (
-    "new stretches are not held against the model: that is done for chains of order 1 without "
-    "seasons that were not fitted privately"
+    "new stretches are not held against the model: it was fitted privately, and testing it on "
+    "exact counts would break that"
 )
 
 
@@ -38,21 +41,34 @@ def hold_against(
 ) -> tuple[str, ...]:
     """Hold the transitions of a stretch against those of the fit; says what the release assumes.
 
-    Stretch k is tested at level .01 / (k (k + 1)), so that with probability .99 no stretch of an
-    endless series that keeps to the model is called different.
+    Transitions are those of the model: from each window of a chain of order k, in the seasons of
+    each kernel. Stretch k is tested at level .01 / (k (k + 1)), so that with probability .99 no
+    stretch of an endless series that keeps to the model is called different.
     """
-    walk = rows_in_order(stretch, str(fit.state), fit.order_by, fit.group, fit.reading or PLAIN)
+    chain: Any = calibration.model
+    season = check_season(chain.counted.name) if isinstance(chain, SeasonalChain) else 1
+    beside = {"beside": season} if isinstance(season, str) and season not in CLOCKS else {}
+    reading = fit.reading or PLAIN
+    walk = rows_in_order(stretch, str(fit.state), fit.order_by, fit.group, reading, beside)
     pace, _ = as_fitted(stretch, fit, replace(walk.pace, usual=_usual(fit, walk.pace)))
-    found = count_along(walk.along(pace=pace))  # refuses times that repeat
-    chain = calibration.model
-    if not isinstance(chain, MarkovChain) or fit.private_epsilon is not None:
+    walk = walk.along(pace=pace)
+    found = count_along(walk)  # refuses times that repeat
+    if fit.private_epsilon is not None:
         return (UNTESTED,)
     if not set(found.states) <= set(chain.states):
         raise DataError(
             f"`{fit.state}` is no state of the model in some rows of {stretch.path}; fit again"
         )
-    counts = with_states(found, chain.states).counts
-    cells = Cells.of_table(np.stack([fit.counts, counts], axis=1))
+    size = len(chain.states)
+    if isinstance(chain, SeasonalChain):
+        known = chain.counted.by_kernel(size)
+        counts = _by_kernel(chain, fit, Seasons(walk, season))
+    elif isinstance(chain, WindowChain):
+        known = fit.window_counts(chain.order)
+        (counts,) = _runs(chain.states, Seasons(walk, 1), chain.order, np.zeros(1, dtype=np.int64))
+    else:
+        known, counts = fit.counts, with_states(found, chain.states).counts
+    cells = Cells.of_table(np.stack([known, counts], axis=-2).reshape(-1, 2, size))
     question = Question(
         "the fit against the new stretch",
         cells.pooled().summary,
@@ -88,14 +104,45 @@ def _usual(fit: ChainFit, pace: Pace) -> float | None:
     return pace.usual if pace.usual is not None or fit.clock is None else fit.clock.usual
 
 
+def _by_kernel(chain: SeasonalChain, fit: ChainFit, seasons: Seasons) -> np.ndarray:
+    """Runs of a stretch by kernel, window and next state, as the fit counts them."""
+    kept, labels = chain.counted, seasons.labels
+    if isinstance(seasons.season, int):  # counted from the first time of the fit on
+        walk = seasons.walk
+        first = walk.ends.first if fit.clock is None else fit.clock.first
+        turns = round((walk.ends.first - first) / (walk.pace.usual or 1))
+        places = (np.arange(len(labels)) + turns * (walk.pace.radix or 1)) % len(labels)
+        labels = tuple(labels[k] for k in places)
+    if strange := sorted(set(seasons.seen()) - set(kept.labels)):
+        raise DataError(
+            f"season {strange[0]} ({kept.title}) is none of the model's: it was not in the data of "
+            "the fit; fit on data that have it"
+        )
+    # a season of the clock that the fit has not seen has no row here
+    own = [kept.labels.index(label) if label in kept.labels else 0 for label in labels]
+    return _runs(chain.states, seasons, chain.order, kept.kernel_of[own])
+
+
+def _runs(states: Any, seasons: Seasons, order: int, kernel_of: np.ndarray) -> np.ndarray:
+    """How often each state follows each window, by the kernel of its season; (g, s^k, s)."""
+    seen, runs = count_runs_by_season(seasons, order + 1)
+    place = np.array([states.index(label) for label in seen], dtype=np.int64)
+    counts = np.zeros((int(kernel_of.max()) + 1, *(len(states),) * (order + 1)), dtype=np.int64)
+    np.add.at(counts, (kernel_of[runs[:, 0]], *place[runs[:, 1:-2]].T), runs[:, -2])
+    return counts.reshape(len(counts), -1, len(states))
+
+
 def _leaks(calibration: Calibration, counts: np.ndarray) -> float:
     """Leakage under the stretch's own numbers; infinite where they do not say."""
-    totals = counts.sum(axis=1, keepdims=True)
-    if not totals.all():
+    chain: Any = calibration.model
+    totals = counts.sum(axis=-1, keepdims=True)
+    if not totals[chain.transition.any(axis=-1)].all():
         return math.inf
-    chain = MarkovChain(counts / totals, states=calibration.model.states)
+    rows = np.divide(counts, totals, out=np.zeros(counts.shape), where=totals > 0)
     asked: dict[str, Any] = {"delta": calibration.delta, "unit": calibration.unit}
     try:
-        return leakage(chain, calibration.guarantee, **asked).value
+        start = {"initial": None} if isinstance(chain, MarkovChain) else {}
+        own = replace(chain, transition=rows, fitted=None, **start)
+        return leakage(own, calibration.guarantee, **asked).value
     except CorrdpError:
         return math.inf
