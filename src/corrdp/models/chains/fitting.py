@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp._checks import check_whole
+from corrdp._checks import check_items, check_text, check_texts, check_whole, count_distinct
 from corrdp.errors import DataError
 from corrdp.models.chains.chain import MOST_WINDOWS
 from corrdp.models.chains.coupling import observe_beside, observe_coupling
@@ -33,17 +33,15 @@ from corrdp.models.chains.window import WindowChain, check_order, of_order
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Reading
 from corrdp.tables.sequences import TripleCounts, bin_expression, is_absent
-from corrdp.tables.source import USUAL, Table, is_table, open_table
+from corrdp.tables.source import USUAL, Table, is_table, missing_texts, open_table
 from corrdp.tables.text import warn_unfound
 
 if TYPE_CHECKING:
     from corrdp.tables.source import Table
 
 
-def check_private(order: int, season: str | int | None, zeros: str) -> None:
+def check_private(zeros: str) -> None:
     """Refuse what a private fit cannot do, whatever the data are."""
-    if order != 1 and season is not None:
-        raise DataError("a private fit has seasons or a higher order: use order=1, or no season")
     if zeros == "structural":
         raise DataError(
             'zeros="structural" takes counts of zero for impossible, and in a private fit zeros '
@@ -153,6 +151,18 @@ def _private_runs(
     listed = np.column_stack([*places, drawn.ravel()])
     counts = drawn.reshape(-1, s, s).sum(axis=0)
     return (counts, listed, None) if order == 2 else (counts, none, listed)
+
+
+def _private_seasons(
+    exact: SeasonCounts, states: int, order: int, epsilon: float
+) -> tuple[np.ndarray, SeasonCounts]:
+    """Transitions and counts by season of a private fit: all from one noisy table.
+
+    It holds every run of ``order + 1`` states in every season. Seasons are public, so that a run
+    with another record leaves one count and enters another, as without them: the noise is the same.
+    """
+    drawn = noisy_counts(exact.by_season(states), epsilon, order)
+    return drawn.reshape(-1, states, states).sum(axis=0), exact.with_counts(drawn)
 
 
 _LONGEST = 40  # characters of a label that a message shows
@@ -269,11 +279,18 @@ def fit_chain(
 
     order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
     season = None if season is None else check_season(season)
-    public_columns = (public_columns,) if isinstance(public_columns, str) else tuple(public_columns)
-    orders = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
-    formats = (order_format,) if isinstance(order_format, str) else tuple(order_format or ())
+    for name, text in (("state", state), ("group", group), ("engine", engine)):
+        check_text(name, text, error=DataError)
+    public_columns = check_texts("public_columns", public_columns, error=DataError)
+    orders = check_texts("order_by", order_by, error=DataError)
+    formats = check_texts("order_format", order_format, error=DataError)
+    if bins is not None:
+        bins = check_whole("bins", bins, 2, error=DataError)
+    if states is not None:
+        states = check_items("states", states, letters=True, error=DataError)
+        count_distinct("states", states, error=DataError)
     reading = Reading(where, formats, timezone, gaps)
-    texts = MISSING_TEXT if missing is None else tuple(missing)
+    texts = MISSING_TEXT if missing is None else missing_texts(missing)
     if isinstance(data, Table):
         if missing is not None:
             raise DataError("this table is open already; give missing to open_table instead")
@@ -281,7 +298,7 @@ def fit_chain(
             raise DataError("this table is open already; give engine to open_table instead")
         texts = data.missing
     if private_epsilon is not None:
-        check_private(order, season, zeros)
+        check_private(zeros)
     # values outside the public list count as its last state: an error would tell that there are any
     clip = private_epsilon is not None and states is not None
     layout = USUAL
@@ -302,10 +319,13 @@ def fit_chain(
         if season is not None:
             check_public(data, season, state, orders, group, public_columns)
         found = count_triples(data, state, orders, group, reading)
-    elif (state, orders, group, engine, bins, reading) != (None, (), None, None, None, Reading()):
+    elif value_range is not None or (state, orders, group, engine, bins, reading) != (
+        *(None, (), None, None, None),
+        Reading(),
+    ):
         raise DataError(
-            "state, order_by, group, engine, bins, where, order_format, timezone and gaps are for "
-            "tables; give a file's path or a data frame"
+            "state, order_by, group, engine, bins, value_range, where, order_format, timezone and "
+            "gaps are for tables; give a file's path or a data frame"
         )
     elif isinstance(season, str) or public_columns:
         raise DataError(
@@ -320,18 +340,20 @@ def fit_chain(
     if states is not None or private_epsilon is not None:
         found = with_states(found, states)
     counts, triples = found.counts, found.triples
-    runs = _longer_runs(data, found, texts, state, orders, group, order)
+    # a private fit by season has all its runs from one table, of which none is exact
+    whole = private_epsilon is None or season is None
+    runs = _longer_runs(data, found, texts, state, orders, group, order) if whole else None
     by_season = Counting(data, found.states, texts, state, orders, group, order, found.reading)
     seasons: tuple[SeasonCounts, ...] = ()
     if private_epsilon is not None:
         if season is None:
             counts, triples, runs = _private_runs(found, runs, order, private_epsilon)
         else:
-            triples = np.zeros((0, 4), np.int64)
+            triples, s = np.zeros((0, 4), np.int64), len(found.states)
+            check_order(order, s)
             exact = by_season.whole(season, public_columns)
-            drawn = noisy_counts(exact.by_season(len(found.states)), private_epsilon)
-            seasons = (exact.with_counts(drawn),)
-            counts = drawn.sum(axis=0)
+            counts, own = _private_seasons(exact, s, order, private_epsilon)
+            seasons = (own,)
     else:
         _check_counts(found)
         if season is None:

@@ -87,9 +87,9 @@ class Counting:
         return count_runs_by_season(found, length, folds=True)[1], len(found.labels)
 
     def whole(self, season: str | int, columns: tuple[str, ...]) -> SeasonCounts:
-        """Every season with its transitions alone: what a private fit puts noise on."""
+        """Every season, with the runs of a kernel alone: what a private fit puts noise on."""
         labels, timetable, starts = self._clock(season)
-        counts = self._runs(season, 2)
+        counts = self._runs(season, self.order + 1)
         return SeasonCounts(str(season), labels, timetable, starts, counts, columns=columns)
 
     def _clock(

@@ -98,6 +98,7 @@ class SeasonalChain(Chain):
             raise ModelError(f"{len(table)} kernels need as many seasons, got {len(named)}")
         pattern = self.pattern
         if pattern is not None:
+            check_array("pattern", pattern, error=ModelError)
             found = np.asarray(pattern)
             if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
                 raise ModelError("pattern must be the season numbers of one period")
@@ -223,7 +224,7 @@ class SeasonalChain(Chain):
         if fit.private_epsilon is not None and 0 < confidence < 1:
             cells = self.counted.by_season(len(self.states)).size
             each = int(np.bincount(self.counted.kernel_of).max())
-            radius = each * fit.noise_radius(1.0 - (1.0 - confidence) / 2, cells)
+            radius = each * fit.noise_radius(1.0 - (1.0 - confidence) / 2, cells, self.order)
         flat = counts.reshape(-1, counts.shape[2])
         # structural: never seen in any season is impossible in each; seen in some is not
         seen = np.tile(counts.any(axis=0), (len(counts), 1))
