@@ -836,6 +836,31 @@ def test_command_refuses(points, tmp_path):
         assert message in " ".join(result.output.split())
 
 
+def test_cells_are_named_by_their_centre():
+    grid = Grid(39, 116, 41, 118, 2, 2)
+    rng = np.random.default_rng(3)
+    lat, lng = 39.5 + rng.integers(2, size=400), 116.5 + rng.integers(2, size=400)
+    walks = Trajectories.from_points([1] * 400, np.arange(400) * 300, lat=lat, lng=lng)
+    found = inspect_movements(walks, 0.1, grid=grid, sensitive=["39.2,117.1"])
+    assert found.places[0].place == "r0c1 (39.50000, 117.50000)"
+    again = inspect_movements(walks, 0.1, grid=grid, sensitive=[found.places[0].place])
+    assert again.places == found.places
+    text = render_inspection(found)
+    assert "<td>r0c1 (39.50000, 117.50000)</td>" in text
+    assert all(text.count(name) == text.count(f"{name} (") for name in ("r0c0", "r0c1", "r1c0"))
+
+
+def test_a_flat_leakage_is_a_sentence_and_no_picture():
+    """One step of each user: nothing tells about it but itself."""
+    walks = Trajectories.from_points(
+        range(4), [0] * 4, lat=[39.1, 39.2, 40.5, 40.6], lng=[116.5, 117.5] * 2
+    )
+    text = render_inspection(inspect_movements(walks, 0.1, grid=Grid(39, 116, 41, 118, 2, 2)))
+    assert "Every step leaks the same, at most 0.1." in text
+    assert text.count("<svg") == 1
+    assert "largest leakage" not in text
+
+
 @needs_data
 def test_geolife(tmp_path):
     """The whole of it, two users and 217,653 points."""

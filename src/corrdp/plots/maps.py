@@ -1,8 +1,11 @@
-"""Maps drawn offline: heat maps of a grid, side by side; no tiles from anywhere."""
+"""Maps drawn offline: heat maps of a grid with degrees and a scale; no tiles from anywhere."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
 FOCUS = 0.9  # share of all counts that the part shown must hold
 _MOST_SQUARES = 250  # rows or columns of a picture; beyond, cells are drawn together
 _PANEL = 2.9  # inches
+_SHADES = 6
+_MOST_MARKS = 8  # of a colour bar
+_SHEET = "#ffffff"  # the same on dark pages: pixels do not follow the colours of the page
+_CORNERS = ("lower left", "lower right", "upper left", "upper right")
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ def draw_maps(
     Counts are drawn on a logarithmic scale, which original and release share (it begins at the
     smallest count of the original); empty cells stay white, and so do noisy counts of zero or
     less. The difference is release minus original, blue where the release says less and orange
-    where it says more.
+    where it says more. Axes are in degrees, and a bar in a corner is so many kilometres long.
 
     Parameters
     ----------
@@ -116,12 +123,14 @@ def draw_maps(
         panels["release"] = _table(grid, release)
     part = part_shown(grid, original, focus)
     shown = {name: _summed(table, part) for name, table in panels.items()}
-    axes = _row_of_axes(len(shown) + (release is not None), grid, part)
+    axes = _axes(len(shown) + (release is not None), grid, part)
     positive = shown["original"][shown["original"] > 0]
     smallest = float(positive.min()) if positive.size else 1.0
     largest = max(2.0 * smallest, *(float(table.max()) for table in shown.values()))
     for ax, (name, table) in zip(axes, shown.items(), strict=False):
-        _heat(ax, grid, part, table, smallest, largest)
+        image = _heat(ax, grid, part, table, smallest, largest)
+        _colour_bar(image, ax, round_numbers(smallest, largest))
+        _scale_bar(ax, grid, table > 0)
         ax.set_title(name, fontsize=9, color=INK)
     if release is not None:
         _difference(axes[-1], grid, part, shown["release"] - shown["original"])
@@ -134,6 +143,8 @@ def draw_maps(
 
 def draw_values(grid: Grid, cells: Any, values: Any, label: str) -> Axes:
     """One map of a value by cell: the largest of the values given for it.
+
+    As many different values share each shade (:func:`shade_edges`).
 
     Parameters
     ----------
@@ -154,16 +165,37 @@ def draw_values(grid: Grid, cells: Any, values: Any, label: str) -> Axes:
     part = part_shown(grid, np.bincount(np.asarray(cells), minlength=grid.size))
     table = largest.reshape(grid.rows, grid.columns)
     shown = _blocks(table[part.top, part.side], part.block, np.maximum, -np.inf)
-    [ax] = _row_of_axes(1, grid, part)
-    from matplotlib.colors import LinearSegmentedColormap
+    [ax] = _axes(1, grid, part)
+    from matplotlib.colors import BoundaryNorm, LinearSegmentedColormap
 
-    colours = LinearSegmentedColormap.from_list("leak", [RULE, WARM])
     drawn = np.ma.masked_where(~np.isfinite(shown), shown)
-    image = _image(ax, grid, part, drawn, cmap=colours, vmin=0.0)
-    bar = ax.get_figure(root=True).colorbar(image, ax=ax, shrink=0.8)  # type: ignore[union-attr]
-    bar.ax.tick_params(colors=INK, labelsize=7)
+    colours = LinearSegmentedColormap.from_list("value", [ACCENT, RULE, WARM])
+    edges = shade_edges(drawn.compressed())
+    image = _image(ax, grid, part, drawn, cmap=colours, norm=BoundaryNorm(edges, colours.N))
+    _colour_bar(image, ax, edges)
+    _scale_bar(ax, grid, np.isfinite(shown))
     ax.set_title(label, fontsize=9, color=INK)
     return ax
+
+
+def shade_edges(values: Any) -> list[float]:
+    """Where one shade ends and the next begins: as many different values in each.
+
+    Values that crowd together would share one shade of an even scale.
+
+    Examples
+    --------
+    >>> shade_edges([.3, 2.6, 2.65, 2.7, 2.71, 2.72, 2.72, 2.72])
+    [0.3, 2.6, 2.65, 2.7, 2.71, 2.72]
+    >>> shade_edges([2.0, 2.0])
+    [1.0, 3.0]
+    """
+    different = np.unique(np.asarray(values, float).round(12))
+    if different.size < 2:
+        middle = float(different[0]) if different.size else 0.0
+        return [middle - 1.0, middle + 1.0]
+    places = np.linspace(0, different.size - 1, min(_SHADES, different.size - 1) + 1).round()
+    return [float(different[int(k)]) for k in places]
 
 
 def _summed(table: np.ndarray, part: ShownPart) -> np.ndarray:
@@ -181,24 +213,109 @@ def _blocks(table: np.ndarray, block: int, join: Any, empty: float) -> np.ndarra
     return np.asarray(join.reduce(join.reduce(four, axis=3), axis=1))
 
 
-def _row_of_axes(count: int, grid: Grid, part: ShownPart) -> list[Axes]:
+def _axes(count: int, grid: Grid, part: ShownPart) -> list[Axes]:
+    """Maps under each other: next to each other they cannot be read on a phone."""
     need("plots")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(_PANEL * count + 0.4 * (count == 1), _PANEL), layout="constrained")
+    high, wide = grid.cell_metres
+    tall = (part.top.stop - part.top.start) * high / ((part.side.stop - part.side.start) * wide)
+    each = _PANEL * min(max(tall, 0.4), 1.4) + 0.6
+    figure = Figure(figsize=(_PANEL + 1.5, each * count), layout="constrained")
     FigureCanvasAgg(figure)
     figure.patch.set_alpha(0)
-    axes = [figure.add_subplot(1, count, k + 1) for k in range(count)]
-    high, wide = grid.cell_metres
+    axes = [figure.add_subplot(count, 1, k + 1) for k in range(count)]
     degrees = (grid.north - grid.south) / grid.rows / ((grid.east - grid.west) / grid.columns)
-    for k, ax in enumerate(axes):
+    for ax in axes:
         ax.patch.set_alpha(0)
         ax.set_aspect(high / wide / degrees)
-        ax.tick_params(colors=INK, labelsize=7, color=RULE, labelleft=k == 0)
+        ax.tick_params(colors=INK, labelsize=8, color=RULE)
         for spine in ax.spines.values():
             spine.set_color(RULE)
     return axes
+
+
+def _colour_bar(image: Any, ax: Axes, ticks: Sequence[float]) -> None:
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    bar = figure.colorbar(image, ax=ax, aspect=25, pad=0.02)
+    names = [f"{tick:,.0f}" if abs(tick) >= 1000 else f"{tick:.4g}" for tick in ticks]
+    bar.set_ticks(list(ticks), labels=names)
+    bar.ax.minorticks_off()
+    bar.ax.tick_params(colors=INK, labelsize=8, color=RULE)
+    bar.outline.set_edgecolor(RULE)
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Marks of a logarithmic scale: 1, 2 and 5 times powers of ten, or powers of ten alone.
+
+    Examples
+    --------
+    >>> round_numbers(3, 40), round_numbers(1, 5000)
+    ([5.0, 10.0, 20.0], [1.0, 10.0, 100.0, 1000.0])
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    marks = [float(f"{first}e{k}") for k in powers for first in (1, 2, 5)]
+    shown = [mark for mark in marks if low <= mark <= high]
+    few = [mark for mark in shown if f"{mark:e}".startswith("1.0")]
+    return few if len(shown) > _MOST_MARKS else shown or [low, high]
+
+
+def bar_metres(width: float) -> float:
+    """How long the bar of a map is: a round number of metres, at most a third of its width.
+
+    Examples
+    --------
+    >>> bar_metres(24_000), bar_metres(700)
+    (5000.0, 200.0)
+    """
+    return round_numbers(width / 30, width / 3)[-1]
+
+
+def _scale_bar(ax: Axes, grid: Grid, filled: np.ndarray) -> None:
+    """A bar of so many kilometres, in the corner where the map is emptiest."""
+    from matplotlib.font_manager import FontProperties
+    from mpl_toolkits.axes_grid1.anchored_artists import AnchoredSizeBar  # type: ignore[import-untyped]
+
+    west, east = ax.get_xlim()
+    degree = grid.cell_metres[1] * grid.columns / (grid.east - grid.west)
+    metres = bar_metres((east - west) * degree)
+    rows, columns = (
+        -(-size * share // 100) for size, share in zip(filled.shape, (20, 45), strict=True)
+    )
+    corners = (
+        filled[:rows, :columns],
+        filled[:rows, -columns:],
+        filled[-rows:, :columns],
+        filled[-rows:, -columns:],
+    )
+    emptiest = min(zip(corners, _CORNERS, strict=True), key=lambda corner: int(corner[0].sum()))[1]
+    text = f"{metres / 1000:g} km" if metres >= 1000 else f"{metres:g} m"
+    bar = AnchoredSizeBar(
+        ax.transData, metres / degree, text, emptiest,
+        pad=0.3, borderpad=0.4, sep=3, frameon=True, color=INK,
+        fontproperties=FontProperties(size=8),
+    )  # fmt: skip
+    bar.patch.set(facecolor=PAPER, edgecolor="none", alpha=0.85)
+    ax.add_artist(bar)
+
+
+def _degrees(ax: Axes) -> None:
+    """Ticks as degrees of latitude and longitude, with the digits that tell them apart."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    for axis, ends, names in (
+        (ax.xaxis, ax.get_xlim(), ("°E", "°W")),
+        (ax.yaxis, ax.get_ylim(), ("°N", "°S")),
+    ):
+        digits = max(0, 1 - math.floor(math.log10(ends[1] - ends[0])))
+        axis.set_major_locator(MaxNLocator(3 if axis is ax.xaxis else 4, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(partial(_degree, digits, names)))
+
+
+def _degree(digits: int, names: tuple[str, str], x: float, _: Any = None) -> str:
+    return f"{abs(x):.{digits}f}{names[int(x < 0)]}"
 
 
 def _image(ax: Axes, grid: Grid, part: ShownPart, table: Any, **options: Any) -> Any:
@@ -212,19 +329,21 @@ def _image(ax: Axes, grid: Grid, part: ShownPart, table: Any, **options: Any) ->
     aspect = ax.get_aspect()
     image = ax.imshow(table, origin="lower", extent=ends, interpolation="nearest", **options)
     ax.set_aspect(aspect)
-    ax.ticklabel_format(useOffset=False)
-    ax.locator_params(nbins=4)
+    ax.axvspan(*ends[:2], facecolor=_SHEET, edgecolor="none", zorder=-1)
+    ax.set_xlim(*ends[:2])
+    ax.set_ylim(*ends[2:])
+    _degrees(ax)
     return image
 
 
 def _heat(
     ax: Axes, grid: Grid, part: ShownPart, table: np.ndarray, smallest: float, largest: float
-) -> None:
+) -> Any:
     from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
     colours = LinearSegmentedColormap.from_list("count", [RULE, ACCENT, INK])
     norm = LogNorm(smallest, largest, clip=True)
-    _image(ax, grid, part, np.ma.masked_where(table <= 0, table), cmap=colours, norm=norm)
+    return _image(ax, grid, part, np.ma.masked_where(table <= 0, table), cmap=colours, norm=norm)
 
 
 def _difference(ax: Axes, grid: Grid, part: ShownPart, table: np.ndarray) -> None:
@@ -233,4 +352,8 @@ def _difference(ax: Axes, grid: Grid, part: ShownPart, table: np.ndarray) -> Non
     colours = LinearSegmentedColormap.from_list("difference", [ACCENT, PAPER, WARM])
     most = max(float(np.abs(table).max()), 1.0)
     norm = SymLogNorm(max(most / 100, 1e-9), vmin=-most, vmax=most)
-    _image(ax, grid, part, np.ma.masked_where(table == 0, table), cmap=colours, norm=norm)
+    shown = np.ma.masked_where(table == 0, table)
+    image = _image(ax, grid, part, shown, cmap=colours, norm=norm)
+    last = round_numbers(most / 10, most)[-1]
+    _colour_bar(image, ax, [-last, -last / 10, 0.0, last / 10, last])
+    _scale_bar(ax, grid, table != 0)

@@ -21,7 +21,7 @@ from corrdp.plots.models import (
     draw_seasons,
 )
 from corrdp.plots.results import draw_candidates, draw_per_record
-from corrdp.report.words import FIT_NOTE, figure, paragraph, table
+from corrdp.report.words import FIT_NOTE, figure, is_flat, paragraph, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -287,7 +287,11 @@ def _sentence(text: str) -> str:
 
 
 def records_section(leak: Leakage) -> str:
-    """Leakage along the records."""
+    """Leakage along the records: a picture, or the number where it is one for all of them."""
+    values = leak.per_record
+    if values is None or is_flat(values):
+        text = f"The release can give away at most {leak.value:.6g}, the same about every record."
+        return f"<h2>Leakage per record</h2>{paragraph(text)}"
     drawn = figure(draw_per_record(leak), "records", "Leakage along the records")
     text = "What the release can give away about each record, at most."
     return f"<h2>Leakage per record</h2>{paragraph(text)}{drawn}"

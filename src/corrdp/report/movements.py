@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp import __version__
-from corrdp.report.words import figure, listing, page, paragraph, table
+from corrdp.report.words import figure, is_flat, listing, page, paragraph, table
 
 if TYPE_CHECKING:
     from corrdp.trajectories.data.cells import CellSequences
@@ -183,18 +183,20 @@ def _maps(found: Inspection) -> list[str]:
     counts = np.bincount(streams.cells, minlength=streams.grid.size)
     [where] = draw_maps(streams.grid, counts)
     where.set_title("recorded steps (logarithmic)", fontsize=9)
-    leak = draw_values(
-        streams.grid, streams.cells, found.event.per_record, "largest leakage of a step in a cell"
-    )
-    return [
-        figure(where, "map", "heat map of recorded steps by cell"),
-        figure(leak, "leaks", "map of the largest leakage of a step by cell"),
-    ]
+    parts = [figure(where, "map", "heat map of recorded steps by cell")]
+    per_step = found.event.per_record
+    if per_step is None or is_flat(per_step):
+        return parts
+    leak = draw_values(streams.grid, streams.cells, per_step, "largest leakage of a step in a cell")
+    return [*parts, figure(leak, "leaks", "map of the largest leakage of a step by cell")]
 
 
 def _path(found: Inspection) -> str:
-    if found.streams is None:
+    per_step = found.event.per_record
+    if found.streams is None or per_step is None:
         return ""
+    if is_flat(per_step):
+        return paragraph(f"Every step leaks the same, at most {found.event.value:.4g}.")
     from corrdp.plots.series import draw_path
 
     return figure(draw_path(found), "path", "leakage of each step along one user's path")
@@ -250,7 +252,9 @@ def _maps_of_release(done: PublishedMoves, cells: CellSequences) -> list[str]:
         exact = ElementCounts(made.clusters, made.epsilon, made.most).exact(
             cells.sequences, cells.owner.tolist()
         )
-        told = zip(made.names, exact.tolist(), made.counts, strict=True)
+        centres = {cells.place(code): cells.where(code) for code in range(cells.size)}
+        names = (centres.get(name, name) for name in made.names)
+        told = zip(names, exact.tolist(), made.counts, strict=True)
         rows = (((name, f"{b:,}", f"{a:,}"), False) for name, b, a in told)
         return [table(("cluster", "before", "published"), rows)]
     before, after = np.bincount(cells.codes, minlength=cells.size), done.visits(cells.size)

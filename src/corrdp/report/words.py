@@ -17,6 +17,8 @@ from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from corrdp.calibration.noise import unit_in_words
 from corrdp.calibration.searching import check_told_levels
 from corrdp.mechanisms.several import atoms
@@ -79,6 +81,19 @@ def _following(found: re.Match[str]) -> str:
     """A shade in light, and in browsers that can mix colours its like in dark."""
     mixed = css_shade(found[2])
     return found[0] if mixed is None else f"{found[0]}; {found[1]}: {mixed}"
+
+
+def is_flat(values: np.ndarray) -> bool:
+    """Whether a picture of these values would show one line: a sentence says as much.
+
+    Examples
+    --------
+    >>> is_flat(np.array([2.0, 2.001])), is_flat(np.array([2.0, 2.1])), is_flat(np.array([]))
+    (True, False, True)
+    """
+    if not len(values) or values.min() == values.max():
+        return True
+    return bool(values.max() - values.min() < 1e-3 * values.max())
 
 
 def paragraph(text: str, kind: str = "") -> str:

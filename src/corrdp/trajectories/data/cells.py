@@ -233,6 +233,17 @@ class Grid:
         row, column = divmod(int(self._known(code)), self.columns)
         return f"r{row}c{column}"
 
+    def where(self, code: int) -> str:
+        """A cell by its name and the coordinates of its middle.
+
+        Examples
+        --------
+        >>> Grid(39, 116, 41, 118, 2, 2).where(1)
+        'r0c1 (39.50000, 117.50000)'
+        """
+        lat, lng = self.centre(code)
+        return f"{self.name(code)} ({lat:.5f}, {lng:.5f})"
+
     def _known(self, code: Any) -> np.ndarray:
         try:
             codes = np.asarray(code)
@@ -303,10 +314,7 @@ class CellSequences:
 
     def where(self, code: int) -> str:
         """The name of a place and, on a grid, the coordinates of its middle."""
-        if self.grid is None:
-            return self.place(code)
-        lat, lng = self.grid.centre(code)
-        return f"{self.place(code)} ({lat:.5f}, {lng:.5f})"
+        return self.place(code) if self.grid is None else self.grid.where(code)
 
     def __repr__(self) -> str:
         return f"<{len(self):,} sequences over {self.size:,} places, {len(self.codes):,} points>"

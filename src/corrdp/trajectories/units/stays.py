@@ -94,7 +94,7 @@ def fit_places(streams: Streams, states: int = 6, first: Sequence[int] = ()) -> 
             break
     names = np.full(len(seen), ELSEWHERE, dtype=object)
     for place in kept:
-        names[place] = streams.place(int(seen[place]))
+        names[place] = streams.where(int(seen[place]))
     texts = names.astype(str)[where]
     if len(seen) > 1 and (not follows.size or len(np.unique(texts)) == 1):
         raise DataError(_too_few_moves(streams, len(seen)))

@@ -128,6 +128,10 @@ class Streams:
         """The name of a place."""
         return self.grid.name(code) if self.grid is not None else self.label_names[code]
 
+    def where(self, code: int) -> str:
+        """The name of a place and, on a grid, the coordinates of its middle."""
+        return self.place(code) if self.grid is None else self.grid.where(code)
+
     def __repr__(self) -> str:
         return (
             f"<streams of {self.users:,} users by {self.length:,} steps of {self.seconds:g} s, "
@@ -210,6 +214,7 @@ class PlaceCover(Result):
     Attributes
     ----------
     place : str
+        Its label, or the name of a cell with the coordinates of its middle.
     visitors : int
         Users who were recorded there.
     visits : int
@@ -276,7 +281,7 @@ def _cover(streams: Streams, place: int, w: int, l: int) -> PlaceCover:
         for name, level in levels.items():
             covered[name] += covers(level, visits, place, own=own)
     return PlaceCover(
-        streams.place(place), len(visitors), len(there), covered, max(spans), max(points)
+        streams.where(place), len(visitors), len(there), covered, max(spans), max(points)
     )
 
 
@@ -310,7 +315,7 @@ def place_number(streams: Streams, place: Any) -> int:
             raise InputError(f"place {place!r} is unknown; the places are {some} and so on")
         return streams.label_names.index(place)
     if isinstance(place, str):
-        if named := re.fullmatch(r"r(\d+)c(\d+)", place):
+        if named := re.fullmatch(r"r(\d+)c(\d+)( \(.*\))?", place):
             row, column = int(named[1]), int(named[2])
             if row < streams.grid.rows and column < streams.grid.columns:
                 return row * streams.grid.columns + column
