@@ -31,7 +31,7 @@ THEOREMS = sorted((DOCS / "theorems").glob("*.md"))
 # files that a page's Python or commands read, beside those of every page
 READS = {"audit.md": write_audited, "engines.md": write_walks, "fit.md": write_walks}
 # examples marked +SKIP, and what must be installed for them
-NEEDS = {"engines.md": "pyspark"}
+NEEDS = {"engines.md": "pyspark", "comparison.md": "dp_accounting"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -49,6 +49,12 @@ def skipped_examples(page: Path) -> None:
     Path(page.name).write_text(text)
     failed, _ = doctest.testfile(str(Path(page.name).resolve()), module_relative=False)
     assert failed == 0
+
+
+def test_dp_accounting_does_the_same_job(tmp_path, monkeypatch):
+    pytest.importorskip("dp_accounting", reason="pip install 'corrdp[interop]'")
+    monkeypatch.chdir(tmp_path)
+    skipped_examples(DOCS / "comparison.md")
 
 
 def test_what_is_skipped_runs_elsewhere():
