@@ -10,8 +10,9 @@ import pytest
 
 import corrdp as cdp
 from corrdp.bounds.chains import cells as cells_module
+from corrdp.bounds.chains import orders
 from corrdp.bounds.chains.cells import lay_cells, settle_costs
-from corrdp.bounds.chains.orders import sides_of, transfer, uninformed
+from corrdp.bounds.chains.orders import certify, sides_of, transfer, uninformed
 from corrdp.bounds.chains.windows import window_contraction
 from corrdp.bounds.chains.words import attained, follow, price_words, search_words
 from corrdp.bounds.chains.zones import UNKNOWN, largest_ratio, step_costs, step_zone
@@ -22,6 +23,10 @@ from tests.oracles.orders import lp_by_record, lp_by_word, product_output, windo
 
 # activity series, order 2: the next interval is 0 after 00, 01, 10, 11 (older record first)
 REST = np.array([0.90944679, 0.37915058, 0.67876448, 0.27208122])
+# the same of order 3, after 000, 001, .., 111
+REST_3 = [
+    0.92394015, 0.40500569, 0.73319756, 0.38930348, 0.76336746, 0.32451923, 0.64552239, 0.22826592,
+]  # fmt: skip
 APART = 1.0 - np.eye(2)
 SOME_ZEROS = [[0.72, 0.28], [1.0, 0.0], [1.0, 0.0], [0.67, 0.33]]
 
@@ -83,15 +88,22 @@ def test_no_mechanism_leaks_more_on_short_chains(zeros):
     check_against_all_mechanisms(chain, rng.choice([0.0, 0.3, 1.0, 2.0], size=4))
 
 
+@pytest.mark.parametrize(("order", "states", "n"), [(2, 2, 5), (3, 2, 4)])
+def test_no_mechanism_leaks_more_on_one_chain_of_a_kind(order, states, n):
+    chain = random_chain(np.random.default_rng(order), order, states, n)
+    assert check_against_all_mechanisms(chain, np.full(n, 1.0)) < 1.2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("order", "states", "n", "count"), [(2, 2, 5, 8), (2, 2, 6, 2), (3, 2, 5, 4), (2, 3, 4, 2)]
+    ("order", "states", "n", "count"), [(2, 2, 5, 50), (2, 2, 6, 20), (3, 2, 5, 40), (2, 3, 4, 24)]
 )
 def test_no_mechanism_leaks_more(order, states, n, count):
     rng = np.random.default_rng(order + 10 * n)
     for k in range(count):
         chain = random_chain(rng, order, states, n, zeros=k % 4 == 3)
-        check_against_all_mechanisms(chain, np.full(n, rng.choice([0.1, 0.5, 1.0, 3.0])))
+        levels = rng.choice([0.1, 0.5, 1.0, 3.0], size=1 if k % 3 else n)
+        check_against_all_mechanisms(chain, np.broadcast_to(levels, n).copy())
 
 
 @pytest.mark.parametrize(
@@ -352,6 +364,29 @@ def test_activity_of_order_two(eps):
 def test_activity_calibrated(target, epsilon):
     found = cdp.calibrate(activity(), target, query=cdp.Count(True)).epsilon
     assert found == pytest.approx(epsilon, rel=1e-3)
+
+
+def test_a_calibration_of_order_two_takes_at_most_ten_values(monkeypatch):
+    values = []
+
+    def counted(chain, steps):
+        values.append(float(steps.max()))
+        return certify(chain, steps)
+
+    monkeypatch.setattr(orders, "certify", counted)
+    for target in (0.5, 1.0, 5.0):
+        values.clear()
+        cdp.calibrate(activity(), target, query=cdp.Count(True))
+        assert 2 <= len(values) <= 10
+
+
+def test_activity_of_order_three():
+    """At most 7.5 times plain DP, where contraction says 20; attained: 7.41."""
+    eps, rest = 0.05, np.array(REST_3)
+    leak = cdp.leakage(cdp.WindowChain(np.stack([rest, 1 - rest], axis=1), 3), eps)
+    assert leak.certificate.name == "transfer"
+    least = float(leak.witness.note.split("at least ")[1].split()[0]) / eps
+    assert 7.4 <= least <= leak.value / eps <= 7.5
 
 
 def test_both_ends_are_shown():
