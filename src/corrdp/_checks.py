@@ -229,6 +229,54 @@ def check_flag(name: str, value: Any, *, error: type[InputError] = InputError) -
     return bool(check_choice(name, value, (True, False), error=error))
 
 
+def check_text(name: str, value: Any, *, error: type[InputError] = InputError) -> str | None:
+    """A text, or None where none is given.
+
+    Examples
+    --------
+    >>> check_text("group", 3)
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: group must be a text, got 3
+    """
+    return check_kind(name, value, (str, type(None)), "a text", error=error)
+
+
+def check_texts(name: str, value: Any, *, error: type[InputError] = InputError) -> tuple[str, ...]:
+    """Texts as a tuple: one by itself, a list of them, or None for none at all.
+
+    Examples
+    --------
+    >>> check_texts("order_by", "day"), check_texts("order_by", None)
+    (('day',), ())
+    >>> check_texts("order_by", ["day", 3])
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: order_by must be a text or a list of texts, got ['day', 3]
+    """
+    if isinstance(value, str) or value is None:
+        return () if value is None else (value,)
+    given = () if isinstance(value, _TEXT) else check_items(name, value, error=error)
+    if isinstance(value, _TEXT) or not all(isinstance(text, str) for text in given):
+        raise error(f"{name} must be a text or a list of texts, got {shown(value)}")
+    return given
+
+
+def check_rng(value: Any) -> Any:
+    """The generator itself, if it is one of numpy's.
+
+    Examples
+    --------
+    >>> check_rng(7)
+    Traceback (most recent call last):
+    ...
+    corrdp.errors.InputError: rng must be a numpy.random.Generator, got 7
+    """
+    import numpy as np
+
+    return check_kind("rng", value, np.random.Generator, "a numpy.random.Generator")
+
+
 def check_path(name: str, value: Any, *, error: type[InputError] = InputError) -> str:
     """The path of a file, as text.
 

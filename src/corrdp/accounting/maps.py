@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corrdp._checks import check_whole
+from corrdp._checks import check_items, check_number, check_whole, shown
 from corrdp.errors import InputError
 from corrdp.metric.domains import Domain, ExplicitDomain, GraphDomain, StreamDomain, TupleDomain
 
@@ -191,7 +191,7 @@ class GroupBy(AtomMap):
     records: tuple[int, ...] | range | None = None
 
     def __post_init__(self) -> None:
-        groups = tuple(_atoms(self.name, group) for group in self.groups)
+        groups = tuple(_atoms(self.name, group) for group in check_items("groups", self.groups))
         object.__setattr__(self, "groups", groups)
         object.__setattr__(self, "records", _records(self.records))
         _each_once(self.name, [atom for group in groups for atom in group])
@@ -236,9 +236,12 @@ class ReadsSum(AtomMap):
 
     def __post_init__(self) -> None:
         pairs = self.values.items() if isinstance(self.values, dict) else self.values
-        values = tuple((frozen(atom), float(v)) for atom, v in pairs)
-        if not np.isfinite([v for _, v in values]).all():
-            raise InputError("map sum: values must be finite numbers")
+        try:
+            given = [(frozen(atom), v) for atom, v in pairs]
+        except (TypeError, ValueError):
+            text = "map sum: values must be pairs of an atom and a number"
+            raise InputError(f"{text}, got {shown(self.values)}") from None
+        values = tuple((atom, check_number("map sum: a value", v)) for atom, v in given)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "records", _records(self.records))
         _each_once(self.name, [atom for atom, _ in values])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corrdp._checks import check_items, check_path, old_attribute, renamed
+from corrdp._checks import check_choice, check_items, check_path, old_attribute, renamed
 from corrdp._json import encode
 from corrdp.accounting.choices import Choice, flags_from_json
 from corrdp.accounting.maps import (
@@ -218,8 +218,7 @@ class Claim:
     def __post_init__(self) -> None:
         object.__setattr__(self, "unit", as_granularity(self.unit))
         object.__setattr__(self, "level", check_distance("claimed level", self.level))
-        if self.notion not in ("pure", "gaussian"):
-            raise InputError(f'a claim is about "pure" or "gaussian" totals, got {self.notion!r}')
+        check_choice("notion", self.notion, ("pure", "gaussian"))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""

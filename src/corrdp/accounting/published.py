@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corrdp._checks import check_number
+from corrdp._checks import check_items, check_kind, check_number
 from corrdp._json import added
 from corrdp.accounting.plan import at, read_json
 from corrdp.bounds.leakage import Leakage
@@ -23,6 +23,7 @@ from corrdp.ledgers.totals import compose_levels, joint_leakage
 from corrdp.ledgers.units import ChargedLevel
 from corrdp.mechanisms.several import normal_mechanism
 from corrdp.metric.profiles import profile_of
+from corrdp.models.base import Model
 from corrdp.models.groups import Independent
 from corrdp.plots import axes_or_pyplot
 from corrdp.queries import query_from_dict
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from corrdp.calibration.robustness import Confidence, Promise
-    from corrdp.models.base import Model
 
 _KINDS: dict[str, Any] = {"release": Release, "sanitized series": Sanitized}
 _ASSUMED = (
@@ -158,6 +158,7 @@ def load_releases(paths: Sequence[str | Path]) -> list[Published]:
     ----------
     paths : sequence of paths to JSON files
     """
+    paths = check_items("paths", paths)
     found: list[Published] = []
     seen: list[Any] = []
     for path in paths:
@@ -268,8 +269,13 @@ def total_releases(
     >>> found.epsilon == 2 * cal.epsilon, round(found.leakage.value, 4)
     (True, 1.9916)
     """
+    releases = check_items("releases", releases)
     if not releases:
         raise InputError("no release is named; give one or more")
+    for release in releases:
+        check_kind("each of releases", release, Published, "what load_releases returns")
+    if model is not None:
+        check_kind("model", model, Model, "a dependence model such as MarkovChain")
     chance = None if delta is None else check_number("delta", delta, above=0, below=1)
     for release in releases if chance is None else ():
         if release.mu is not None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp._checks import check_choice
+from corrdp._checks import check_choice, check_items, count_distinct
 from corrdp._json import encode
 from corrdp.accounting.choices import Choice, Flags, Preprocessing, refuse_shrinking
 from corrdp.accounting.maps import Columns, Identity, Map, ReadsRecords
@@ -51,7 +51,10 @@ class DistanceTable:
     of: Granularity | None = None
 
     def __post_init__(self) -> None:
-        rows = tuple(tuple(check_distance("distance", x) for x in row) for row in self.distances)
+        rows = tuple(
+            tuple(check_distance("distance", x) for x in check_items("a row of distances", row))
+            for row in check_items("distances", self.distances)
+        )
         matrix = np.array(rows) if len({len(row) for row in rows}) == 1 else np.empty(0)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise InputError("a distance table must be square")
@@ -59,9 +62,10 @@ class DistanceTable:
             raise InputError("a distance table must be symmetric with 0 on its diagonal")
         object.__setattr__(self, "distances", rows)
         if self.labels is not None:
-            object.__setattr__(self, "labels", tuple(self.labels))
-            if len(set(self.labels)) != len(rows):
-                raise InputError(f"{len(self.labels)} labels for a table of {len(rows)} rows")
+            labels = check_items("labels", self.labels, letters=True)
+            object.__setattr__(self, "labels", labels)
+            if count_distinct("labels", labels) != len(rows):
+                raise InputError(f"{len(labels)} labels for a table of {len(rows)} rows")
         if self.of is not None:
             object.__setattr__(self, "of", as_granularity(self.of))
 

@@ -187,8 +187,8 @@ def _best_ratio(cost: Callable[[float], float]) -> float:
 def _checked(reports: Any, times: Any, starts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
         seen, moments = np.array(reports, dtype=float), np.array(times, dtype=float)
-        cuts = np.array([0, len(moments)] if starts is None else starts, dtype=np.int64)
-    except (TypeError, ValueError) as error:
+        given = np.array([0, len(moments)] if starts is None else starts, dtype=float)
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"reports, times and starts must be numbers: {error}") from None
     if seen.ndim != 2 or not seen.size or moments.shape != (len(seen),):
         raise DataError(
@@ -199,7 +199,10 @@ def _checked(reports: Any, times: Any, starts: Any) -> tuple[np.ndarray, np.ndar
         raise DataError("a report is finite, or NaN in all its coordinates")
     if absent.all():
         raise DataError("reports hold nothing but NaN")
-    if cuts.ndim != 1 or cuts[0] != 0 or cuts[-1] != len(seen) or (np.diff(cuts) <= 0).any():
+    bounded = given.ndim == 1 and given.size and ((given >= 0) & (given <= len(seen))).all()
+    cuts = given.astype(np.int64) if bounded else np.empty(0, dtype=np.int64)
+    ends = cuts.size and cuts[0] == 0 and cuts[-1] == len(seen) and (cuts == given).all()
+    if not ends or (np.diff(cuts) <= 0).any():
         raise DataError(f"starts must rise from 0 to {len(seen)}")
     late = np.diff(moments) <= 0
     late[cuts[1:-1] - 1] = False

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._checks import check_array, check_choice, check_kind
 from corrdp.attacks.base import AttackResult, counted_interval, mutual_information
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
@@ -198,7 +199,9 @@ def clipped(gradients: Any, clip: float) -> np.ndarray:
     >>> clipped([[3, 4], [.3, .4]], 1.0).round(6).tolist()
     [[0.6, 0.8], [0.3, 0.4]]
     """
-    vectors, bound = np.asarray(gradients, dtype=float), check_positive("clip", clip)
+    vectors, bound = check_array("gradients", gradients), check_positive("clip", clip)
+    if not vectors.ndim or not np.isfinite(vectors).all():
+        raise InputError("gradients must be finite numbers, one vector in each row")
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors * (bound / np.maximum(norms, bound))
 
@@ -268,18 +271,19 @@ class GradientAttack(RecordAttack):
     rate: float = 1.0
 
     def __post_init__(self) -> None:
+        check_kind("threat", self.threat, Threat, "a Threat")
         object.__setattr__(self, "rate", check_rate(self.rate))
         for name in ("clip", "sigma"):
             object.__setattr__(self, name, check_positive(name, getattr(self, name)))
-        if self.rule not in RULES:
-            raise InputError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
+        check_choice("rule", self.rule, RULES)
         if self.rule == "hayes_inner_product" and not self.threat.is_exact:
             raise InputError(
                 'rule "hayes_inner_product" names one candidate exactly; use "likelihood" for a '
                 "threat with a loss"
             )
-        vectors = np.array(self.candidates, dtype=float)
-        if vectors.ndim != 3 or len(vectors) != self.threat.m or not np.isfinite(vectors).all():
+        vectors = check_array("candidates", self.candidates)
+        shaped = vectors.ndim == 3 and len(vectors) == self.threat.m and vectors.size
+        if not shaped or not np.isfinite(vectors).all():
             raise InputError(
                 f"candidates must be finite numbers of shape ({self.threat.m}, steps, dimensions), "
                 f"got shape {vectors.shape}"
@@ -350,6 +354,9 @@ class Imputation(RecordAttack):
     """
 
     threat: Threat
+
+    def __post_init__(self) -> None:
+        check_kind("threat", self.threat, Threat, "a Threat")
 
     def table(self, outputs: Any) -> np.ndarray:
         """The record guessed: one row per label, the same for every output."""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from corrdp._checks import check_items, check_rng
 from corrdp.auditing.drawing import adversaries, attack_outputs, attack_reports
 from corrdp.auditing.results import Audit
 from corrdp.auditing.running import collect, name_of, with_rng
@@ -262,7 +263,11 @@ def simulated_leakage(
             "mechanism is a callable f(records, rng) or has sample(), and draw a callable "
             f"draw(x, rng); got {mechanism!r} and {draw!r}"
         )
-    samples, _ = collect(_Simulated(draw, call), tuple(values), runs, rng, jobs=jobs)
+    pair = check_items("values", values)
+    if len(pair) != 2:
+        raise InputError(f"values are two values of the record attacked, got {len(pair)}")
+    check_rng(rng)
+    samples, _ = collect(_Simulated(draw, call), pair, runs, rng, jobs=jobs)
     found = audit_samples(samples, 1.0, confidence=confidence, rng=rng)
     reference = "exact limits of an event chosen on other runs (audits#auditing-a-leakage)"
     assumed = (

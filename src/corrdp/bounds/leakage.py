@@ -138,8 +138,8 @@ class Leakage(Result):
                 "read from a file (ask leakage again with the model)"
             )
         asked = np.geomspace(1e-1, 1e-12, 12) if deltas is None else check_array("deltas", deltas)
-        if not ((asked > 0) & (asked < 1)).all():
-            raise InputError("deltas must lie strictly between 0 and 1")
+        if asked.ndim != 1 or not ((asked > 0) & (asked < 1)).all():
+            raise InputError("deltas must be a list of numbers strictly between 0 and 1")
         return LeakageProfile(np.array([self.again(float(d)) for d in asked]), asked)
 
     def __add__(self, other: object) -> Leakage:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_items, check_whole
+from corrdp._checks import LONGEST, check_items, check_whole
 from corrdp.bounds.steps import joined_arrays, put_together, repeated
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, ZCDP, Approximate, Guarantee, Profile, Pure
@@ -93,7 +93,7 @@ def read_unit(model: Model, unit: Any) -> Unit | None:
     elif isinstance(unit, Iterable):
         found = _set(model, unit)
     else:
-        found = _window(model, check_whole("unit", unit), "")
+        found = _window(model, check_whole("unit", unit, most=LONGEST), "")
     return None if found.size == 1 and found.members is None else found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from corrdp._checks import check_choice, check_flag, check_kind
+from corrdp._checks import check_choice, check_flag, check_items, check_kind
 from corrdp._json import added, coded
 from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.registry import BY_NAME_ONLY
@@ -395,6 +395,8 @@ def calibrate(
         raise InputError("give either a target (BDP level) or epsilon (DP level): one of them")
     query = resolved(model, _one(query, weights))
     check_accept(accept)
+    if isinstance(unit, Iterable) and not isinstance(unit, str):
+        unit = check_items("unit", unit)
     if isinstance(query, Series):
         from corrdp.calibration.series import calibrate_series
 
@@ -457,7 +459,7 @@ def _error_in_words(query: Query, first: Part, others: Iterator[Part]) -> str:
 def _one(query: Any, weights: Any) -> Query:
     """Several queries as one."""
     if isinstance(query, Sequence) and not isinstance(query, str):
-        return Several(tuple(query), () if weights is None else tuple(weights))
+        return Several(tuple(query), () if weights is None else check_items("weights", weights))
     if weights is not None:
         raise InputError("weights share a budget among several queries: give a list of them")
     return query

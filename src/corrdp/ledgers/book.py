@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corrdp._checks import check_kind, check_whole
+from corrdp._checks import check_items, check_kind, check_whole
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError, RefusedError
 from corrdp.ledgers.budget import (
     BDPBudget,
@@ -212,7 +212,7 @@ def canonical_unit(unit: Any) -> str | None:
         said = " ".join(unit.split())
         return None if said.lower() == "record" else canonical(said)
     if isinstance(unit, Iterable):
-        return canonical([check_whole("unit", k, least=0) for k in unit])
+        return canonical([check_whole("unit", k, least=0) for k in check_items("unit", unit)])
     return None if unit is None or unit == 1 else canonical(check_whole("unit", unit))
 
 

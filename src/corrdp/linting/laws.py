@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp._json import decode_number
 from corrdp.accounting.plan import at
 from corrdp.errors import InputError
@@ -267,6 +268,8 @@ def laws_of(
         relation = as_granularity(granularity)
         domain = _domain(items, relation)
     apart = canonical_matrix(domain, relation)
+    if coordinates is not None:
+        check_kind("coordinates", coordinates, (Mapping,), "a mapping of names to truth values")
     names = dict(coordinates or {})
     for output in results if names else ():
         if not isinstance(output, tuple) or len(output) != len(names):
@@ -336,7 +339,7 @@ def _items(name: str, values: Any) -> tuple[Any, ...]:
 def _table(table: Any, rows: int, columns: int) -> np.ndarray:
     try:
         law = np.array(table, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError("table must be rows of probabilities, one row per data set") from None
     if law.shape != (rows, columns):
         raise InputError(

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from corrdp._checks import check_path
 from corrdp.accounting.plan import at
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.linting.description import AddedNoise, Claimed, Description, Knob, Sensitivity, Stage
@@ -127,6 +128,7 @@ def read_description(data: Any) -> Description:
 
 def load_description(path: str | Path) -> Description:
     """Read a description file."""
+    check_path("path", path)
     data = load_json(path)
     with at(str(path)):
         return read_description(data)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from corrdp._checks import check_kind, check_whole
+from corrdp._checks import check_kind, check_number, check_whole
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import (
@@ -370,7 +370,6 @@ def coverage_radius(level: float, steps_scale: float, cells: int) -> int:
     >>> coverage_radius(.95, 4.0, 1)
     12
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is a probability strictly between 0 and 1, got {level!r}")
+    level = check_number("level", level, above=0, below=1)
     t = 1 / check_positive("steps_scale", steps_scale)
     return smallest_step(lambda k: largest_tail(k, t, cells), 1 - level) - 1

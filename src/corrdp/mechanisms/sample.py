@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp._lazy import need
 from corrdp.errors import InputError, RefusedError
 from corrdp.mechanisms.local.direct import GRR
@@ -363,7 +364,10 @@ def flip_bits(x: Any, flip0: float, flip1: float) -> np.ndarray:
     >>> flip_bits(np.array([0, 1, 1], dtype=np.uint8), 0, 0).tolist()
     [0, 1, 1]
     """
-    records = np.asarray(x)
+    try:
+        records = np.asarray(x)
+    except ValueError:
+        raise InputError("x must hold 0 and 1 in rows of equal length") from None
     if records.dtype not in (np.uint8, bool):
         raise InputError(
             f"x must hold 0 and 1 as uint8 or bool, got dtype {records.dtype}; "
@@ -455,9 +459,9 @@ def report_states(x: Any, thresholds: np.ndarray) -> np.ndarray:
     >>> report_states([0, 1, 1], never).tolist()
     [0, 1, 1]
     """
-    table = np.asarray(thresholds)
-    k = len(table)
-    rising = table.ndim == 2 and table.dtype == np.uint64 and (table[:, 1:] >= table[:, :-1]).all()
+    table = check_kind("thresholds", thresholds, np.ndarray, "what grid_thresholds returns")
+    k = len(table) if table.ndim == 2 and table.dtype == np.uint64 else 0
+    rising = k and (table[:, 1:] >= table[:, :-1]).all()
     if not rising or table.shape != (k, k) or (table[:, -1] != GRID).any():
         raise InputError("thresholds must be what grid_thresholds returns")
     records = state_numbers("x", x, k)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from corrdp._checks import renamed
+from corrdp._checks import check_kind, renamed
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, Pure
 from corrdp.metric.canonical import canonical_matrix
@@ -84,6 +84,7 @@ def conversion_factor(source: Granularity | str, unit: Granularity | str, domain
     3.0
     """
     one, two = as_granularity(source), as_granularity(unit)
+    check_kind("domain", domain, Domain, "a domain such as MultisetDomain")
     for relation in (one, two):
         relation.check(domain)
     empty = two.vacuous(domain)

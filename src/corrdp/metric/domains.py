@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Any, ClassVar
 
-from corrdp._checks import check_whole
+from corrdp._checks import check_choice, check_whole
 from corrdp.errors import InputError
 
 DATABASES = 5_000  # more than this are not listed one by one
@@ -264,8 +264,7 @@ class ExplicitDomain(Domain):
     of: str = "point"
 
     def __post_init__(self) -> None:
-        if self.of not in ("point", "multiset", "tuple"):
-            raise InputError(f'of must be "point", "multiset" or "tuple", got {self.of!r}')
+        check_choice("of", self.of, ("point", "multiset", "tuple"))
         if isinstance(self.items, str) or not isinstance(self.items, Sequence):
             raise InputError(f"items must be a list of data sets, got {self.items!r}")
         items = tuple(tuple(v) if isinstance(v, list) else v for v in self.items)

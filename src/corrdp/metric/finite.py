@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import shown
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.metric.curves import Curve, check_times
 from corrdp.metric.domains import Domain
@@ -232,8 +233,8 @@ def check_distance(name: str, value: object) -> float:
     """``value`` as a float in [0, inf]; NaN and negative numbers are refused."""
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number >= 0 or inf, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be a number >= 0 or inf, got {shown(value)}") from None
     if not number >= 0:
         raise InputError(f"{name} must be a number >= 0 or inf, got {number!r}")
     return number

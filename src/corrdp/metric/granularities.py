@@ -387,6 +387,7 @@ class Relation(Granularity):
     def __post_init__(self) -> None:
         try:
             pairs = tuple((_frozen(a), _frozen(b)) for a, b in self.pairs)
+            hash(pairs)  # data sets are
         except (TypeError, ValueError):
             raise InputError(f"pairs must be a list of pairs, got {self.pairs!r}") from None
         for a, b in pairs:

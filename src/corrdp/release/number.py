@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from corrdp._checks import check_flag
+from corrdp._checks import check_flag, check_number
 from corrdp._json import added
 from corrdp._lazy import need
 from corrdp.bounds.leakage import Leakage
@@ -179,6 +179,8 @@ class Release(Signable):
         joint : bool
             All cells of a table at once, or each for itself.
         """
+        level = check_number("level", level, above=0, below=1)
+        check_flag("joint", joint)
         if self.tables:
             found = Tables(self.tables, self.nonnegative)
             return in_shape(

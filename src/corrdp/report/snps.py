@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corrdp._checks import check_number
-from corrdp.errors import DataError, NotApplicableError
+from corrdp._checks import check_kind, check_number
+from corrdp.errors import DataError, InputError, NotApplicableError
 from corrdp.results import Result
 
 if TYPE_CHECKING:
@@ -178,7 +178,12 @@ def snp_report(
     >>> row.frequency, round(row.leakage, 4), row.general
     (0.5, 2.2402, 3.0)
     """
+    from corrdp.models.pedigrees.linkage import Linkage
+
+    check_kind("linkage", linkage, Linkage, "what read_linkage returns")
     check_number("target", target, above=0)
+    if not (track is None or callable(track)):
+        raise InputError(f"track must be a callable that wraps a list, got {track!r}")
     violations: dict[str, int] = {}
     for violation in linkage.violations:
         violations[violation.snp] = violations.get(violation.snp, 0) + 1

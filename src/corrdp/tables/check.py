@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from corrdp._checks import check_text, check_texts
 from corrdp.errors import DataError
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Reading
@@ -28,7 +29,7 @@ from corrdp.tables.guesses import (
 from corrdp.tables.hints import headless, hints
 from corrdp.tables.order import Walk, rows_in_order
 from corrdp.tables.overview import ColumnFacts, Overview, StateProposal, Timeline
-from corrdp.tables.source import Table, is_table, open_table
+from corrdp.tables.source import Table, is_table, missing_texts, open_table
 from corrdp.tables.text import warn_unfound
 
 _DRAWN = 6  # values whose shares can be told apart in a picture
@@ -80,6 +81,11 @@ def check(
     >>> found.order_by, found.clock.step, found.gaps, found.states[0].state
     (('day',), '1 day', 1, 'steps > 0')
     """
+    for name, text in (("group", group), ("engine", engine)):
+        check_text(name, text, error=DataError)
+    named = None if order_by is None else check_texts("order_by", order_by, error=DataError)
+    formats = check_texts("order_format", order_format, error=DataError)
+    reading = Reading(where, formats, timezone, gaps)
     if isinstance(data, Table):
         if missing is not None or engine is not None:
             raise DataError("this table is open already; give missing and engine to open_table")
@@ -90,15 +96,12 @@ def check(
             "nothing to be read in two ways"
         )
     else:
-        texts = MISSING_TEXT if missing is None else tuple(missing)
+        texts = MISSING_TEXT if missing is None else missing_texts(missing)
         table = open_table(data, texts, engine or "duckdb")
     warn_unfound(table, [quoted(name) for name in table.columns[:MOST_LOOKED]])
-    formats = (order_format,) if isinstance(order_format, str) else tuple(order_format or ())
-    reading = Reading(where, formats, timezone, gaps)
     looked = table if where is None else table.keep(where)
     seen = look_at(looked)
     kinds, unclear = time_kinds(looked, seen)
-    named = None if order_by is None else (order_by,) if isinstance(order_by, str) else order_by
     orders, group, guessed = guess_order(looked, seen, kinds, named, group)
     commas = table.decimal_commas()
     told = hints(looked, {name: c for name, c in seen.items() if name != group}, commas)

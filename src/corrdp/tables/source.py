@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from corrdp._checks import check_items, check_text
 from corrdp.errors import DataError
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.expressions import IDENTIFIER, Expression, check_expression, columns_told, listed
@@ -32,7 +33,9 @@ def missing_texts(missing: Iterable[str]) -> tuple[str, ...]:
     >>> missing_texts(["-999"])
     ('', '-999')
     """
-    texts = [missing] if isinstance(missing, str) else list(missing)
+    texts = (
+        (missing,) if isinstance(missing, str) else check_items("missing", missing, error=DataError)
+    )
     for text in texts:
         if not isinstance(text, str):
             raise DataError(f"missing must list texts, got {text!r}; write it as {str(text)!r}")
@@ -399,7 +402,7 @@ def open_table(
 
     texts = missing_texts(missing)
     layout = USUAL if layout == USUAL else layout
-    if engine not in ENGINES:
+    if check_text("engine", engine, error=DataError) not in ENGINES:
         raise DataError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if is_frame(data):
         if engine != "duckdb" or layout != USUAL:

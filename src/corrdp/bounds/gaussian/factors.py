@@ -202,6 +202,7 @@ def _witness(model: GaussianRecords, record: int, costs: Costs) -> Witness:
     return Witness(record, model.secret_range, known, note)
 
 
+_UNKNOWN = 1e150  # a deviation beyond tells nothing, and its square overflows
 _EQUAL = 1e-9  # relative difference of standard deviations that still counts as equal
 
 
@@ -241,17 +242,24 @@ def unsure_factor(covariance: Any, record: int, spread: Any) -> float:
     [1.0, 1.667, 2.5]
     """
     law = check_array("covariance", covariance)
-    n = len(law)
-    if law.shape != (n, n) or not 0 <= record < n:
-        raise InputError(f"covariance is a square of numbers and record one of its {n} rows")
-    noise = np.broadcast_to(np.asarray(spread, dtype=float), n)
-    if not (noise >= 0).all():
+    n = len(law) if law.ndim == 2 else 0
+    if not n or law.shape != (n, n) or not (np.abs(law) < _UNKNOWN).all():
+        raise InputError(f"covariance is a square of finite numbers, got shape {law.shape}")
+    record = check_whole("record", record, 0, n - 1)
+    noise = check_array("spread", spread)
+    if noise.shape not in ((), (n,)) or not (noise >= 0).all():
         raise InputError(f"spread holds standard deviations >= 0 (inf for unknown), got {spread!r}")
-    seen = np.array([j for j in range(n) if j != record and np.isfinite(noise[j])], dtype=int)
+    noise = np.broadcast_to(noise, n)
+    seen = np.array([j for j in range(n) if j != record and noise[j] < _UNKNOWN], dtype=int)
     left = law.copy()
     if len(seen):
         inner = law[np.ix_(seen, seen)] + np.diag(noise[seen] ** 2)
-        left -= law[:, seen] @ np.linalg.solve(inner, law[seen])
+        try:
+            left -= law[:, seen] @ np.linalg.solve(inner, law[seen])
+        except np.linalg.LinAlgError:
+            raise InputError("covariance must be positive definite") from None
+    if not left[record, record] > 0:
+        raise InputError("covariance must leave the record a variance > 0, given the others")
     return up(float(abs(left[record].sum()) / left[record, record]))
 
 

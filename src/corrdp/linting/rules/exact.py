@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp.linting.description import Description
 from corrdp.linting.laws import Laws
 from corrdp.linting.level import as_level
@@ -57,6 +58,7 @@ def lint_laws(laws: Laws, claim: Any) -> Findings:
     >>> len(lint_laws(honest, 1.0))
     0
     """
+    check_kind("laws", laws, Laws, "what laws_of returns")
     return Findings(finding for check in EXACT.values() for finding in check(laws, claim))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_number, check_whole
+from corrdp._checks import LONGEST, check_number, check_rng, check_whole
 from corrdp.accounting.mistakes import unpriced
 from corrdp.errors import InputError
 from corrdp.linting.description import Description, Stage
@@ -109,8 +109,10 @@ def lint_sampler(
     """
     level = as_level(claim)
     runs = _check(runs, confidence, least=2)
-    if distance < 1:
-        raise InputError(f"distance must be 1 or more, got {distance}: neighbours are at 1")
+    check_whole("distance of the data sets, 1 for neighbours,", distance)
+    if not callable(mechanism):
+        raise InputError(f"mechanism must be a callable f(data, rng), got {mechanism!r}")
+    check_rng(rng)
     seen = [[_frozen(mechanism(data, rng)) for _ in range(runs)] for data in (one, other)]
     half = runs // 2
     pilot, test = [s[:half] for s in seen], [s[half:] for s in seen]
@@ -214,7 +216,7 @@ def _frozen(value: Any) -> Any:
 
 def _check(runs: Any, confidence: float, least: int = 1) -> int:
     check_number("confidence", confidence, above=0, below=1)
-    return check_whole("runs", runs, least)
+    return check_whole("runs", runs, least, LONGEST)
 
 
 def _outside(mechanism: Description, part: Stage) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from corrdp._checks import LONGEST, check_number, check_whole
 from corrdp.errors import InputError
 from corrdp.linting.description import AddedNoise, Description, Stage
 from corrdp.metric.curves import check_level
@@ -40,11 +41,9 @@ def release_threshold(scale: float, delta: float, contribution: int = 1) -> floa
     11.8198
     """
     b, mass = check_level("scale", scale), check_level("delta", delta, top=0.5)
-    if b == 0 or mass == 0 or contribution < 1:
-        raise InputError(
-            "scale and delta must be above 0 and contribution at least 1; got "
-            f"{scale}, {delta}, {contribution}"
-        )
+    contribution = check_whole("contribution", contribution, most=LONGEST)
+    if b == 0 or mass == 0:
+        raise InputError(f"scale and delta must be above 0; got {scale}, {delta}")
     each = -math.expm1(math.log1p(-mass) / contribution)
     return max(contribution - b * math.log(2 * mass), 1 - b * math.log(2 * each))
 
@@ -122,7 +121,8 @@ def laplace_tail(distance: float, scale: float) -> float:
     >>> round(laplace_tail(-.5, 1.0), 6)
     0.696735
     """
-    tail = 0.5 * math.exp(-abs(distance) / scale)
+    distance = check_number("distance", distance)
+    tail = 0.5 * math.exp(-abs(distance) / check_number("scale", scale, above=0))
     return tail if distance > 0 else 1 - tail
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import LONGEST, check_items, check_number, check_whole
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
 from corrdp.results import Result
@@ -76,6 +77,7 @@ def _whole(sequences: Sequence[Any]) -> tuple[np.ndarray, ...]:
 
 SHOWN = 0.95
 """Probability with which a path that enough walk is in a release."""
+_MOST = 10**300  # of a scale or threshold: beyond, counts are no floating-point numbers
 
 
 def must_walk(scales: Sequence[float], thresholds: Sequence[int]) -> tuple[int, ...]:
@@ -97,6 +99,13 @@ def must_walk(scales: Sequence[float], thresholds: Sequence[int]) -> tuple[int, 
     >>> must_walk((2.0, 2.0), (15, 15))
     (20, 21)
     """
+
+    scales = [check_number("scale", b, above=0, most=_MOST) for b in check_items("scales", scales)]
+    thresholds = [
+        check_whole("threshold", t, -LONGEST, _MOST) for t in check_items("thresholds", thresholds)
+    ]
+    if len(scales) != len(thresholds):
+        raise InputError(f"{len(scales)} scales and {len(thresholds)} thresholds: one of each")
 
     def shown(count: int, levels: int) -> bool:
         chance = 1.0
