@@ -349,6 +349,16 @@ def test_orders_and_seasons_are_looked_at_again(name: str, tmp_path: Path) -> No
         replace(asked, target=9.0).release(other, ledger=ledger, period="new")
 
 
+def test_a_period_within_one_season(tmp_path: Path) -> None:
+    table = hourly(by_clock(24 * 60, 1, DAY_AND_NIGHT))
+    options, _, _ = DRIFTS["an expression"]
+    model = cdp.MarkovChain.fit(table, state="on", order_by="time", **options).with_length(None)
+    ledger = cdp.Ledger.create(tmp_path / "a.ledger", budget=90)
+    night = ("2024-01-01T02:00", "2024-01-01T06:00")
+    made = plainly(model, cdp.Count(1)).release(table, ledger=ledger, period=night)
+    assert made.value == sum(table["on"].to_pylist()[2:6])
+
+
 def test_groups_zones_numbers_and_pairs_of_columns(tmp_path: Path) -> None:
     states = simulated(24 * 30)
     truth = np.array(states)

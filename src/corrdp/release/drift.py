@@ -18,11 +18,10 @@ from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.ratio_tests import LEVEL, Cells, Question, judge
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
-from corrdp.release.timetable import as_fitted
-from corrdp.tables.clock import PLAIN
+from corrdp.release.timetable import as_fitted, seasons_as_fitted
 from corrdp.tables.count import count_along
-from corrdp.tables.order import Pace, rows_in_order
-from corrdp.tables.seasons import CLOCKS, Seasons, check_season, count_runs_by_season
+from corrdp.tables.order import Pace
+from corrdp.tables.seasons import Seasons, check_season, count_runs_by_season
 from corrdp.tables.source import Table
 
 TESTED = (
@@ -47,12 +46,11 @@ def hold_against(
     """
     chain: Any = calibration.model
     season = check_season(chain.counted.name) if isinstance(chain, SeasonalChain) else 1
-    beside = {"beside": season} if isinstance(season, str) and season not in CLOCKS else {}
-    reading = fit.reading or PLAIN
-    walk = rows_in_order(stretch, str(fit.state), fit.order_by, fit.group, reading, beside)
-    pace, _ = as_fitted(stretch, fit, replace(walk.pace, usual=_usual(fit, walk.pace)))
-    walk = walk.along(pace=pace)
-    found = count_along(walk)  # refuses times that repeat
+    seasons = seasons_as_fitted(stretch, fit, season)
+    pace = seasons.walk.pace
+    pace, _ = as_fitted(stretch, fit, replace(pace, usual=_usual(fit, pace)))
+    seasons = Seasons(seasons.walk.along(pace=pace), season)
+    found = count_along(seasons.walk)  # refuses times that repeat
     if fit.private_epsilon is not None:
         return (UNTESTED,)
     if not set(found.states) <= set(chain.states):
@@ -62,10 +60,10 @@ def hold_against(
     size = len(chain.states)
     if isinstance(chain, SeasonalChain):
         known = chain.counted.by_kernel(size)
-        counts = _by_kernel(chain, fit, Seasons(walk, season))
+        counts = _by_kernel(chain, fit, seasons)
     elif isinstance(chain, WindowChain):
         known = fit.window_counts(chain.order)
-        (counts,) = _runs(chain.states, Seasons(walk, 1), chain.order, np.zeros(1, dtype=np.int64))
+        (counts,) = _runs(chain.states, seasons, chain.order, np.zeros(1, dtype=np.int64))
     else:
         known, counts = fit.counts, with_states(found, chain.states).counts
     cells = Cells.of_table(np.stack([known, counts], axis=-2).reshape(-1, 2, size))

@@ -30,7 +30,7 @@ from corrdp.models.groups import Independent
 from corrdp.queries import Query
 from corrdp.tables.clock import Reading, step_in_words
 from corrdp.tables.order import TOLERANCE, Pace, Walk, rows_in_order
-from corrdp.tables.seasons import check_season, seasons_of
+from corrdp.tables.seasons import CLOCKS, Seasons, check_season
 from corrdp.tables.source import Table
 
 if TYPE_CHECKING:
@@ -256,9 +256,10 @@ def _seasons_late(chain: SeasonalChain, data: Table | list[list[Any]]) -> int:
     fit = chain.fitted
     if fit is None or not isinstance(data, Table):
         return 0  # record k of a sequence is record k of the model
-    kept, reading = chain.counted, fit.reading or Reading()
-    read = (data, str(fit.state), fit.order_by, fit.group, reading)
-    seasons = seasons_of(*read, check_season(kept.name))
+    kept = chain.counted
+    seasons = seasons_as_fitted(data, fit, check_season(kept.name))
+    if seasons.on_clock:  # an expression may well have one value in a short period
+        seasons.check()
     if kept.timetable is None:
         if strange := sorted(set(seasons.seen()) - set(kept.labels)):
             raise DataError(
@@ -278,6 +279,14 @@ def _seasons_late(chain: SeasonalChain, data: Table | list[list[Any]]) -> int:
         )
     starts = replace(seasons, walk=walk).starts(clock.first)
     return max((start - kept.starts[0]) % len(kept.timetable) for start in starts)
+
+
+def seasons_as_fitted(table: Table, fit: ChainFit, season: str | int) -> Seasons:
+    """The seasons of rows that are read as those of the fit were; not checked."""
+    beside = {"beside": season} if isinstance(season, str) and season not in CLOCKS else {}
+    reading = fit.reading or Reading()
+    walk = rows_in_order(table, str(fit.state), fit.order_by, fit.group, reading, beside)
+    return Seasons(walk, season)
 
 
 def _check_records(model: Model, query: Query, lengths: list[int]) -> None:
