@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,6 +106,29 @@ def test_a_richer_model_is_in_colour():
     made = calibrate(chain, 1.0, query=Count(1))
     styles = {text.style for name, text in judged(made) if name == "richer model"}
     assert styles == {"red" if made.adequacy.against else "green"}
+
+
+def test_a_richer_model_that_the_data_do_not_speak_for_is_not_red():
+    from corrdp import Count, calibrate
+    from corrdp.calibration.adequacy import Priced
+
+    chain = MarkovChain.fit(np.random.default_rng(2).integers(2, size=600).tolist())
+    made = calibrate(chain, 1.0, query=Count(1))
+    richer = (
+        Priced("order 2", 0.08, 11.4, 2.9, None, "p < 1e-107", rejected=True),
+        Priced("a kernel for each half", 0.09, 11.1, 2.8, None, "p = 0.31"),
+    )
+    made = replace(made, adequacy=replace(made.adequacy, leakage=1.0, alternatives=richer))
+    styles = [text.style for name, text in judged(made) if name == "richer model"]
+    assert styles == ["red", "green"]
+
+
+def test_a_certificate_says_once_how_to_read_it():
+    for command in (("leakage", "groups:3", "--epsilon", 1),
+                    ("calibrate", "groups:3", "--target", 1, "--query", "count:1")):  # fmt: skip
+        told = " ".join(done(*command).stdout.split())
+        [name] = re.findall(r"proof corrdp docs (\S+) prints statement and proof", told)
+        assert done("docs", name).stdout.startswith("## ")
 
 
 def test_every_command_that_prints_assumptions_shows_them_all_on_request():

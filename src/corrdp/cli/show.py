@@ -18,12 +18,13 @@ from rich.text import Text
 
 from corrdp.bounds.registry import METHODS
 from corrdp.report.cells import AnswerTable, answer_tables
-from corrdp.report.dependence import in_words_of
+from corrdp.report.dependence import in_words_of, richer_lines
 from corrdp.report.words import (
     at_most,
     believed,
     cost_in_words,
     drowned_in_words,
+    how_to_read,
     in_words,
     number,
 )
@@ -209,10 +210,16 @@ def show_leakage(result: Leakage, *, verbose: bool) -> None:
         ("scope", result.scope),
         ("model", result.model),
         ("certificate", f"{result.certificate.name}: {result.certificate.reference}"),
+        *_proof(result),
     ]
     if result.witness is not None:
         facts.append(("witness", str(result.witness)))
     print_parts(facts_table(facts + assumed(result.certificate.assumptions, verbose=verbose)))
+
+
+def _proof(leak: Leakage) -> list[tuple[str, str | Text]]:
+    read = how_to_read(leak.certificate.reference)
+    return [("proof", read)] if read else []
 
 
 def assumed(texts: Iterable[str], *, verbose: bool) -> list[tuple[str, str | Text]]:
@@ -256,8 +263,10 @@ def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str 
     if calibration.model.fitted is None:
         return rows
     if (adequacy := calibration.adequacy) is not None:
-        style = "red" if adequacy.against else "green"
-        rows += [("richer model", Text(text, style=style)) for text in adequacy.lines]
+        rows += [
+            ("richer model", Text(text, style="red" if against else "green"))
+            for text, against in richer_lines(adequacy)
+        ]
     return [*rows, ("confidence", in_words_of(calibration.confidence))]
 
 
@@ -273,6 +282,7 @@ def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
             f"{at_most(calibration.leakage.value)} under the chosen model "
             f"({calibration.leakage.kind}, by {calibration.leakage.certificate.name})",
         ),
+        *_proof(calibration.leakage),
         ("noise", calibration.noise),
         ("expected error", calibration.error_in_words),
         ("dependence", cost_in_words(calibration)),

@@ -212,10 +212,40 @@ def model_section(model: Model) -> str:
     if found.rows:
         parts.append(table(found.head, ((row, False) for row in found.rows), "wide tight"))
     parts += [paragraph(text, "quiet") for text in found.facts]
+    parts += _choice(model)
     parts += _by_unit(model)
     if model.fitted is not None:
         parts.append(paragraph(FIT_NOTE))
     return "".join(parts)
+
+
+def _choice(model: Model) -> list[str]:
+    """What order and seasons were chosen from, and why; nothing where they were given."""
+    choice = getattr(model.fitted, "choice", None)
+    if choice is None:
+        return []
+    head = ("candidate", "held-out loss", "BIC", "parameters", "kernels", "noise")
+    rows = [
+        (
+            (
+                one.name,
+                f"{one.loss:.4f}",
+                f"{one.bic:.4f}",
+                f"{one.parameters:,}",
+                f"{one.kernels}",
+                "" if one.noise is None else f"{one.noise:.4g}",
+            ),
+            (one.order, one.season) == (choice.order, choice.season),
+        )
+        for one in sorted(choice.tried, key=lambda one: one.loss)
+    ]
+    told = "Noise is for BDP level 1 by the fitted numbers, relative to plain DP."
+    return [
+        "<h3>Which chain</h3>",
+        paragraph(_sentence(choice.words)) if choice.words else "",
+        table(head, rows),
+        paragraph(told, "quiet"),
+    ]
 
 
 def _by_unit(model: Model) -> list[str]:
@@ -238,8 +268,10 @@ def adequacy_section(adequacy: Adequacy | None, confidence: float | None, *, pub
     if adequacy is None:
         return "" if confidence is None else sure
     shown = adequacy.public if public else adequacy
-    kind = "against" if adequacy.against else ""
-    parts = [paragraph(text, kind) for text in map(_sentence, shown.lines)]
+    parts = [
+        paragraph(_sentence(text), "against" if against else "")
+        for text, against in richer_lines(shown)
+    ]
     if not parts:
         parts.append(
             paragraph(_sentence(adequacy.note or "no richer model can be fitted"), "quiet")
@@ -268,6 +300,24 @@ def adequacy_section(adequacy: Adequacy | None, confidence: float | None, *, pub
         "corrected for being asked together (Holm); they alone decide nothing."
     )
     return "".join([*parts, table(head, rows), paragraph(told, "quiet")])
+
+
+def richer_lines(adequacy: Adequacy) -> list[tuple[str, bool]]:
+    """What is said of richer models, and whether the data speak for one that the promise feels.
+
+    Examples
+    --------
+    >>> from corrdp.calibration.adequacy import Priced
+    >>> second = Priced("order 2", .0876, 11.4, 2.9, None, "p < 1e-107", True)
+    >>> halves = Priced("a kernel for each half", .09, 11.1, 2.8, None, "p = 0.3", False)
+    >>> [against for _, against in richer_lines(Adequacy(.2498, 1.0, (second, halves)))]
+    [True, False]
+    """
+    # the lines are those that are close in one, the others, what the steward accepted
+    others = [each.rejected for each in adequacy.alternatives if not adequacy.is_close(each)]
+    close = len(adequacy.lines) - len(others) - bool(adequacy.accepted)
+    flags = [False] * close + others + [False] * bool(adequacy.accepted)
+    return list(zip(adequacy.lines, flags, strict=True))
 
 
 def by_words(confidence: float | None) -> str:

@@ -47,6 +47,7 @@ from corrdp.report.words import (
     paragraph,
     promise,
     promise_in_one,
+    proof_section,
     protects,
     public_assumptions,
     table,
@@ -318,7 +319,7 @@ class _Story:
         proof = cal.leakage if self.release is None else self.release
         parts = [
             "<h2>Certificate, and how to check it</h2>",
-            paragraph(f"{proof.certificate.name}: {proof.certificate.reference}"),
+            proof_section(proof.certificate),
             paragraph(f"It holds for {proof.scope}."),
             paragraph(_why_private(cal)),
         ]
@@ -363,7 +364,7 @@ def render_series(calibration: SeriesCalibration) -> str:
         paragraph("It protects:") + listing(protects(model)),
         paragraph("It does not protect:") + listing(does_not_protect(model)),
         "<h2>Certificate, and how to check it</h2>",
-        paragraph(f"{leak.certificate.name}: {leak.certificate.reference}"),
+        proof_section(leak.certificate),
         paragraph(f"It holds for {leak.scope}."),
         paragraph("The model file must carry this digest:"),
         f"<p><code>{escape(model.digest)}</code></p>",
@@ -430,6 +431,6 @@ def render_partial(made: PartialRelease) -> str:
         "<h2>Assumptions: each of them could break the promise</h2>",
         listing(made.certificate.assumptions),
         "<h2>Certificate</h2>",
-        paragraph(f"{made.certificate.name}: {made.certificate.reference}"),
+        proof_section(made.certificate),
     ]
     return page("A count against partial knowledge", "\n".join(parts))

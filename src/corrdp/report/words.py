@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from corrdp.calibration.number import Calibration
+    from corrdp.results import Certificate
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
@@ -271,6 +272,34 @@ FIT_NOTE = (
 )
 
 PUBLIC_FIT_ASSUMPTION = "the model was learned from data; the steward holds what it says of them"
+
+
+_THEOREM = re.compile(r"[\w-]+#[\w-]+")
+
+
+def how_to_read(reference: str) -> str:
+    """How to read the theorems that a certificate names; nothing where it names none.
+
+    Examples
+    --------
+    >>> how_to_read("chains#contraction")
+    'corrdp docs chains#contraction prints statement and proof'
+    >>> how_to_read("general#any-dependence, delta#steps")
+    'corrdp docs general#any-dependence and corrdp docs delta#steps print statements and proofs'
+    """
+    commands = [f"corrdp docs {name}" for name in dict.fromkeys(_THEOREM.findall(reference))]
+    if not commands:
+        return ""
+    if len(commands) == 1:
+        return f"{commands[0]} prints statement and proof"
+    return f"{', '.join(commands[:-1])} and {commands[-1]} print statements and proofs"
+
+
+def proof_section(certificate: Certificate) -> str:
+    """The theorem behind a number, and how to read it."""
+    read = how_to_read(certificate.reference)
+    named = paragraph(f"{certificate.name}: {certificate.reference}")
+    return f"{named}{paragraph(f'In a terminal, {read}.', 'quiet') if read else ''}"
 
 
 def in_words(query: Query) -> str:
