@@ -114,7 +114,7 @@ def test_corrected(n, count, known, epsilon, share, rest, draw, radius, ends, be
     # the whole, with discrete noise and the target left out: a slightly wider interval
     estimate = NoisyCount(count + draw, n, epsilon / 2)
     found = estimated_noise_scale(epsilon, 10 * share, knowledge, estimate)
-    assert found.step.target == pytest.approx(rest, rel=1e-12)
+    assert found.step.asked == pytest.approx(rest, rel=1e-12)
     assert found.step.bias[0] < ends[0]
     assert found.step.bias[1] > ends[1]
     # composition takes what is left of epsilon alone; both releases together need far less
@@ -230,7 +230,7 @@ def test_what_is_promised_is_nearly_kept():
     assert delta / 10 < true < delta
     for bias in np.linspace(*found.step.bias, 9):  # no bias of the interval has more
         both = JointNoise(found.step.knowledge.unknown, bias, epsilon, 10.0, 1e-14)
-        assert both.delta(float(found)) <= found.step.target
+        assert both.delta(float(found)) <= found.step.asked
 
 
 @pytest.mark.parametrize("planted", [0, 30])

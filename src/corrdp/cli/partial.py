@@ -267,7 +267,7 @@ def _show(found: Any, step: NoiseScale, verbose: bool) -> None:
     from corrdp.partial.mixtures import classic_gaussian, exact_gaussian, tail_gaussian
 
     estimated = isinstance(found, EstimatedScale)
-    epsilon, delta = found.epsilon, (found.delta if estimated else found.target)
+    epsilon, delta = found.epsilon, (found.delta if estimated else found.asked)
     knowledge = step.knowledge
     print_title(
         f"noise on a count for epsilon {epsilon:g}, delta {delta:g}: the attacker knows "
@@ -304,7 +304,7 @@ def _show(found: Any, step: NoiseScale, verbose: bool) -> None:
     facts: list[tuple[str, Any]] = [("CAUTION", NO_NOISE_NEEDED)] if enough else []
     if estimated:
         low, high = step.bias
-        cost = f"epsilon {found.estimate.epsilon:g} and delta {delta - step.target:.3g}"
+        cost = f"epsilon {found.estimate.epsilon:g} and delta {delta - step.asked:.3g}"
         facts.append(("estimate", f"noisy count {found.estimate.value}: bias {low:.6g} to "
                       f"{high:.6g}; it cost {cost}, which the table counts in"))  # fmt: skip
         if not found.worthwhile:

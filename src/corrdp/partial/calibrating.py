@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
+from corrdp._checks import old_attribute
 from corrdp._invert import last_below
 from corrdp.errors import InfeasibleError
 from corrdp.metric.curves import check_level
@@ -54,8 +55,8 @@ class NoiseScale(Result):
         Standard deviation of the Gaussian noise; 0 where natural noise is enough.
     delta : float
         What is reached with it, at most the delta asked for.
-    epsilon, target : float
-        What was asked for.
+    epsilon, asked : float
+        What was asked for; ``asked`` is a delta.
     knowledge : Knowledge
     bias : (float, float)
         The least and the largest share of ones that the scale holds for; of a mixture, those of
@@ -73,7 +74,7 @@ class NoiseScale(Result):
 
     result = "noise scale"
     keys = (
-        "scale delta epsilon target knowledge bias noiseless plain kind certificate evaluations "
+        "scale delta epsilon asked knowledge bias noiseless plain kind certificate evaluations "
         "unit"
     )
     unit: ClassVar[str] = UNIT
@@ -81,7 +82,7 @@ class NoiseScale(Result):
     scale: Noise = field(metadata=COUNTS)
     delta: float
     epsilon: float
-    target: float
+    asked: float = field(metadata={"key": "target"})  # as files of version 0.1.0 say
     knowledge: Knowledge
     bias: tuple[float, float]
     noiseless: float
@@ -89,6 +90,7 @@ class NoiseScale(Result):
     kind: Kind
     certificate: Certificate
     evaluations: int = 0
+    target = old_attribute("target", "asked")
 
     def __float__(self) -> float:
         """Standard deviation of the noise on the count."""
@@ -101,7 +103,7 @@ class NoiseScale(Result):
         lines = [
             f"Gaussian noise of standard deviation {self.scale} on the count ({self.kind})",
             f"  promises     epsilon {self.epsilon:g}, delta {self.delta:.6g} (asked for "
-            f"{self.target:g})",
+            f"{self.asked:g})",
             f"  attacker     knows {k.known} of {k.n} records; {k.unknown} are noise to him",
             f"  bias         {share}",
             f"  without      delta {self.noiseless:.6g} if no noise is added",
@@ -157,7 +159,7 @@ def noise_curve(
     def needed(unknown: int) -> float:
         if not 0 < bias < 1:
             return plain
-        return least_noise(found.target, natural_at(unknown, bias), found.plain).scale.counts
+        return least_noise(found.asked, natural_at(unknown, bias), found.plain).scale.counts
 
     return grid, [needed(int(unknown)) for unknown in grid]
 
@@ -326,8 +328,8 @@ class Noiseless(Result):
         Records besides the one attacked; with one fewer, noise is needed.
     delta : float
         Reached with them.
-    epsilon, target, bias : float
-        What was asked for.
+    epsilon, asked, bias : float
+        What was asked for; ``asked`` is a delta.
     certificate : Certificate
     """
 
@@ -336,9 +338,10 @@ class Noiseless(Result):
     unknown: int
     delta: float
     epsilon: float
-    target: float
+    asked: float = field(metadata={"key": "target"})  # as files of version 0.1.0 say
     bias: float
     certificate: Certificate
+    target = old_attribute("target", "asked")
 
     def __int__(self) -> int:
         return self.unknown
@@ -346,7 +349,7 @@ class Noiseless(Result):
     def __repr__(self) -> str:
         lines = [
             f"{self.unknown} unknown records are noise enough for epsilon {self.epsilon:g}, delta "
-            f"{self.target:g} at bias {self.bias:g} (delta {self.delta:.6g})",
+            f"{self.asked:g} at bias {self.bias:g} (delta {self.delta:.6g})",
             f"  certificate  {self.certificate.name}: {self.certificate.reference}",
         ]
         return "\n".join(lines + [f"  assumes      {a}" for a in self.certificate.assumptions])

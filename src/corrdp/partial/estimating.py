@@ -180,7 +180,7 @@ class EstimatedScale(Result):
             f"  promises     epsilon {self.epsilon:g}, delta {self.delta:g}, for both releases",
             f"  estimate     noisy count {self.estimate.value} of {self.estimate.n}: bias "
             f"{low:.6g} to {high:.6g}; it cost epsilon {self.estimate.epsilon:g} and delta "
-            f"{self.delta - self.step.target:.3g}",
+            f"{self.delta - self.step.asked:.3g}",
             f"  attacker     knows {k.known} of {k.n} records",
             f"  verdict      {verdict}",
             f"  certificate  {self.certificate.name}: {self.certificate.reference}",
@@ -199,7 +199,7 @@ class EstimatedScale(Result):
         rivals = [("plain DP", self.plain.counts), ("all others known, after the estimate", after)]
 
         def natural(unknown: int, bias: float) -> JointNoise:
-            cut = CUT * self.step.target
+            cut = CUT * self.step.asked
             return JointNoise(unknown, bias, self.epsilon, self.estimate.scale, cut)
 
         return draw_ignorance(*noise_curve(self.step, natural), rivals, self.step.here, ax)

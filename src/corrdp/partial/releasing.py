@@ -281,7 +281,7 @@ def _drawn(
     count: int, where: str, found: NoiseScale | EstimatedScale, said: tuple[str, ...]
 ) -> PartialRelease:
     step = found.step if isinstance(found, EstimatedScale) else found
-    delta = found.delta if isinstance(found, EstimatedScale) else found.target
+    delta = found.delta if isinstance(found, EstimatedScale) else found.asked
     scale = found.scale if found.scale.counts == 0 else _on_grid(found.scale, step.knowledge.n)
     value = count if scale.counts == 0 else with_gaussian(count, scale)
     assumed = tuple(DRAWN if text == GAUSSIAN else text for text in found.certificate.assumptions)
