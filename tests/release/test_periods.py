@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -504,6 +506,22 @@ def test_two_years_of_daily_releases(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert by_record.per_record is not None
     assert by_record.per_record.max() <= ledger.spent
     assert os.path.getsize(shutil.copy(ledger.path, tmp_path / "copy")) < 20e6
+
+
+def test_the_example_of_two_years_in_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "daily.py"))
+    picture = tmp_path / "daily.svg"
+    example["main"](["--days", "5", "--every", "2", "--picture", str(picture)])
+    said = capsys.readouterr().out
+    assert "5 in 3 releases, each record read once" in said
+    ends = re.search(r"oldest record (\S+), newest (\S+) now", said)
+    spent = re.search(r"leakage +(\S+) of 1 ", said)
+    assert ends is not None
+    assert spent is not None
+    assert all(0 < float(end) < float(spent[1]) <= 1 for end in ends.groups())
+    assert "<path" in picture.read_text()
 
 
 def zoned(table: pa.Table) -> pa.Table:
