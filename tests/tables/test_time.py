@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corrdp import MarkovChain, load_model
-from corrdp.errors import DataError, ModelError
+from corrdp.errors import DataError, DataWarning, ModelError
 from corrdp.models.chains.diagnostics import diagnose
 from corrdp.tables.clock import Clock, Reading, step_in_words
 from corrdp.tables.source import open_table
@@ -251,8 +252,10 @@ def local_rows(start: datetime, number: int) -> list[str]:
 def test_a_clock_that_is_set_forward_leaves_no_gap(tmp_path):
     cells = local_rows(datetime(2024, 3, 8), 300)
     path = written(tmp_path / "t.csv", {"t": cells, "s": WALK[:300].tolist()})
-    assert fitted(path).breaks == 1
-    found = fitted(path, timezone="America/New_York")
+    with pytest.warns(DataWarning, match=r"^1 gap of .* set forward on 2024-03-10: name the zone"):
+        assert fitted(path).breaks == 1
+    with warnings.catch_warnings(action="error", category=DataWarning):
+        found = fitted(path, timezone="America/New_York")
     assert (found.breaks, found.span) == (0, 300)
     assert [f"{m:%Y-%m-%d %H:%M}" for m in found.clock.changes] == ["2024-03-10 07:00"]
     assert found.clock.words.endswith("America/New_York")
@@ -261,6 +264,28 @@ def test_a_clock_that_is_set_forward_leaves_no_gap(tmp_path):
     path = written(tmp_path / "utc.csv", {"t": utc, "s": WALK[:300].tolist()})
     with pytest.raises(DataError, match=r"2 rows .* not local times of that zone"):
         fitted(path, timezone="America/New_York")
+
+
+@pytest.mark.parametrize(
+    ("start", "minutes", "lost", "told"),
+    [
+        ("2024-03-31", 15, 1, True),  # Berlin
+        ("2024-10-06", 60, 2, True),  # Sydney
+        ("2024-03-30", 30, 2, False),  # a Saturday
+        ("2024-06-09", 30, 2, False),  # in June
+        ("2024-03-31", 30, 14, False),  # in the afternoon
+    ],
+)
+def test_which_gaps_look_like_a_clock_set_forward(tmp_path, start, minutes, lost, told):
+    step = timedelta(minutes=minutes)
+    times = moments(300, step, datetime.fromisoformat(start) - 100 * step)
+    kept = [t for t in times if not (f"{t:%Y-%m-%d}" == start and t.hour == lost)]
+    for cells in (kept, [f"{t.isoformat()}Z" for t in kept]):  # an offset is no local time
+        path = written(tmp_path / "t.csv", {"t": cells, "s": WALK[: len(kept)].tolist()})
+        with warnings.catch_warnings(record=True, action="always", category=DataWarning) as said:
+            assert fitted(path).breaks == 1
+        about = [str(one.message) for one in said if issubclass(one.category, DataWarning)]
+        assert [start in text for text in about] == [True] * (told and cells is kept)
 
 
 def test_a_clock_that_is_set_back_is_named(tmp_path):

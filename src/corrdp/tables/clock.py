@@ -104,6 +104,25 @@ _UNITS = (("week", 7 * DAY), ("day", DAY), ("hour", DAY // 24), ("minute", 60_00
           ("second", 1_000_000), ("millisecond", 1_000), ("microsecond", 1))  # fmt: skip
 
 
+HOUR = DAY // 24
+
+
+def may_be_forward(time: float) -> bool:
+    """Whether clocks may have been set forward just before a local time, somewhere on earth.
+
+    That happens on Sundays in March and April, in the south in September and October, between
+    midnight and three o'clock.
+
+    Examples
+    --------
+    >>> [may_be_forward(DAY * 19792 + hour * HOUR) for hour in (3, 12)]    # 2024-03-10
+    [True, False]
+    """
+    moment = moment_of(time)
+    hours = (time % DAY) / HOUR
+    return moment.weekday() == 6 and moment.month in (3, 4, 9, 10) and 1 <= hours <= 4
+
+
 @dataclass(frozen=True)
 class Reading:
     """How the rows of a table are read as time steps, beside the columns that order them.

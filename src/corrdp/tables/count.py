@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -10,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from corrdp.errors import DataError
-from corrdp.tables.clock import PLAIN, Reading
+from corrdp.errors import DataError, DataWarning
+from corrdp.tables.clock import HOUR, PLAIN, Reading, may_be_forward, moment_of
 from corrdp.tables.order import Ends, Walk, check_years, plain, rows_in_order
 from corrdp.tables.sequences import (
     MAX_RUNS,
@@ -84,7 +85,37 @@ def count_along(walk: Walk) -> TripleCounts:
     _check_places(walk, found)
     clock = walk.pace.clock(ends.first, ends.last)
     counted = replace(_counts(found, ends), clock=clock, reading=walk.pace.reading)
-    return replace(counted, span=_span(walk)) if counted.breaks else counted
+    if not counted.breaks:
+        return counted
+    _warn_forward(walk)
+    return replace(counted, span=_span(walk))
+
+
+_MOST_GAPS = 1_000  # times of gaps that are looked at as changes of a clock
+
+
+def _warn_forward(walk: Walk) -> None:
+    """Say which gaps may be clocks that were set forward, where no zone is named; one more pass."""
+    pace = walk.pace
+    local = pace.by_time_of_day and pace.reading.timezone is None and pace.reading.gaps
+    if not local or pace.radix is not None or "zoned" in pace.kinds:
+        return
+    assert pace.usual is not None
+    walked = walk.lagged(pace.place, 1)
+    here, before = walk.place(walked), walk.place(walked, 1)
+    longer = walked.filter(here[0] - before[0] == pace.usual + HOUR)
+    times = longer.group_by("major").aggregate(n=longer.count()).order_by("major")
+    found = walk.table.collect(times.limit(_MOST_GAPS)).to_pylist()
+    changes = [row for row in found if may_be_forward(row["major"])]
+    if changes:
+        number, first = sum(row["n"] for row in changes), moment_of(changes[0]["major"])
+        warnings.warn(
+            f"{number:,} {'gap' if number == 1 else 'gaps'} of {walk.table.path} may be a clock "
+            f"set forward on {first:%Y-%m-%d}{'' if len(changes) == 1 else ' and later'}: name "
+            "the zone of the times (timezone, --timezone), and it is no gap",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _triples(walk: Walk) -> Any:
