@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp.errors import DataError, ModelError
 from corrdp.models.pedigrees.mendel import GENOTYPES, HardyWeinberg, PedigreeFit
 from corrdp.models.pedigrees.pedigree import Pedigree
@@ -281,6 +282,8 @@ def read_linkage(
     >>> table.alleles["rs1"], table.genotypes("rs1"), table.frequency("rs1")
     (('A', 'G'), ['BB', 'Bb', 'Bb'], (0.75, 2))
     """
+    if counted is not None:
+        check_kind("counted", counted, (Mapping,), "a mapping of SNPs to alleles", error=DataError)
     table = open_table(path, missing)
     path = table.path
     absent = [name for name in _KEYS if name not in table.columns]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_items
+from corrdp._checks import check_items, count_distinct
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
@@ -119,6 +119,7 @@ class ElementCounts:
         given = check_items("clusters", self.clusters)
         if not given:
             raise InputError("clusters must name a cluster for each place of the universe")
+        count_distinct("clusters", given)
         order = list(dict.fromkeys(given))
         if all(isinstance(c, int | np.integer) and not isinstance(c, bool) for c in order):
             order = sorted(order)

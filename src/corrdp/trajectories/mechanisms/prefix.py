@@ -90,6 +90,9 @@ def padded(sequences: list[np.ndarray], length: int) -> np.ndarray:
     return rows
 
 
+_DEEPEST = 1_000  # levels of a tree whose nodes are counted
+
+
 def nodes(k: int, length: int) -> int:
     r"""How many nodes the full tree has.
 
@@ -102,7 +105,8 @@ def nodes(k: int, length: int) -> int:
     >>> nodes(342, 3)
     40118994
     """
-    return sum(k**i for i in range(1, length + 1))
+    places = check_whole("k", k)
+    return sum(places**i for i in range(1, check_whole("length", length, most=_DEEPEST) + 1))
 
 
 @dataclass(frozen=True, eq=False)

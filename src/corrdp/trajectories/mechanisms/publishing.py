@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_kind
 from corrdp._json import encode
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError, RefusedError
@@ -215,6 +216,10 @@ def publish(
     >>> done.charge, books.unit, books.answer(1)["rows"] == rows_of(done, cells)
     (1, 'one user added or removed', True)
     """
+    check_kind("mechanism", mechanism, Mechanism, "a mechanism of corrdp.trajectories")
+    check_kind("walks", walks, Trajectories, "Trajectories")
+    check_kind("cells", cells, CellSequences, "what discretise returns")
+    check_kind("moves", moves, (Moves, type(None)), "Moves")
     check_publishable(mechanism, cells, moves)
 
     def sample() -> PublishedMoves:

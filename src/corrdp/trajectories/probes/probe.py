@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corrdp._checks import check_number, check_whole
+from corrdp._checks import check_kind, check_number, check_whole
 from corrdp.attacks.base import counted_interval, success_interval
 from corrdp.attacks.linking import Distance, PlacedPoints, lone_walks, match_chances
 from corrdp.attacks.next_place import (
@@ -121,6 +121,8 @@ def probe(
     """
     if not isinstance(rng, np.random.Generator):
         raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}")
+    check_kind("original", original, Trajectories, "Trajectories")
+    check_kind("cells", cells, CellSequences, "what discretise returns")
     known, samples = check_whole("known", known), check_whole("samples", samples)
     utc_offset = check_number("utc_offset", utc_offset, least=-14, most=14)
     if rate is None:
