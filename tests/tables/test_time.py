@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from corrdp.models.chains.diagnostics import diagnose
 from corrdp.tables.clock import Clock, Reading, step_in_words
 from corrdp.tables.source import open_table
 from corrdp.trajectories.data.points import read_trajectories
+from tests.helpers.commands import done, run
 
 STICKY = MarkovChain([[0.95, 0.05], [0.05, 0.95]], 1200)
 WALK = np.asarray(STICKY.sample(np.random.default_rng(1)))
@@ -235,6 +237,28 @@ def test_times_of_day_alone(tmp_path):
     cells = [f"{m:%H:%M}" for m in moments(90, timedelta(minutes=15), datetime(2024, 1, 1))]
     found = fitted(written(tmp_path / "t.csv", {"t": cells, "s": WALK[:90].tolist()}))
     assert (found.breaks, found.clock.step) == (0, "15 minutes")
+
+
+def test_rows_without_a_state_keep_their_time_step_and_are_told(tmp_path):
+    """``fit --skip-missing`` is what a fit does in any case, and what a release then reads."""
+    values: list[Any] = WALK[:200].tolist()
+    values[50:60] = ["NA"] * 10
+    cells = [f"{m:%Y-%m-%d %H:%M}" for m in moments(200, timedelta(hours=1), datetime(2024, 1, 1))]
+    path = written(tmp_path / "t.csv", {"t": cells, "s": values})
+    asked = ("fit", path, "--state", "s = 1", "--order", "t")
+    plain, skipping = tmp_path / "plain.json", tmp_path / "skipping.json"
+    done(*asked, "-o", plain)
+    said = done(*asked, "--skip-missing", "-o", skipping).output
+    assert re.search(r"missing +10, each of which breaks the chain", said)
+    assert plain.read_text() == skipping.read_text()
+    model = load_model(skipping)
+    assert (model.length, model.fitted.rows, model.fitted.missing) == (200, 190, 10)
+    assert model.fitted.counts.sum() == 199 - 11
+    asked = ("release", path, "--model", skipping, "--target", 1, "--query", "count:True", "--json")
+    agreed = ("--confidence", "none", "--accept-model", "a test")
+    assert "--skip-missing" in run(*asked, *agreed).output
+    assert json.loads(done(*asked, *agreed, "--skip-missing").stdout)["result"] == "release"
+    assert "not for families" in run("fit", "families", path, "--skip-missing").output
 
 
 # -- zones -------------------------------------------------------------------------------------

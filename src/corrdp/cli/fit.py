@@ -185,6 +185,14 @@ def series(
         ),
     ] = False,
     missing: MissingTexts = None,
+    skip_missing: Annotated[
+        bool,
+        typer.Option(
+            "--skip-missing",
+            help="Taken as release and sanitize take it. A fit does so in any case: a row without "
+            "a state keeps its time step, cuts the sequence, and is told.",
+        ),
+    ] = False,
     no_header: NoHeader = False,
     names: Names = None,
     delimiter: Delimiter = None,
