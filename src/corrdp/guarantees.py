@@ -110,7 +110,9 @@ class Approximate(_Compared):
     epsilon : float or sequence of float
         One number for every record, or one per record; zeros allowed.
     delta : float or sequence of float
-        Likewise, each in [0, 1].
+        Likewise, each in [0, 1]. A delta of 1 promises nothing, and what is converted may come to
+        that (a record that is published with probability 1): :func:`corrdp.leakage` and audits
+        refuse it.
 
     Examples
     --------
