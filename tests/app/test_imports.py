@@ -24,6 +24,8 @@ ALLOWED = {
     "corrdp.release.signatures",
     "corrdp.tables.overview",
     "corrdp.tables.source",
+    "corrdp.trajectories",
+    "corrdp.trajectories.mechanisms.publishing",  # the rows of what is published
 }
 ALLOWED_BELOW = ("corrdp.app", "corrdp.plots", "corrdp.report")
 REFUSED = {"opendp", "scipy", "numba", "random"}
@@ -31,6 +33,10 @@ VERBS = {
     *("check", "diagnose", "leakage", "calibrate", "verify"),
     *("MarkovChain", "GaussianRecords", "MarkovField", "Independent", "Ledger"),
     *("Count", "Histogram", "Mean", "Quantile", "Sum"),
+}
+OF_MOVEMENTS = {
+    *("read_trajectories", "discretise", "inspect_movements", "publish", "rows_of", "Grid"),
+    *("ElementCounts", "ElementTable", "NgramTree", "PlanarCells", "PrefixTree"),
 }
 
 
@@ -59,6 +65,11 @@ def test_of_the_public_names_only_verbs_models_and_queries_are_used(path):
             assert node.value.id != "cdp" or node.attr in VERBS, f"{path.name}: cdp.{node.attr}"
         elif isinstance(node, ast.ImportFrom) and node.module == "corrdp":
             assert {alias.name for alias in node.names} <= VERBS
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "corrdp.trajectories"
+        ):
+            assert path.name == "walks.py"
+            assert {alias.name for alias in node.names} <= OF_MOVEMENTS
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -12,18 +12,20 @@ import pytest
 pytest.importorskip("shiny", reason="needs the extra app")
 
 import corrdp as cdp
-from corrdp.app import jobs, work
+from corrdp.app import jobs, walks, work
 from corrdp.app.choices import (
     DataChoice,
     FamilyChoice,
     LedgerChoice,
+    MovesChoice,
+    MovesTable,
     NetworkChoice,
     PromiseChoice,
     QueryChoice,
     SeriesChoice,
     TableChoice,
 )
-from corrdp.app.demo import links_of_demo, write_demo
+from corrdp.app.demo import DEMO_BOX, links_of_demo, write_demo
 from corrdp.app.jobs import Child, told
 from corrdp.errors import DataError
 
@@ -271,3 +273,44 @@ def test_the_five_steps_for_a_network(tmp_path):
     by_town = QueryChoice("count", True, by=("town",), public_columns=("town",))
     towns = done(Child(work.plan, learned.model, PromiseChoice(), TableChoice((by_town,))))
     assert done(Child(work.release, towns, path, None)).columns["town"] == ["Ahorn", "Birke"]
+
+
+def test_the_five_steps_for_movements(tmp_path):
+    path = str(write_demo(tmp_path, "movements"))
+    data = DataChoice(path, "walks.csv", kind="movements")
+    looked = done(Child(work.look, data))
+    assert [column.name for column in looked.overview.columns] == ["uid", "datetime", "lat", "lng"]
+    law = MovesChoice("uid", "datetime", "lat", "lng", box=DEMO_BOX, step="30min")
+    learned = done(Child(walks.learn, data, law))
+    assert learned.model.event.value > 2 * law.epsilon  # steps tell about each other
+    assert learned.model.streams is None
+    assert learned.picture.startswith("<svg")
+    assert [name for name, _ in learned.units] == ["visits", "trajectory", "person", "point"]
+    table = MovesTable("elements", "visits")
+    planned = done(Child(walks.plan, law, PromiseChoice(1.0, "visits"), table))
+    assert planned.epsilon == 1.0
+    assert "168 clusters" in planned.promise
+    ledger = LedgerChoice(str(tmp_path / "a.ledger"), 2.0)
+    done(Child(work.standing, ledger, None, True))
+    made = done(Child(walks.release, planned, data, law, ledger.path))
+    stored = cdp.Ledger.open(ledger.path).answer(1)
+    assert stored["rows"] == made.csv
+    assert list(map(int, made.columns["users"])) == list(made.release.result.counts)
+    # everybody is counted at home at least, whatever the noise on 168 cells
+    assert sum(made.release.result.counts) > 120
+    assert done(Child(walks.report, made, data, law)).startswith("<!doctype html>")
+
+
+def test_movements_are_planned_without_a_look_at_them():
+    law = MovesChoice("uid", "datetime", label="place", places=("home", "work", "clinic"))
+    for table in (
+        MovesTable("elements", "visits", most=2),
+        MovesTable("prefix", "trajectory", levels=2),
+        MovesTable("ngrams", "person", levels=2, length=4, per_user=3),
+    ):
+        planned = done(Child(walks.plan, law, PromiseChoice(0.5, table.unit), table))
+        assert planned.promise.startswith("Epsilon 0.5 for ")
+        assert planned.lines
+    job = Child(walks.plan, law, PromiseChoice(0.5, "point"), MovesTable("planar", "point"))
+    assert job.wait(PATIENCE)
+    assert "needs coordinates" in job.error

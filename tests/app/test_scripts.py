@@ -12,11 +12,13 @@ import pytest
 pytest.importorskip("shiny", reason="needs the extra app")
 
 import corrdp as cdp
-from corrdp.app import scripts, work
+from corrdp.app import scripts, walks, work
 from corrdp.app.choices import (
     DataChoice,
     FamilyChoice,
     LedgerChoice,
+    MovesChoice,
+    MovesTable,
     NetworkChoice,
     PromiseChoice,
     QueryChoice,
@@ -24,7 +26,7 @@ from corrdp.app.choices import (
     TableChoice,
     typed_states,
 )
-from corrdp.app.demo import links_of_demo, write_demo
+from corrdp.app.demo import DEMO_BOX, links_of_demo, write_demo
 from tests.helpers.commands import run
 
 PLAIN = TableChoice((QueryChoice("count", True, by=("hour", "weekday")),))
@@ -166,6 +168,64 @@ def test_other_kinds_are_done_again(others):
     assert told["epsilon"] == pytest.approx(made.handed.epsilon, rel=1e-12)
     assert told["query"] == made.handed.to_dict()["query"]
     assert len(cdp.Ledger.open("a.ledger").history()) == 3
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        MovesTable("elements", "visits", most=2),
+        MovesTable("prefix", "trajectory", levels=2, merge_stays=True),
+        MovesTable("ngrams", "person", levels=2, length=4, per_user=7, counts=True),
+        MovesTable("planar", "point", radius=500.0),
+    ],
+    ids=lambda table: table.mechanism,
+)
+def test_movements_are_done_again(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = write_demo(tmp_path, "movements")
+    data = DataChoice(str(path), path.name, kept=False, kind="movements")
+    law = MovesChoice("uid", "datetime", "lat", "lng", box=DEMO_BOX, side=2000.0, split="day",
+                      step="1h", clip=True)  # fmt: skip
+    ledger = None if table.mechanism == "planar" else LedgerChoice("a.ledger", 3.0)
+    asked = scripts.AllChoices(data, law, PromiseChoice(0.5, table.unit), table, ledger)
+    found = by_script(asked)
+    assert "Traceback" not in capsys.readouterr().out
+    planned = walks.plan(Silent(), law, asked.promise, table)
+    made = walks.release(Silent(), planned, data, law, None if ledger is None else ledger.path)
+    kept = ("release.json", "table.csv", "report.html")
+    first = {name: Path(name).read_text() for name in kept}
+    for name in kept:
+        Path(name).unlink()
+    for line in scripts.shell(asked).replace("\\\n", "").splitlines()[2:]:
+        if "||" not in line:  # the ledger is there
+            words, _, file = line.partition(" > ")
+            ran = run(*shlex.split(words)[1:])
+            assert ran.exit_code == 0, ran.output
+            if file:
+                Path(file).write_text(ran.stdout)
+    for one in (found.to_dict(), json.loads(Path("release.json").read_text())):
+        for name in ("epsilon", "unit", "assumptions", "before"):
+            assert one[name] == made.release.to_dict()[name], name
+    assert Path("table.csv").read_text().splitlines()[0] == made.csv.splitlines()[0]
+    assert first["table.csv"].splitlines()[0] == made.csv.splitlines()[0]
+    if ledger is not None:
+        history = cdp.Ledger.open(ledger.path).history()
+        assert len(history) == 3
+        assert len({charge.level.in_words for charge in history}) == 1
+
+
+def test_every_choice_about_places_reaches_the_shell():
+    data = DataChoice("a.csv", "a.csv", kind="movements", missing=("-99",))
+    law = MovesChoice("who", "t", label="shop", places=("a", "b"), split="day")
+    table = MovesTable("ngrams", "person", levels=2, length=4, per_user=3, merge_stays=True)
+    text = scripts.shell(scripts.AllChoices(data, law, PromiseChoice(0.7), table, None))
+    for words in (
+        "trajectories inspect a.csv", "--user who", "--time t", "--label shop", "--places a,b",
+        "--split day", "--missing -99", "--step 5min", "--mechanism ngrams", "--epsilon 0.7",
+        "--levels 2", "--length 4", "--per-user 3", "--merge-stays",
+    ):  # fmt: skip
+        assert words in text.replace(" \\\n ", ""), words
+    assert "--grid" not in text
 
 
 def test_every_choice_about_families_reaches_the_shell():

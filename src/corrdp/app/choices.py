@@ -23,7 +23,7 @@ class DataChoice:
     path: str
     name: str  # as it is shown, and as scripts find it where the path is one of an upload
     kept: bool = True  # whether the file is still there when the page is closed
-    kind: str = "series"  # or families or network; only a series is read in an order
+    kind: str = "series"  # families, network or movements; only a series is read in an order
     order_by: tuple[str, ...] | None = None  # None: guessed
     group: str | None = None
     order_format: tuple[str, ...] = ()
@@ -118,7 +118,48 @@ class NetworkChoice:
         return {"state": self.state, "id": self.id, "edges": self.edges.path}
 
 
-Choice = SeriesChoice | FamilyChoice | NetworkChoice  # of what is learned
+@dataclass(frozen=True)
+class MovesChoice:
+    """Whose point is where and when, which places there may be, and how time is cut into steps.
+
+    Box and places are public: they are not read from the data.
+    """
+
+    user: str
+    time: str
+    lat: str | None = None  # degrees; or else label
+    lng: str | None = None
+    label: str | None = None
+    places: tuple[str, ...] = ()  # of a label
+    box: tuple[float, float, float, float] | None = None  # south, west, north, east
+    side: float = 1000.0  # of a cell, in metres
+    clip: bool = False
+    split: str | None = None
+    step: str = "5min"
+    epsilon: float = 0.1  # at event level, to be explained
+
+    def reading(self) -> dict[str, Any]:
+        """What ``read_trajectories`` takes beside the file and what is missing."""
+        said: dict[str, Any] = {"user": self.user, "time": self.time}
+        if self.label is None:
+            said |= {"lat": self.lat, "lng": self.lng}
+        else:
+            said |= {"label": self.label, "places": list(self.places)}
+        return said if self.split is None else said | {"split": self.split}
+
+    def arguments(self) -> dict[str, Any]:
+        """What ``inspect_movements`` takes beside movements and epsilon."""
+        said: dict[str, Any] = {} if self.label is not None else {"grid": self.side}
+        return said | {"step": self.step}
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """What ``Grid.square`` takes; nothing where places have names."""
+        return () if self.box is None else (*self.box, self.side)
+
+
+FittedChoice = SeriesChoice | FamilyChoice | NetworkChoice
+Choice = FittedChoice | MovesChoice  # of what is learned
 
 
 @dataclass(frozen=True)
@@ -226,6 +267,39 @@ class TableChoice:
         if self.public:
             said["coarse"] = True
         return said
+
+
+@dataclass(frozen=True)
+class MovesTable:
+    """What is released of movements, and for which unit its epsilon is."""
+
+    mechanism: str  # elements, prefix, ngrams or planar
+    unit: str  # visits, trajectory, person or point
+    most: int = 1  # visits of a person to a place that count
+    levels: int = 3
+    length: int = 10  # of n-grams
+    per_user: int | None = None
+    merge_stays: bool = False
+    counts: bool = False
+    radius: float = 200.0
+
+    @property
+    def words(self) -> str:
+        """For the list of what is released."""
+        walks = "Noisy counts of ways" if self.counts else "Made-up walks"
+        return {
+            "elements": "How many people were in each place"
+            if self.most == 1
+            else f"How many visits each place had, {self.most} of a person at most",
+            "prefix": f"{walks}, by how walks begin ({self.levels} places)",
+            "ngrams": f"{walks}, by what follows what ({self.levels} places)",
+            "planar": "Every point, moved by noise",
+        }[self.mechanism]
+
+    @property
+    def questions(self) -> tuple[MovesTable, ...]:
+        """Itself: of movements there is one thing in a release."""
+        return (self,)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ _KINDS = {
     "series": "a series: what was measured, moment by moment",
     "families": "families: values of people who belong together",
     "network": "a network: yes or no, for people who are linked",
+    "movements": "movements: who was where, and when",
 }
 _ENDINGS = [".csv", ".tsv", ".txt", ".gz", ".parquet"]
 
@@ -29,8 +30,8 @@ def section() -> ui.Tag:
         1,
         "data",
         "Data",
-        "Say what you have, and show me the file: CSV or Parquet, a row for each moment, family or "
-        "person.",
+        "Say what you have, and show me the file: CSV or Parquet, a row for each moment, family, "
+        "person or point.",
         parts.columns(
             [
                 ui.input_radio_buttons("data_kind", "What kind of data is it?", _KINDS),
@@ -265,7 +266,7 @@ def _form(found: work.Looked) -> ui.Tag | None:
     again = ui.input_action_button("data_again", "Read it again", class_="btn-primary")
     if data.kind == "network":  # each of its people has a state
         return None
-    if data.kind == "families":
+    if data.kind in ("families", "movements"):
         return parts.fold("Read it differently", missing, again)
     names = {c.name: c.name for c in overview.columns}
     return parts.fold(

@@ -1,6 +1,7 @@
 """Made-up data for those who want to look around; the same ones every time.
 
-Eight weeks of a step counter, the heights of families, who is ill among people who meet.
+Eight weeks of a step counter, the heights of families, who is ill among people who meet, and where
+people of a town are in a week.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ _DAYS, _STEP = 56, 15  # days, minutes
 _NIGHT, _DAY = (0.04, 0.25), (0.22, 0.62)
 _FAMILIES, _PEOPLE = 300, 240
 _TOWNS = ("Ahorn", "Birke")
+DEMO_BOX = (52.45, 13.30, 52.55, 13.50)  # south, west, north, east of the made-up town
+_WALKERS, _WALK_DAYS = 120, 7
+_ROAMING = 0.004  # degrees round a place
 
 
 def write_demo(folder: Path, kind: str = "series") -> Path:
@@ -25,8 +29,8 @@ def write_demo(folder: Path, kind: str = "series") -> Path:
     --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> [write_demo(folder, kind).name for kind in ("series", "families", "network")]
-    ['made-up-steps.csv', 'made-up-heights.csv', 'made-up-people.csv']
+    >>> [write_demo(folder, kind).name for kind in ("families", "network", "movements")]
+    ['made-up-heights.csv', 'made-up-people.csv', 'made-up-walks.csv']
     >>> links_of_demo(folder).read_text().splitlines()[0]
     'person,meets'
     """
@@ -36,6 +40,8 @@ def write_demo(folder: Path, kind: str = "series") -> Path:
         return _written(folder / "made-up-people.csv", people)
     if kind == "families":
         return _written(folder / "made-up-heights.csv", _families())
+    if kind == "movements":
+        return _written(folder / "made-up-walks.csv", _walks())
     return _written(folder / "made-up-steps.csv", _series())
 
 
@@ -75,11 +81,35 @@ def _families() -> list[str]:
 def _network() -> tuple[list[str], list[str]]:
     """Who is ill in a row of people, most of whom meet their neighbours: those ill come in runs."""
     rng = np.random.default_rng(2024)
-    people, links, ill = ["person,town,ill"], ["person,meets"], False
+    people, links, ill = ["person,ill,town"], ["person,meets"], False
     for k in range(_PEOPLE):
         ill = bool(rng.random() < (0.55 if ill else 0.3))
         town = _TOWNS[2 * k // _PEOPLE]
-        people.append(f"p{k:03d},{town},{'yes' if ill else 'no'}")
+        people.append(f"p{k:03d},{'yes' if ill else 'no'},{town}")
         if k and rng.random() < 0.8:
             links.append(f"p{k:03d},p{k - 1:03d}")
     return people, links
+
+
+def _walks() -> list[str]:
+    """Where people are, every half hour: at home by night, at one of few works, sometimes out."""
+    rng = np.random.default_rng(2024)
+    south, west, north, east = DEMO_BOX
+    inside = (south + 0.01, west + 0.01), (north - 0.01, east - 0.01)
+    works, parks = rng.uniform(*inside, (4, 2)), rng.uniform(*inside, (3, 2))
+    lines = ["uid,datetime,lat,lng"]
+    for walker in range(_WALKERS):
+        home, work = rng.uniform(*inside), works[rng.integers(len(works))]
+        out = None
+        for k in range(_WALK_DAYS * 48):
+            moment = _START + timedelta(minutes=30 * k)
+            busy = moment.weekday() < 5 and 9 <= moment.hour < 17
+            free = 10 <= moment.hour < 21 and not busy
+            if not free or (out is not None and rng.random() < 0.3):
+                out = None
+            elif out is None and rng.random() < 0.15:
+                out = parks[rng.integers(len(parks))]
+            place = out if out is not None else work if busy else home
+            lat, lng = np.asarray(place) + rng.uniform(-_ROAMING, _ROAMING, 2)
+            lines.append(f"w{walker:03d},{moment:%Y-%m-%d %H:%M},{lat:.5f},{lng:.5f}")
+    return lines

@@ -7,11 +7,12 @@ from typing import Any
 
 from shiny import Inputs, Session, reactive, render, ui
 
-from corrdp.app import parts, work
+from corrdp.app import movements, parts, walks, work
 from corrdp.app.choices import (
     Choice,
     DataChoice,
     FamilyChoice,
+    MovesChoice,
     NetworkChoice,
     SeriesChoice,
     number,
@@ -47,6 +48,7 @@ _AGAINST = {
     "series": "The data speak against parts of this model. The promise is kept under the richer "
     "models too, with more noise:",
     "families": "The data speak against this model, and the promise rests on it:",
+    "movements": "What a level does not hide here:",
 }
 
 
@@ -99,7 +101,10 @@ def connect(input: Inputs, session: Session, state: State) -> None:
             return
         state.forget_from(2)
         state.law.set(chosen)
-        learn.start(work.learn, data, chosen)
+        if isinstance(chosen, MovesChoice):
+            learn.start(walks.learn, data, chosen)
+        else:
+            learn.start(work.learn, data, chosen)
 
     @session.output(id="law_found")
     @render.ui
@@ -243,8 +248,18 @@ def _network_fields(found: work.Looked) -> list[ui.Tag]:
     ]  # fmt: skip
 
 
-_FIELDS = {"series": _series_fields, "families": _family_fields, "network": _network_fields}
-_CHOSEN = {"series": _series, "families": _families, "network": _network}
+_FIELDS = {
+    "series": _series_fields,
+    "families": _family_fields,
+    "network": _network_fields,
+    "movements": movements.law_fields,
+}
+_CHOSEN = {
+    "series": _series,
+    "families": _families,
+    "network": _network,
+    "movements": movements.law_choice,
+}
 
 
 def _state_fields(found: work.Looked) -> list[ui.Tag]:
@@ -284,9 +299,14 @@ def _told(found: work.Learned, kind: str) -> ui.Tag:
         parts.fold("In numbers", *(ui.p(text, class_="quiet") for text in facts))
         if facts
         else None,
+        movements.law_details(found) if kind == "movements" else None,
         parts.against(_AGAINST.get(kind, ""), found.against),
         ui.div(
-            ui.download_button("law_file", "Save the model", class_="btn-quiet"),
+            ui.download_button(
+                "law_file",
+                "Save what was found" if kind == "movements" else "Save the model",
+                class_="btn-quiet",
+            ),
             ui.span("It tells of the private data: keep it to yourself.", class_="quiet"),
             class_="line",
         ),

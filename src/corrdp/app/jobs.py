@@ -24,7 +24,7 @@ from corrdp.ledgers.ledger import Ledger
 _RUNNING, _CHARGING, _CANCELLED = range(3)
 # what children need, imported once in the process that they are forked from
 _NEEDED = (
-    *("corrdp.app.work", "corrdp.calibration.number", "corrdp.release.number"),
+    *("corrdp.app.work", "corrdp.app.walks", "corrdp.calibration.number", "corrdp.release.number"),
     *("duckdb", "ibis", "pyarrow", "sqlglot", "numba", "opendp.mod"),
     *("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
 )

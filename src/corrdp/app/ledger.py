@@ -7,7 +7,7 @@ from pathlib import Path
 from shiny import Inputs, Session, reactive, render, ui
 
 from corrdp.app import parts, work
-from corrdp.app.choices import DELTA, LedgerChoice, number
+from corrdp.app.choices import DELTA, LedgerChoice, MovesChoice, number
 from corrdp.app.state import State
 from corrdp.app.tasks import PageTask, progress
 from corrdp.errors import InputError
@@ -56,7 +56,7 @@ def connect(input: Inputs, session: Session, state: State) -> None:
                 class_="stack",
             )
         counts = {"bdp": "what leaks on this model", "dp": "plain epsilon"}
-        if found is not None and found.model.states is None:
+        if found is not None and getattr(found.model, "states", None) is None:
             del counts["bdp"]  # of real values an epsilon alone does not say what leaks
         return ui.div(
             path,
@@ -94,8 +94,12 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         kind, delta = str(input.ledger_counts()), 0.0
         if state.table().noise != "laplace":
             delta = DELTA
-        records = found.model.records if kind == "dp" else None
-        made = LedgerChoice(_path(), budget, kind, delta, promise.unit, promise.confident, records)
+        if isinstance(state.law(), MovesChoice):  # the first release says whose epsilon it is
+            made = LedgerChoice(_path(), budget)
+        else:
+            records = found.model.records if kind == "dp" else None
+            unit, confident = promise.unit, promise.confident
+            made = LedgerChoice(_path(), budget, kind, delta, unit, confident, records)
         task.start(work.standing, made, found.model, True)
 
     @reactive.effect
@@ -112,5 +116,5 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         planned = state.planned()
         if state.ledger() is None:
             return None
-        costs = f"epsilon {planned.calibration.epsilon:.4g}" if planned is not None else ""
+        costs = f"epsilon {planned.epsilon:.4g}" if planned is not None else ""
         return parts.facts([*told(), *([("This release costs", costs)] if costs else [])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from corrdp.plots import ACCENT, INK, MUTED, RULE, SOFT, WARM, axes_or_new
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from corrdp.app.work import Comparison
 
+_PLACES = 20  # that are drawn
 _LOOK = (  # of each way of reckoning, in their order
     (ACCENT, "-", 2.2),
     (ACCENT, (0, (1, 1.5)), 1.4),
@@ -66,4 +68,15 @@ def draw_prices(found: Comparison) -> Axes:
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.set_xlim(0, 1.3 * max(values, default=1.0))
     ax.set_xlabel("noise, against independent rows", fontsize=9)
+    return ax
+
+
+def draw_places(names: Sequence[str], counts: Sequence[float]) -> Axes:
+    """How often each place occurs in what is published, the most frequent ones."""
+    most = sorted(range(len(names)), key=lambda k: -counts[k])[:_PLACES]
+    ax = axes_or_new(None, 0.9 + 0.26 * len(most))
+    ax.barh(range(len(most)), [counts[k] for k in most], height=0.6, color=SOFT)
+    ax.set_yticks(range(len(most)), [names[k] for k in most])
+    ax.set_ylim(len(most) - 0.4, -0.6)
+    ax.set_xlabel("published", fontsize=9)
     return ax

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from shiny import Inputs, Session, reactive, render, ui
 
-from corrdp.app import parts, pictures, work
-from corrdp.app.choices import PromiseChoice
+from corrdp.app import movements, parts, pictures, work
+from corrdp.app.choices import MovesChoice, PromiseChoice
 from corrdp.app.state import State
 from corrdp.app.tasks import PageTask, progress
 from corrdp.report.words import believed
@@ -61,14 +61,18 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         if found is None or looked is None:
             return parts.waiting("First the dependence: it decides what a promise costs.")
         with reactive.isolate():
-            promise = PromiseChoice(accept=state.promise().accept)
-            state.promise.set(promise)
+            place = input.promise_slider() if "promise_slider" in input else _START
+            unit = found.units[0][1] if found.units else None
+            accept = state.promise().accept
+            state.promise.set(PromiseChoice(level(float(place)), unit, accept=accept))
+        if looked.data.kind == "movements":
+            return movements.promise_body(found, _slider(place))
         words = {"record": _RECORD[looked.data.kind], **_PROTECTED}
         units = {unit or "record": words[name] for name, unit in found.units}
         return parts.columns(
             [
                 ui.input_radio_buttons("promise_unit", "What is protected", units),
-                _slider(),
+                _slider(place),
                 ui.output_ui("promise_sentence"),
                 ui.div(
                     ui.tags.h3("Against whom"),
@@ -89,18 +93,20 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         )
 
     @reactive.effect
-    @reactive.event(input.promise_slider, input.promise_unit, input.promise_sure)
     def _choose() -> None:
+        """A slider that was not moved yet and a switch that is not there have no value."""
         place = input.promise_slider() if "promise_slider" in input else _START
         unit = str(input.promise_unit())
-        chosen = replace(
-            state.promise(),
-            target=level(float(place)),
-            unit=None if unit == "record" else unit,
-            confident=bool(input.promise_sure()),
-        )
-        if chosen != state.promise():
-            state.promise.set(chosen)
+        sure = bool(input.promise_sure()) if "promise_sure" in input else True
+        with reactive.isolate():
+            chosen = replace(
+                state.promise(),
+                target=level(float(place)),
+                unit=None if unit == "record" else unit,
+                confident=sure,
+            )
+            if chosen != state.promise():
+                state.promise.set(chosen)
 
     @reactive.calc
     def priced() -> tuple[str | None, bool, str | None]:
@@ -113,6 +119,9 @@ def connect(input: Inputs, session: Session, state: State) -> None:
     def _compare() -> None:
         """The curves do not hang on where the slider stands."""
         found, wanted = state.learned(), priced()
+        with reactive.isolate():
+            if isinstance(state.law(), MovesChoice):  # an epsilon is what it is
+                found = None
         now = None if found is None else (id(found), wanted)
         if now == last[0]:
             return
@@ -178,11 +187,11 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         )
 
 
-def _slider() -> ui.Tag:
+def _slider(place: float) -> ui.Tag:
     return ui.div(
         ui.tags.label("How much", for_="promise_slider", class_="control-label"),
         ui.tags.input(
-            type="range", id="promise_slider", min="0", max="100", step="1", value=str(_START),
+            type="range", id="promise_slider", min="0", max="100", step="1", value=str(place),
             **{"data-live": "promise_live"},
         ),
         ui.div(ui.span("cautious"), ui.span("loose"), class_="ends", aria_hidden="true"),

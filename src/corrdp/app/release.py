@@ -8,7 +8,8 @@ from typing import Any
 
 from shiny import Inputs, Session, reactive, render, ui
 
-from corrdp.app import parts, scripts, work
+from corrdp.app import parts, scripts, walks, work
+from corrdp.app.choices import MovesChoice
 from corrdp.app.state import State
 from corrdp.app.tasks import PageTask, problem, progress
 from corrdp.errors import CorrdpError
@@ -35,7 +36,11 @@ def connect(input: Inputs, session: Session, state: State) -> None:
 
     def shown(made: work.Released) -> None:
         state.released.set(made)
-        report.start(work.report, made)
+        data, law = state.data(), state.law()
+        if data is not None and isinstance(law, MovesChoice):
+            report.start(walks.report, made, data, law)
+        else:
+            report.start(work.report, made)
 
     # what is paid for is finished, also when the page is closed
     draw = PageTask("draw", input, session, shown, keep=True)
@@ -64,7 +69,7 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         charged = (
             "No ledger is charged: keep account of this release yourself."
             if ledger is None
-            else f"Epsilon {planned.calibration.epsilon:.4g} is charged to {ledger.path}."
+            else f"Epsilon {planned.epsilon:.4g} is charged to {ledger.path}."
         )
         listed = ui.tags.ul(*(ui.tags.li(q.words) for q in planned.choice.questions))
         ui.modal_show(
@@ -91,7 +96,11 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         if planned is None or data is None or draw.running():
             return
         state.forget_from(5)
-        draw.start(work.release, planned, data.path, None if ledger is None else ledger.path)
+        law, path = state.law(), None if ledger is None else ledger.path
+        if isinstance(law, MovesChoice):
+            draw.start(walks.release, planned, data, law, path)
+        else:
+            draw.start(work.release, planned, data.path, path)
 
     @session.output(id="release_found")
     @render.ui
@@ -204,6 +213,7 @@ def _told(made: work.Released) -> ui.Tag:
     )
     return ui.div(
         ui.p("Released. " + charged, class_="finding", role="status"),
+        parts.against("Know this before you use it:", made.warnings),
         parts.columns(
             [
                 ui.tags.h3("Keep it"),
@@ -220,23 +230,38 @@ def _told(made: work.Released) -> ui.Tag:
                     ui.download_button("file_shell", "Shell commands", class_="btn-quiet"),
                     class_="files",
                 ),
-                ui.tags.h3("Sign it"),
-                ui.input_text("sign_key", "Path of your private key",
-                              str(Path.home() / "steward.key"), width="100%"),
-                ui.div(
-                    ui.input_action_button("sign_go", "Sign", class_="btn-quiet"),
-                    ui.input_action_button("sign_make", "Make a key there", class_="btn-quiet"),
-                    class_="files",
-                ),
-                ui.output_ui("sign_found"),
+                *_signing(made),
             ],
-            [parts.picture(made.picture, "With the noise, and intervals of 95 %.")],
+            [parts.picture(made.picture, "With the noise, and intervals of 95 %."
+                           if made.choice is None else "What is published, by place.")],
         ),
         parts.fold(
             "The table in numbers",
             parts.grid(list(made.columns), shown, f"The released table.{more}"),
         ),
     )  # fmt: skip
+
+
+def _signing(made: work.Released) -> list[ui.Tag]:
+    """How to sign it, or what its report shows where there is nothing to sign."""
+    if made.choice is not None:
+        return [
+            ui.p(
+                "The report shows the movements before and after: keep it to yourself.",
+                class_="quiet",
+            )
+        ]
+    return [
+        ui.tags.h3("Sign it"),
+        ui.input_text("sign_key", "Path of your private key",
+                      str(Path.home() / "steward.key"), width="100%"),
+        ui.div(
+            ui.input_action_button("sign_go", "Sign", class_="btn-quiet"),
+            ui.input_action_button("sign_make", "Make a key there", class_="btn-quiet"),
+            class_="files",
+        ),
+        ui.output_ui("sign_found"),
+    ]  # fmt: skip
 
 
 def _cell(cell: Any) -> str:

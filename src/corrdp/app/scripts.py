@@ -9,12 +9,16 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from corrdp.app import walk_scripts
 from corrdp.app.calls import call, command
 from corrdp.app.choices import (
     Choice,
     DataChoice,
     FamilyChoice,
+    FittedChoice,
     LedgerChoice,
+    MovesChoice,
+    MovesTable,
     NetworkChoice,
     PromiseChoice,
     QueryChoice,
@@ -30,7 +34,7 @@ class AllChoices:
     data: DataChoice
     law: Choice
     promise: PromiseChoice
-    table: TableChoice
+    table: TableChoice | MovesTable
     ledger: LedgerChoice | None
 
 
@@ -73,6 +77,10 @@ def _comment(words: str) -> str:
 def _cells(steps: AllChoices) -> list[tuple[str, str]]:
     """Words and code of each step."""
     data, law, table, ledger = steps.data, steps.law, steps.table, steps.ledger
+    if isinstance(law, MovesChoice):
+        assert isinstance(table, MovesTable)
+        return walk_scripts.cells(data, law, steps.promise.target, table, ledger)
+    assert isinstance(table, TableChoice)
     options = data.arguments() | law.arguments()
     if isinstance(law, NetworkChoice):
         options["edges"] = law.edges.place
@@ -141,23 +149,30 @@ def _query(question: QueryChoice, rollup: bool) -> str:
 
 def shell(steps: AllChoices) -> str:
     """Shell commands."""
-    data, ledger, table = steps.data, steps.ledger, steps.table
-    learned = ["corrdp", "fit", data.kind, data.place, *_law_options(data, steps.law)]
+    data, law, ledger, table = steps.data, steps.law, steps.ledger, steps.table
+    made: list[str] = []
+    if ledger is not None and ledger.budget is not None:
+        made = [command(_ledger_command(ledger))]
+    if isinstance(law, MovesChoice):
+        assert isinstance(table, MovesTable)
+        looked, moved = walk_scripts.shell(data, law, steps.promise.target, table, ledger)
+        return _lines([looked, *made, moved])
+    assert isinstance(table, TableChoice)
+    learned = ["corrdp", "fit", data.kind, data.place, *_law_options(data, law)]
     for text in data.missing:
         learned += ["--missing", text]
-    commands = [[*learned, "-o", "model.json"]]
-    if ledger is not None and ledger.budget is not None:
-        commands.append(_ledger_command(ledger))
     drawn = ["corrdp", "release", data.place, "--model", "model.json"]
     drawn += _promise_options(steps.promise) + _table_options(table)
     drawn += [] if ledger is None else ["--ledger", ledger.path]
     kept = ["-o", "release.json", "--csv", "table.csv", "--report", "report.html"]
-    commands.append([*drawn, *kept])
-    lines = [command(words) for words in commands]
-    return "\n".join(["#!/bin/sh", "set -e", *lines]) + "\n"
+    return _lines([command([*learned, "-o", "model.json"]), *made, command([*drawn, *kept])])
 
 
-def _law_options(data: DataChoice, law: Choice) -> list[str]:
+def _lines(commands: list[str]) -> str:
+    return "\n".join(["#!/bin/sh", "set -e", *commands]) + "\n"
+
+
+def _law_options(data: DataChoice, law: FittedChoice) -> list[str]:
     if isinstance(law, NetworkChoice):
         return ["--id", law.id, "--state", law.state, "--edges", law.edges.place]
     if isinstance(law, FamilyChoice):

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from shiny import reactive
 
-from corrdp.app.choices import Choice, DataChoice, LedgerChoice, PromiseChoice, TableChoice
+from corrdp.app.choices import (
+    Choice,
+    DataChoice,
+    LedgerChoice,
+    MovesTable,
+    PromiseChoice,
+    TableChoice,
+)
 
 if TYPE_CHECKING:
     from corrdp.app.work import Comparison, Learned, Looked, Planned, Released
@@ -34,6 +41,7 @@ class State:
         self.promise: reactive.Value[PromiseChoice] = reactive.Value(PromiseChoice())
         self.compared: reactive.Value[Comparison | None] = reactive.Value(None)
         self.table: reactive.Value[TableChoice] = reactive.Value(TableChoice())
+        self.moves: reactive.Value[MovesTable | None] = reactive.Value(None)
         self.planned: reactive.Value[Planned | None] = reactive.Value(None)
         self.ledger: reactive.Value[LedgerChoice | None] = reactive.Value(None)
         self.released: reactive.Value[Released | None] = reactive.Value(None)
@@ -53,3 +61,4 @@ class State:
                 value.set(None)
         if step <= 2:  # states and columns may be others
             self.table.set(TableChoice())
+            self.moves.set(None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from shiny import Inputs, Session, reactive, render, ui
 
-from corrdp.app import ledger, parts, work
+from corrdp.app import ledger, movements, parts, work
 from corrdp.app.choices import DELTA, QueryChoice, TableChoice, number
 from corrdp.app.state import State
 from corrdp.app.tasks import PageTask, problem, progress
@@ -36,8 +36,8 @@ def section() -> ui.Tag:
         4,
         "table",
         "Table",
-        "What you want to publish. What you see here comes from data simulated from the model: "
-        "the private data are not touched before the last step.",
+        "What you want to publish. The private data are not touched before the last step: pictures "
+        "here are of data simulated from the model.",
         ui.output_ui("table_body"),
     )
 
@@ -53,6 +53,8 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         found, looked = state.learned(), state.looked()
         if found is None or looked is None:
             return parts.waiting("First the dependence: the tables are made of its states.")
+        if looked.data.kind == "movements":
+            return movements.table_body()
         return parts.columns(
             [
                 _question_form(found, looked),
@@ -157,6 +159,7 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         found = state.planned()
         return None if found is None else _told(found)
 
+    movements.connect(input, session, state)
     ledger.connect(input, session, state)
 
 

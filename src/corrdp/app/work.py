@@ -7,13 +7,20 @@ Nothing here decides about privacy: what is learned, promised, drawn and charged
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import corrdp as cdp
 from corrdp._tabular import as_csv
 from corrdp.app import pictures
-from corrdp.app.choices import Choice, DataChoice, LedgerChoice, PromiseChoice, TableChoice
+from corrdp.app.choices import (
+    DataChoice,
+    FittedChoice,
+    LedgerChoice,
+    MovesTable,
+    PromiseChoice,
+    TableChoice,
+)
 from corrdp.app.previews import preview
 from corrdp.calibration.searching import check_told_levels
 from corrdp.errors import CorrdpError, InputError
@@ -91,7 +98,8 @@ class Planned:
     lines: tuple[tuple[str, str], ...]
     against: tuple[str, ...]
     picture: str
-    choice: TableChoice
+    choice: TableChoice | MovesTable
+    epsilon: float  # what a ledger is charged
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,8 @@ class Released:
     picture: str
     columns: dict[str, list[Any]]
     csv: str
-    made_with: dict[str, Any] = field(default_factory=dict)
+    choice: MovesTable | None = None  # of movements
+    warnings: tuple[str, ...] = ()
 
 
 def look(tell: Teller, data: DataChoice) -> Looked:
@@ -136,7 +145,7 @@ def first_rows(tell: Teller, data: DataChoice) -> tuple[tuple[str, ...], list[tu
     return tuple(table.columns), told
 
 
-def learn(tell: Teller, data: DataChoice, law: Choice) -> Learned:
+def learn(tell: Teller, data: DataChoice, law: FittedChoice) -> Learned:
     """Step 2: how the records depend on each other."""
     tell("counting what goes with what")
     model = _MODELS[law.model].fit(data.path, **(data.arguments() | law.arguments()))
@@ -277,6 +286,7 @@ def plan(tell: Teller, model: Any, promise: PromiseChoice, choice: TableChoice) 
         against,
         preview(model, calibration, choice),
         choice,
+        calibration.epsilon,
     )
 
 
@@ -300,6 +310,7 @@ def release(tell: Teller, planned: Planned, path: str, ledger: str | None) -> Re
     """Step 5: read the private data, draw the noise, charge, and only then show."""
     tell("reading the private data and drawing the noise")
     calibration, choice = planned.calibration, planned.choice
+    assert isinstance(choice, TableChoice)
     answer = calibration.release(
         path,
         ledger=None if ledger is None else tell.ledger(ledger),
