@@ -858,7 +858,20 @@ def test_a_flat_leakage_is_a_sentence_and_no_picture():
     text = render_inspection(inspect_movements(walks, 0.1, grid=Grid(39, 116, 41, 118, 2, 2)))
     assert "Every step leaks the same, at most 0.1." in text
     assert text.count("<svg") == 1
-    assert "largest leakage" not in text
+    assert "mean by cell" not in text
+
+
+def test_the_map_of_leakage_shows_means_that_tell_cells_apart():
+    """From step 600 on only one of the places is recorded, so that its steps leak less."""
+    rng = np.random.default_rng(5)
+    chain = MarkovChain([[0.9, 0.1], [0.2, 0.8]]).sample(rng, 900)
+    keep = (np.arange(900) < 600) | (np.asarray(chain) == 0)
+    times = np.arange(900)[keep] * 300
+    lat = 39.5 + np.asarray(chain)[keep]
+    walks = Trajectories.from_points([1] * len(times), times, lat=lat, lng=[116.5] * len(times))
+    text = render_inspection(inspect_movements(walks, 0.1, grid=Grid(39, 116, 41, 117, 2, 1)))
+    assert "leakage of a step, mean by cell" in text
+    assert text.count("<svg") == 3
 
 
 @needs_data

@@ -200,6 +200,7 @@ MODEL_KINDS = {
     "groups": "blocks of records with any dependence inside and none between",
     "markov": "a Markov chain: each record depends on the one before it",
     "window": "a Markov chain of higher order: each record depends on the last few",
+    "seasonal": "a Markov chain whose law follows the clock: each record depends on the last few",
     "table": "a joint law of a few records, written out in full",
     "gaussian": "values with a joint normal law, in independent blocks such as families",
     "tree": "a Markov tree: records depend on each other along its branches",
