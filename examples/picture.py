@@ -14,7 +14,7 @@ import corrdp as cdp
 from corrdp.plots import INK
 
 COUNTS = np.array([[9713, 1295], [1295, 2955]])
-# the next interval is at rest after two at rest, after the older one alone, the newer one, neither
+# the same series: how often an interval without steps follows 00, 01, 10, 11 (older one first)
 REST = np.array([0.90944679, 0.37915058, 0.67876448, 0.27208122])
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -42,10 +42,15 @@ def draw_belief(chain: cdp.MarkovChain) -> Figure:
 
 
 def noise_of_order_two(targets: np.ndarray) -> list[float]:
-    """What the chain of order 2 costs, which the data bear out where they contradict order 1."""
-    chain = cdp.WindowChain(np.stack([REST, 1 - REST], axis=1), 2)
-    asked = {"query": cdp.Count(1), "method": "transfer", "robust": False, "confidence": None}
-    return [target / cdp.calibrate(chain, target, **asked).epsilon for target in targets]
+    """What the chain of order 2 costs, against which the data contradict the first-order chain."""
+    chain, query = cdp.WindowChain(np.stack([REST, 1 - REST], axis=1), 2), cdp.Count(1)
+
+    def epsilon(target: float) -> float:
+        return cdp.calibrate(
+            chain, target, query=query, method="transfer", robust=False, confidence=None
+        ).epsilon
+
+    return [target / epsilon(target) for target in targets]
 
 
 def draw_noise(chain: cdp.MarkovChain) -> Figure:
