@@ -30,6 +30,7 @@ class Programs:
         self.n = len(next(iter(joint)))
         eps, delta = np.broadcast_arrays(np.atleast_2d(eps), np.atleast_2d(delta))
         self.eps, self.delta = (np.broadcast_to(x, (len(x), self.n)) for x in (eps, delta))
+        self._matrices: dict[frozenset[int], tuple[csr_matrix, np.ndarray]] = {}
 
     def laws(self, attacked: Sequence[int], known: dict[int, int]) -> dict[tuple, np.ndarray]:
         """Law of the records that are not known, by value of those attacked."""
@@ -58,6 +59,12 @@ class Programs:
         return -float(result.fun)
 
     def _constraints(self, known: dict[int, int]) -> tuple[csr_matrix, np.ndarray]:
+        """What every event keeps; which records are known matters, their values do not."""
+        if frozenset(known) not in self._matrices:
+            self._matrices[frozenset(known)] = self._written_out(known)
+        return self._matrices[frozenset(known)]
+
+    def _written_out(self, known: dict[int, int]) -> tuple[csr_matrix, np.ndarray]:
         free = [j for j in range(self.n) if j not in known]
         points = list(itertools.product(range(self.states), repeat=len(free)))
         number = {x: k for k, x in enumerate(points)}
