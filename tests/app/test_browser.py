@@ -258,6 +258,7 @@ def test_an_uploaded_file_is_read_as_told_and_removed(visit, tmp_path):
         page.click("#data_show")
         seen.shows("#data_rows table")
         seen.check_calm()
+        assert not any("visits" in url for url in seen.requests)
 
 
 def test_problems_are_told_in_words(visit, tmp_path):
@@ -291,16 +292,20 @@ def test_a_fit_can_be_cancelled_and_other_steps_answer_meanwhile(visit, tmp_path
         "COPY (SELECT make_timestamp((1700000000 + 60 * i) * 1000000) AS t, "
         f"(hash(i) % 5)::INT AS v FROM range(10000000) r(i)) TO '{path}' (FORMAT PARQUET)"
     )
+    ledger = cdp.Ledger.create(tmp_path / "old.ledger", budget=2)
+    ledger.charge(0.5, what="a table of last year")
     with visit(str(path)) as seen:
         page = seen.page
+        page.fill("#back_path", str(ledger.path))
         seen.shows("#law_learn")
         page.select_option("#law_memory", "auto")
         page.click("#law_learn")
         seen.shows("#learn_progress .working")
         begun = time.monotonic()
         page.click("#back_open")  # another part of the page
-        seen.shows("#back_found .problem")
+        seen.shows("#back_found table")
         assert time.monotonic() - begun < 1
+        assert "a table of last year" in page.inner_text("#back_found")
         page.click("#learn_cancel")
         seen.shows("#learn_progress .problem")
         assert "cancelled" in page.inner_text("#learn_progress")
@@ -344,7 +349,8 @@ def test_signing_and_looking_back(visit):
         seen.shows("#verify_found .finding")
         path.write_text(text.replace('"target": 1.0', '"target": 0.5'))
         page.click("#verify_go")
-        seen.shows("#verify_found .problem")
+        seen.shows("#verify_progress .problem")
+        assert page.query_selector("#verify_found .finding") is None
         page.click("#back_open")
         seen.shows("#back_found table")
         assert "1 charge" in page.inner_text("#back_found")

@@ -6,12 +6,9 @@ from pathlib import Path
 
 from shiny import Inputs, Session, reactive, render, ui
 
-import corrdp as cdp
-from corrdp.app import parts
+from corrdp.app import parts, work
 from corrdp.app.state import State
-from corrdp.app.tasks import problem
-from corrdp.errors import CorrdpError
-from corrdp.report.words import moment
+from corrdp.app.tasks import PageTask, progress
 
 
 def section() -> ui.Tag:
@@ -23,6 +20,7 @@ def section() -> ui.Tag:
                 ui.tags.h3("The history of a ledger"),
                 ui.input_text("back_path", "Path of the ledger", width="100%"),
                 ui.input_action_button("back_open", "Open it", class_="btn-quiet"),
+                progress("back"),
                 ui.output_ui("back_found"),
             ],
             [
@@ -30,6 +28,7 @@ def section() -> ui.Tag:
                 ui.input_text("verify_path", "Path of the signed release (JSON)", width="100%"),
                 ui.input_text("verify_key", "Path of the public key you trust", width="100%"),
                 ui.input_action_button("verify_go", "Verify", class_="btn-quiet"),
+                progress("verify"),
                 ui.output_ui("verify_found"),
             ],
         ),
@@ -41,8 +40,10 @@ def section() -> ui.Tag:
 
 def connect(input: Inputs, session: Session, state: State) -> None:
     """Who listens to what."""
-    told: reactive.Value[ui.Tag | None] = reactive.Value(None)
-    verified: reactive.Value[ui.Tag | None] = reactive.Value(None)
+    told: reactive.Value[work.Past | None] = reactive.Value(None)
+    verified: reactive.Value[str | None] = reactive.Value(None)
+    back = PageTask("back", input, session, told.set)
+    verify = PageTask("verify", input, session, verified.set)
 
     @reactive.effect
     def _same() -> None:
@@ -54,55 +55,56 @@ def connect(input: Inputs, session: Session, state: State) -> None:
     @reactive.effect
     @reactive.event(input.back_open)
     def _open() -> None:
-        try:
-            told.set(_history(Path(str(input.back_path()).strip()).expanduser()))
-        except CorrdpError as error:
-            told.set(problem(str(error)))
+        told.set(None)
+        path = _typed(input.back_path())
+        if path:
+            back.start(work.history, path)
+        else:
+            back.fail("Write the path of a ledger")
 
     @reactive.effect
     @reactive.event(input.verify_go)
     def _verify() -> None:
-        path, key = (
-            Path(str(text).strip()).expanduser()
-            for text in (input.verify_path(), input.verify_key())
-        )
-        try:
-            verified.set(_genuine(path, key))
-        except CorrdpError as error:
-            verified.set(problem(str(error)))
-        except OSError as error:
-            verified.set(problem(f"{error.filename}: {error.strerror}"))
+        verified.set(None)
+        path, key = _typed(input.verify_path()), _typed(input.verify_key())
+        if path and key:
+            verify.start(work.genuine, path, key)
+        else:
+            verify.fail("Write the path of the release and that of the key")
 
     @session.output(id="back_found")
     @render.ui
     def _told() -> ui.Tag | None:
-        return told()
+        found = told()
+        return None if found is None else _history(found)
 
     @session.output(id="verify_found")
     @render.ui
     def _verified() -> ui.Tag | None:
-        return verified()
+        found = verified()
+        return None if found is None else _genuine(found)
 
 
-def _history(path: Path) -> ui.Tag:
-    ledger = cdp.Ledger.open(path)
-    number = ledger.check()
-    rows = [(c.number, moment(c.made), c.what, c.level.in_words) for c in ledger.history()]
-    charges = "1 charge" if number == 1 else f"{number} charges"
+def _typed(text: str | None) -> str:
+    path = (text or "").strip()
+    return str(Path(path).expanduser()) if path else ""
+
+
+def _history(found: work.Past) -> ui.Tag:
+    charges = "1 charge" if found.checked == 1 else f"{found.checked} charges"
     return ui.div(
         parts.facts(
-            [("Together", ledger.standing), ("Checked", f"{charges}, as they were written")]
+            [("Together", found.standing), ("Checked", f"{charges}, as they were written")]
         ),
-        parts.grid(("no.", "when", "what", "level"), rows, "Every charge of the ledger")
-        if rows
+        parts.grid(("no.", "when", "what", "level"), found.rows, "Every charge of the ledger")
+        if found.rows
         else ui.p("Nothing was charged yet.", class_="quiet"),
     )
 
 
-def _genuine(path: Path, key: Path) -> ui.Tag:
-    found = cdp.verify(path, key)
+def _genuine(told: str) -> ui.Tag:
     return ui.div(
         ui.p("Genuine: signed with that key, and not a digit changed since.", class_="finding"),
-        ui.tags.pre(repr(found)),
+        ui.tags.pre(told),
         role="status",
     )

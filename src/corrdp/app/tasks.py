@@ -9,7 +9,7 @@ from shiny import Inputs, Session, reactive, render, ui
 
 from corrdp.app.jobs import Child
 
-_BEAT = 0.2  # seconds between two looks at a child
+_SOON, _BEAT = 0.04, 0.2  # seconds between two looks at a child: in its first second, and later
 
 
 def progress(name: str) -> ui.Tag:
@@ -63,7 +63,7 @@ class PageTask:
                 self._seen = job.partial
                 partial(job.partial)
             if not job.over:
-                reactive.invalidate_later(_BEAT)
+                reactive.invalidate_later(_BEAT if job.seconds else _SOON)
                 return
             self.running.set(False)
             self.error.set(job.error)

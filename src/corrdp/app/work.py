@@ -30,7 +30,13 @@ from corrdp.queries import MISSING_TEXT
 from corrdp.release.charged import charged
 from corrdp.report.dependence import shown
 from corrdp.report.page import render_report
-from corrdp.report.words import cost_in_words, drowned_in_words, promise_in_one, public_release
+from corrdp.report.words import (
+    cost_in_words,
+    drowned_in_words,
+    moment,
+    promise_in_one,
+    public_release,
+)
 from corrdp.tables.source import open_table
 
 if TYPE_CHECKING:
@@ -114,6 +120,15 @@ class Released:
     csv: str
     choice: MovesTable | None = None  # of movements
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Past:
+    """The history of a ledger: where it stands, how many charges were checked, and which."""
+
+    standing: str
+    checked: int
+    rows: tuple[tuple[int, str, str, str], ...]
 
 
 def look(tell: Teller, data: DataChoice) -> Looked:
@@ -304,6 +319,22 @@ def standing(
     left = f"one more release of epsilon {opened.remaining:.4g}"
     left += f", or of mu {opened.remaining_mu:.4g}" if opened.delta else ""
     return ledger, (("Ledger", opened.path.name), ("Spent", opened.standing), ("Room for", left))
+
+
+def history(tell: Teller, path: str) -> Past:
+    """Every charge of a ledger, read again and checked."""
+    tell("opening the ledger")
+    ledger = cdp.Ledger.open(path)
+    tell("checking every charge")
+    number = ledger.check()
+    rows = ((c.number, moment(c.made), c.what, c.level.in_words) for c in ledger.history())
+    return Past(ledger.standing, number, tuple(rows))
+
+
+def genuine(tell: Teller, path: str, key: str) -> str:
+    """A signed release in words, if it was signed with that key."""
+    tell("checking the signature")
+    return repr(cdp.verify(path, key))
 
 
 def release(tell: Teller, planned: Planned, path: str, ledger: str | None) -> Released:
