@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -26,6 +26,7 @@ class Visit:
     page: Any
     folder: Path
     requests: list[str]
+    names: tuple[str, ...] = ()  # of files whose names are nobody's business, and their folders
 
     def shows(self, selector: str) -> None:
         self.page.wait_for_selector(selector, timeout=WAIT)
@@ -43,9 +44,15 @@ class Visit:
         wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert self.page.evaluate(wide) <= 0
         assert self.page.evaluate(_OVERLAPS) == []
-        assert {urlsplit(url).hostname for url in self.requests if url[:4] != "data"} <= {
-            "127.0.0.1"
-        }
+        asked = [url for url in self.requests if url[:4] != "data"]
+        assert {urlsplit(url).hostname for url in asked} <= {"127.0.0.1"}
+        # neither the token nor what is private stands in an address
+        first, *later = map(unquote, asked)
+        assert "token=" in first
+        for url in later:
+            assert "token=" not in url
+            for text in (self.folder.name, *self.names):
+                assert text not in url, url
 
 
 _OVERLAPS = """() => {
@@ -124,7 +131,9 @@ def visit(browser, tmp_path):
             page.on("pageerror", lambda error: problems.append(str(error)))
             page.goto(address)
             try:
-                yield Visit(page, tmp_path, requests)
+                files = [Path(text) for text in arguments if not text.startswith("-")]
+                names = (text for file in files for text in (file.stem, str(file.parent)))
+                yield Visit(page, tmp_path, requests, ("made-up-", *names))
             except Exception:
                 page.screenshot(path=str(tmp_path / "failed.png"), full_page=True)
                 raise
