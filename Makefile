@@ -23,7 +23,7 @@ help:
 	@echo "make docs       the site, in docs/_build/html; offline once its tools are there"
 	@echo "make docs-links the links of the site that lead elsewhere"
 	@echo "make dist       wheel and source archive in dist/, built twice: equal bytes"
-	@echo "make test-wheel the wheel in a clean environment: example, help, release, theorem"
+	@echo "make test-wheel wheel and source archive, each in a clean environment: example, help, release, theorem"
 	@echo "make test-pythons  the wheel on Python 3.11, 3.12 and 3.13, those that are found"
 	@echo "make test-lowest the wheel on Python 3.11 with the lowest dependencies that pyproject.toml allows"
 	@echo "make clean      remove .venv, demo/ and caches"
@@ -89,12 +89,16 @@ dist: $(STAMP)
 	$(BIN)/python -m build --outdir build/again .
 	@for file in dist/*; do cmp $$file build/again/$$(basename $$file) || exit 1; done; sha256sum dist/*
 
+# the archive goes the same way as the wheel: it must hold what a wheel is built from, theorem pages too
 test-wheel: dist
 	@tar tzf dist/*.tar.gz | grep -q '/LICENSE$$'
-	@$(PYTHON) -m venv --clear build/clean
-	@build/clean/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[all]"
-	@rm -rf build/elsewhere && mkdir build/elsewhere
-	cd build/elsewhere && ../clean/bin/python ../../tests/helpers/wheel.py ../../README.md
+	@set -e; for file in dist/*.whl dist/*.tar.gz; do \
+		echo "== $$file"; \
+		$(PYTHON) -m venv --clear build/clean; \
+		build/clean/bin/python -m pip install --quiet --disable-pip-version-check "$$file[all]"; \
+		rm -rf build/elsewhere; mkdir build/elsewhere; \
+		(cd build/elsewhere && ../clean/bin/python ../../tests/helpers/wheel.py ../../README.md); \
+	done
 
 test-pythons: dist
 	$(BIN)/python tests/helpers/environments.py pythons

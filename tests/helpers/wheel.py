@@ -1,4 +1,4 @@
-"""What a user of the wheel meets; ``make test-wheel`` runs it in a clean environment.
+"""What a user of wheel or archive meets; ``make test-wheel`` runs it in clean environments.
 
 It is given the README and runs in a folder of its own, so that nothing of the repository helps.
 """
