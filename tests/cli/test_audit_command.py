@@ -273,7 +273,7 @@ SHORT = ("--runs", "2e4", "--seed", 1)
 
 def test_a_protocol_by_name(here):
     result = done("audit", "grr", "--k", 100, "--epsilon", 1, "--runs", "1e5", "--seed", 1)
-    assert result.output.startswith(("HOLDS", "UNDECIDED"))
+    assert result.stdout.startswith(("HOLDS", "UNDECIDED"))
     assert "any mechanism" in result.output
     assert "its family" in result.output
     assert "assumes" in result.output
@@ -324,13 +324,13 @@ def test_a_violated_claim_exits_with_3(here, given):
     options = ("--seed", 1) if "--recorded" in given else SHORT
     result = run("audit", *given, "--epsilon", 1, *options)
     assert result.exit_code == 3
-    assert result.output.startswith("VIOLATED")
+    assert result.stdout.startswith("VIOLATED")
 
 
 def test_a_kept_claim_exits_with_0(here):
     given = ("--python", "mymodule:honest", "--inputs", "0,1", "--outputs", "0:1", "--jobs", 2)
     result = done("audit", *given, "--epsilon", 1, *SHORT)
-    assert result.output.startswith(("HOLDS", "UNDECIDED"))
+    assert result.stdout.startswith(("HOLDS", "UNDECIDED"))
 
 
 def test_delta_and_confidence(here):
@@ -342,10 +342,10 @@ def test_delta_and_confidence(here):
 
 def test_too_few_runs_are_said(here):
     result = done("audit", "grr", "--k", 100, "--epsilon", 1, "--runs", 200, "--seed", 1)
-    assert result.output.startswith("UNDECIDED")
+    assert result.stdout.startswith("UNDECIDED")
     assert "runs may decide" in " ".join(result.output.split())
     result = done("audit", "--recorded", "few.csv", "--epsilon", 1)
-    assert result.output.startswith("UNDECIDED")
+    assert result.stdout.startswith("UNDECIDED")
 
 
 def test_a_bdp_claim(here):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -237,7 +238,7 @@ def test_release(folder, tmp_path, name):
 
 
 def test_at_a_terminal_long_work_shows_a_sign_of_life(folder, tmp_path, monkeypatch):
-    """Where nobody watches there is nothing, least of all something that depends on speed."""
+    """Where nobody watches there is nothing about quick work; a log has lines about long work."""
     asked = (folder / "steps.csv", "--model", folder / "model.json", "--epsilon", 0.1)
     released = ("release", *asked, "--query", "count:True", "--skip-missing")
     sanitized = ("sanitize", *asked, "--skip-missing", "--force", "-o", tmp_path / "s.csv")
@@ -491,7 +492,8 @@ def test_as_a_process(folder, tmp_path):
     start = ("release", folder / "steps.csv", "--model", folder / "model.json", "--query")
     good = call(*start, "count:True", "--target", 1, "--json")
     assert good.returncode == 0, good.stderr
-    assert good.stderr == ""
+    # on a slow machine its log says what took long
+    assert not re.sub(r".+ \.\.\.\ndone in \d+ s\n", "", good.stderr)
     assert json.loads(good.stdout)["result"] == "release"
     bad = call(*start, "count:True", "--target", -1, "--report", "r.html")
     assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", 1)

@@ -346,7 +346,7 @@ def test_planar_noise_says_what_a_path_costs(points):
     assert "epsilon 8 for all 4 points of the user with the most, each within 100 m" in said(result)
     assert "epsilon 8 for all 4 points" in report.read_text()
     result, _ = run(points, *arguments, *BOX, "--json", "--force")
-    path = json.loads(result.output)["path"]
+    path = json.loads(result.stdout)["path"]
     assert (path["points"], path["metres"]) == (4, 100)
     assert path["epsilon"] == pytest.approx(8)
     books = points.parent / "days.ledger"

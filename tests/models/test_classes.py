@@ -198,6 +198,6 @@ def test_the_fit_prints_it_and_the_command_takes_it(tmp_path, monkeypatch):
     assert shown is not None
     exact = cdp.ChainClass.covering(load_model("model.json")).diameter
     assert exact <= float(shown[1]) <= exact * 1.001
-    leak = json.loads(done("leakage", f"diameter:{shown[1]}", "--epsilon", 0.1, "--json").output)
+    leak = json.loads(done("leakage", f"diameter:{shown[1]}", "--epsilon", 0.1, "--json").stdout)
     assert leak["kind"] == "exact"
     assert run("leakage", "diameter:x", "--epsilon", 0.1).exit_code == 2

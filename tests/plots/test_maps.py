@@ -9,6 +9,7 @@ import pytest
 from matplotlib.offsetbox import AnchoredOffsetbox
 
 from corrdp.plots.maps import bar_metres, draw_maps, draw_values, round_numbers, shade_edges
+from corrdp.report.words import inline_svg
 from corrdp.trajectories.data.cells import DEGREE, Grid
 
 CITY = Grid.square(39.9, 116.3, 40.1, 116.5, metres=1000)
@@ -99,3 +100,11 @@ def test_marks_of_a_scale_are_round_and_within_it():
     assert round_numbers(1, 2) == [1.0, 2.0]
     assert round_numbers(0.003, 1e6)[0] == 0.01
     assert round_numbers(3.1, 4.9) == [3.1, 4.9]
+
+
+def test_the_scale_of_colours_stays_as_the_cells_are_on_dark_pages():
+    ax = draw_values(CITY, np.arange(43), np.linspace(1, 2, 43), "leakage")
+    text = inline_svg(ax, "map", "a map")
+    for house in ("accent", "warm"):
+        assert f"fill: var(--{house})" not in text
+    assert text.count("<image") == 2

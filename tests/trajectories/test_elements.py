@@ -131,7 +131,7 @@ def test_command(tmp_path):
     assert out.read_text() == "cluster,users\nhome,2\nhealth,1\noffice,0\n"
     assert "published" in page.read_text()
     planned = run(tmp_path, "--epsilon", "1", "--most", "3", "--dry-run", "--json")
-    assert json.loads(planned.output)["unit"] == "a user's visits to one of 3 clusters of places"
+    assert json.loads(planned.stdout)["unit"] == "a user's visits to one of 3 clusters of places"
 
 
 @pytest.mark.parametrize(

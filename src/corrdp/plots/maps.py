@@ -242,6 +242,8 @@ def _colour_bar(image: Any, ax: Axes, ticks: Sequence[float]) -> None:
     bar = figure.colorbar(image, ax=ax, aspect=25, pad=0.02)
     names = [f"{tick:,.0f}" if abs(tick) >= 1000 else f"{tick:.4g}" for tick in ticks]
     bar.set_ticks(list(ticks), labels=names)
+    assert bar.solids is not None
+    bar.solids.set_rasterized(True)  # on dark pages the same as the cells
     bar.ax.minorticks_off()
     bar.ax.tick_params(colors=INK, labelsize=8, color=RULE)
     bar.outline.set_edgecolor(RULE)
