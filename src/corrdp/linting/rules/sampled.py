@@ -109,7 +109,8 @@ def lint_sampler(
     """
     level = as_level(claim)
     runs = _check(runs, confidence, least=2)
-    check_whole("distance of the data sets, 1 for neighbours,", distance)
+    if check_whole("distance", distance, least=0) < 1:
+        raise InputError(f"distance must be 1 or more, got {distance}: neighbours are at 1")
     if not callable(mechanism):
         raise InputError(f"mechanism must be a callable f(data, rng), got {mechanism!r}")
     check_rng(rng)
