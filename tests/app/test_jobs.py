@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("shiny", reason="needs the extra app")
 
 import corrdp as cdp
-from corrdp.app import jobs, walks, work
+from corrdp.app import jobs, parts, walks, work
 from corrdp.app.choices import (
     DataChoice,
     FamilyChoice,
@@ -223,6 +223,23 @@ def test_the_preview_does_not_read_the_data(tmp_path):
     curves = {curve.name.split(",")[0]: dict(curve.points) for curve in compared.curves}
     assert curves["plain DP"][1.0] < curves["corrdp"][1.0]
     assert [name for name, _ in compared.prices] == ["record", "hour", "day", "person"]
+
+
+def test_what_was_chosen_from_the_data_is_told(tmp_path):
+    path = write_demo(tmp_path)
+    data = DataChoice(str(path), "made-up.csv", order_by=("time",))
+    learned = done(Child(work.learn, data, SeriesChoice("steps > 0", order="auto", season="auto")))
+    chosen = learned.chosen
+    assert len(chosen.candidates) > 3
+    assert sum(row[-1] == "chosen" for row in chosen.candidates) == 1
+    assert chosen.words
+    losses = [float(row[1]) for row in chosen.candidates]
+    assert losses == sorted(losses)
+    plain = done(Child(work.learn, data, SeriesChoice("steps > 0")))
+    assert plain.chosen is None
+    told = [parts.plain(text) for text in plain.against]
+    assert any("let it differ by hour" in text for text in told)
+    assert not any("=" in text.replace("p = ", "") for text in told)  # nothing to type
 
 
 def test_the_five_steps_for_families(tmp_path):

@@ -300,6 +300,7 @@ def _told(found: work.Learned, kind: str) -> ui.Tag:
         if facts
         else None,
         movements.law_details(found) if kind == "movements" else None,
+        None if found.chosen is None else _choice(found.chosen),
         parts.against(_AGAINST.get(kind, ""), found.against),
         ui.div(
             ui.download_button(
@@ -310,4 +311,17 @@ def _told(found: work.Learned, kind: str) -> ui.Tag:
             ui.span("It tells of the private data: keep it to yourself.", class_="quiet"),
             class_="line",
         ),
+    )
+
+
+def _choice(chosen: work.Chosen) -> ui.Tag:
+    """What memory and season were chosen from."""
+    head = ("candidate", "held-out loss", "parameters", "noise", "")
+    return parts.fold(
+        "Chosen from the data",
+        ui.p(parts.plain(f"{chosen.words[:1].upper()}{chosen.words[1:]}."), class_="quiet")
+        if chosen.words
+        else None,
+        parts.grid(head, chosen.candidates, "Memories and seasons that were tried"),
+        ui.p("Noise is for a promise of 1, against independent rows.", class_="quiet"),
     )

@@ -9,6 +9,11 @@ from typing import Any
 from shiny import ui
 
 _CODE = re.compile(r"\s*\((?:[^()]*(?:--|\w=[\w']|docs/)[^()]*|timezone)\)")
+_TYPED = (  # what is typed elsewhere, and what is done on this page instead
+    (re.compile(r"\bfit order=(\d+)"), r"let it depend on \1 rows back"),
+    (re.compile(r"\bfit season='(\w+)'"), r"let it differ by \1"),
+    (re.compile(r"\bcalibrate prices\b"), "the noise allows for"),
+)
 
 
 def plain(text: str) -> str:
@@ -18,8 +23,13 @@ def plain(text: str) -> str:
     --------
     >>> plain("one kernel may do (--season hour); name it (timezone)")
     'one kernel may do; name it'
+    >>> plain("calibrate prices both; or fit order=2 (--markov-order 2), fit season='hour'")
+    'the noise allows for both; or let it depend on 2 rows back, let it differ by hour'
     """
-    return _CODE.sub("", text)
+    text = _CODE.sub("", text)
+    for typed, said in _TYPED:
+        text = typed.sub(said, text)
+    return text
 
 
 def step(number: int, name: str, title: str, sentence: str, *body: Any) -> ui.Tag:

@@ -64,6 +64,14 @@ class Looked:
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """Why a memory and a season were chosen from the data, and what there was to choose from."""
+
+    words: str
+    candidates: tuple[tuple[str, ...], ...]  # name, loss, parameters, noise, whether it was
+
+
+@dataclass(frozen=True)
 class Learned:
     """A model, its picture, and what the data say against it."""
 
@@ -74,6 +82,7 @@ class Learned:
     against: tuple[str, ...]
     units: tuple[tuple[str, str | None], ...]
     clock_keys: tuple[str, ...]
+    chosen: Chosen | None = None
 
 
 @dataclass(frozen=True)
@@ -170,10 +179,24 @@ def learn(tell: Teller, data: DataChoice, law: FittedChoice) -> Learned:
     found = shown(model)
     picture = "" if found.draw is None else pictures.svg(found.draw(), "model", found.title)
     facts = [found.title, *found.facts]
-    if getattr(model.fitted, "choice", None) is not None:
-        facts.append("Memory and season were chosen from the data.")
     units, keys = _units(model), _clock_keys(model)
-    return Learned(model, model.describe(), picture, tuple(facts), against, units, keys)
+    return Learned(
+        model, model.describe(), picture, tuple(facts), against, units, keys, _chosen(model)
+    )
+
+
+def _chosen(model: Any) -> Chosen | None:
+    """What memory and season were chosen from, the best first."""
+    choice = getattr(model.fitted, "choice", None)
+    if choice is None:
+        return None
+    rows = (
+        (one.name, f"{one.loss:.4f}", f"{one.parameters:,}",
+         "" if one.noise is None else f"{one.noise:.3g}",
+         "chosen" if (one.order, one.season) == (choice.order, choice.season) else "")
+        for one in sorted(choice.tried, key=lambda one: one.loss)
+    )  # fmt: skip
+    return Chosen(choice.words, tuple(rows))
 
 
 def _against(model: Any) -> tuple[str, ...]:
