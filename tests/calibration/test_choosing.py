@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 
 import corrdp as cdp
+from corrdp.calibration import choosing
 from corrdp.calibration.choosing import choose
 from corrdp.errors import DataError
 from corrdp.models.chains.prediction import Tried, dense, held_out
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.files import model_from_dict
 from corrdp.tables.seasons import count_runs_by_place
-from tests.helpers.walks import walk, walk_twice
+from tests.helpers.walks import SECOND, walk, walk_twice
 
 DATA = os.environ.get("CORRDP_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="CORRDP_DATA names no data directory")
@@ -187,3 +188,74 @@ def test_a_promise_is_kept_under_the_law_of_the_clock():
         level = cdp.calibrate(chain, 1.0, query=cdp.Count(1)).epsilon
         held += cdp.leakage(cdp.WindowChain(second, 2), level).value <= 1.0
     assert held >= 0.95 * fits
+
+
+# -- the choosing included -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def priced_quickly(monkeypatch):
+    """Candidates priced by contraction: the rule is the same, and hundreds of fits take minutes."""
+
+    def price(chain) -> float:
+        asked = {"query": cdp.Count(chain.states[0]), "robust": False, "confidence": None}
+        return 1 / cdp.calibrate(chain, 1.0, **asked, method="contraction").epsilon
+
+    monkeypatch.setattr(choosing, "_noise", price)
+
+
+def holds(chain, kernels) -> bool:
+    """Whether the region of a chosen chain holds the law, which has a kernel for each hour, or one.
+
+    A chain that remembers less than the law, or tells fewer hours apart, does not.
+    """
+    size = len(kernels[0])
+    if chain.transition.shape[-2] < size:
+        return False
+    box = chain.region(0.95)
+    low, high = (part.reshape(-1, *chain.transition.shape[-2:]) for part in (box.lower, box.upper))
+    of = chain.counted.kernel_of if isinstance(chain, SeasonalChain) else [0] * len(kernels)
+    for kernel, g in zip(kernels, of, strict=True):
+        true = kernel[np.arange(low.shape[1]) % size]  # the newest records come last
+        if not ((low[g] <= true) & (true <= high[g])).all():
+            return False
+    return True
+
+
+def kept_and_held(data, truths, kernels=None, **asked) -> tuple[float, float]:
+    """Shares of chosen fits that keep a target of 1 under the true laws, and that hold the law."""
+    held = kept = 0
+    for one in data:
+        chain = cdp.MarkovChain.fit(one, **asked)
+        assert chain.fitted.choice is not None
+        level = cdp.calibrate(chain, 1.0, query=cdp.Count(1)).epsilon
+        kept += max(cdp.leakage(truth, level).value for truth in truths) <= 1.0
+        held += kernels is None or holds(chain, kernels)
+    return kept / len(data), held / len(data)
+
+
+def chosen_orders(seeds) -> tuple[float, float]:
+    second = SECOND.reshape(4, 2)
+    data = [walk_twice(4_000, seed) for seed in seeds]
+    return kept_and_held(data, [cdp.WindowChain(second, 2)], [second], order="auto")
+
+
+def chosen_clocks(seeds) -> tuple[float, float]:
+    data = [frame(CLOCK.sample(np.random.default_rng(seed), 4_000)) for seed in seeds]
+    kernels = CLOCK.transition[np.array(CLOCK.pattern)]
+    return kept_and_held(data, [CLOCK], kernels, **READ, season="auto")
+
+
+def chosen_of_halves(seeds) -> tuple[float, float]:
+    """The first half of the records by one kernel, the second by another."""
+    data = [np.concatenate([walk(k, (1, 2_000), seed)[0] for k in (DAY, NIGHT)]) for seed in seeds]
+    kernels = np.concatenate([np.repeat(DAY[None], 2_000, 0), np.repeat(NIGHT[None], 1_999, 0)])
+    return kept_and_held(data, [cdp.MarkovChain(kernels, 4_000, [0.5, 0.5])], order="auto")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("simulated", [chosen_orders, chosen_clocks, chosen_of_halves])
+def test_chosen_chains_cover_the_truth_and_keep_their_promise(simulated, priced_quickly):
+    """Data from each alternative: region and target hold under the true law in 95 % of fits."""
+    kept, held = simulated(range(20))
+    assert min(kept, held) >= 0.95
