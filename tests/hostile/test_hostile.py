@@ -36,7 +36,7 @@ PUBLIC = [corrdp, *(importlib.import_module(f"corrdp.{name}") for name in NAMESP
 ELSEWHERE = {"reproduce"}
 # every value costs a table that is read, a ledger, or noise that is searched for
 SLOW = {
-    *("MarkovChain.fit, table", "MarkovChain.fit, auto", "check", "check, data", "read_linkage"),
+    *("MarkovChain.fit, table", "check", "check, data", "read_linkage"),
     *("calibrate, gaussian", "Leakage.profile", "leakage, GDP", "simulated_leakage", "probe"),
     *("Ledger.create, unit", "Ledger.charge, unit", "publish"),
 }

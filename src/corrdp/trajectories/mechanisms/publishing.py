@@ -216,7 +216,8 @@ def publish(
     >>> done.charge, books.unit, books.answer(1)["rows"] == rows_of(done, cells)
     (1, 'one user added or removed', True)
     """
-    check_kind("mechanism", mechanism, Mechanism, "a mechanism of corrdp.trajectories")
+    if not isinstance(mechanism, Mechanism):
+        raise InputError(f"mechanism must be one of corrdp.trajectories, got {mechanism!r}")
     check_kind("walks", walks, Trajectories, "Trajectories")
     check_kind("cells", cells, CellSequences, "what discretise returns")
     check_kind("moves", moves, (Moves, type(None)), "Moves")
