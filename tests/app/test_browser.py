@@ -10,80 +10,20 @@ from pathlib import Path
 import pytest
 
 import corrdp as cdp
+from tests.app.steps import (
+    check_axe,
+    choose_table,
+    learn,
+    make_ledger,
+    picture,
+    release,
+    saved,
+)
 
 pytestmark = pytest.mark.browser
 
-ROOT = Path(__file__).parents[2]
 ACTIVITY = Path(os.environ.get("CORRDP_DATA", "nowhere")) / "activity.csv"
 SIZES = [(1280, "light"), (390, "dark"), (1280, "dark"), (390, "light")]
-
-
-def picture(seen, name, selector=None):
-    """A screenshot for the docs, where they are asked for."""
-    if os.environ.get("CORRDP_SCREENSHOTS"):
-        from PIL import Image
-
-        path = str(ROOT / "docs" / f"app-{name}.png")
-        part = seen.page if selector is None else seen.page.locator(selector)
-        if selector is not None:
-            seen.page.add_style_tag(content="header {position: static !important}")
-        # the folder of a test is of no interest to readers
-        seen.page.evaluate(
-            "folder => document.querySelectorAll('input[type=text]').forEach("
-            "e => { e.value = e.value.replace(folder, '/home/steward') })",
-            str(seen.folder),
-        )
-        part.screenshot(path=path, animations="disabled")
-        with Image.open(path) as drawn:
-            drawn.convert("RGB").quantize(240).save(path, optimize=True)
-
-
-def check_axe(page):
-    """No serious finding of axe, in the state the page is in."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make test-app")
-    found = axe.Axe().run(page).response["violations"]
-    serious = [
-        (one["id"], [node["target"] for node in one["nodes"]][:4])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
-
-
-def learn(seen):
-    seen.shows("#data_found dl")
-    seen.page.click("#law_learn")
-    seen.shows("#law_found figure svg")
-    seen.shows("#table_add")
-
-
-def choose_table(seen, *keys):
-    for key in keys:
-        seen.page.check(f"#table_by input[value={key}]")
-    seen.page.click("#table_add")
-    seen.shows("#table_found .promise")
-
-
-def make_ledger(seen, budget="2"):
-    page = seen.page
-    page.check("#ledger_kind input[value=new]")
-    seen.shows("#ledger_path")
-    page.fill("#ledger_path", str(seen.folder / "steps.ledger"))
-    page.fill("#ledger_budget", budget)
-    page.click("#ledger_make")
-    seen.shows("#ledger_found dl")
-
-
-def release(seen):
-    seen.page.click("#release_ask")
-    seen.page.click("#release_go")
-    seen.shows("#release_found figure svg")
-
-
-def saved(seen, name):
-    with seen.page.expect_download() as download:
-        seen.page.click(f"#{name}")
-    return Path(download.value.path()).read_text()
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import corrdp as cdp
-from tests.app.test_browser import check_axe, learn, make_ledger, picture, release, saved
+from tests.app.steps import check_axe, learn, make_ledger, picture, release, saved
 
 pytestmark = pytest.mark.browser
 
