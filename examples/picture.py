@@ -11,7 +11,6 @@ from corrdp_reproduction.noise import COLUMNS, relative_noise
 from matplotlib.figure import Figure
 
 import corrdp as cdp
-from corrdp.plots import INK
 
 COUNTS = np.array([[9713, 1295], [1295, 2955]])
 # the same series: how often an interval without steps follows 00, 01, 10, 11 (older one first)
@@ -63,7 +62,7 @@ def draw_noise(chain: cdp.MarkovChain) -> Figure:
     axes.plot(
         targets,
         noise_of_order_two(targets),
-        color=INK,
+        color="#1f2933",
         label="corrdp, transfer, chain that remembers two records",
     )
     axes.legend(loc="upper right", bbox_to_anchor=(1, 0.94), fontsize=8, frameon=False)

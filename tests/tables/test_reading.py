@@ -66,7 +66,7 @@ def test_a_polars_frame() -> None:
     chain = cdp.MarkovChain.fit(frame, **ASKED)
     assert chain.to_dict() == cdp.MarkovChain.fit(pa.table(ROWS), **ASKED).to_dict()
     cal = cdp.calibrate(chain, epsilon=1, query=cdp.Count("a"), confidence=None)
-    assert cal.release(frame).reads == "`s` in the data frame"
+    assert cal.release(frame).reads == "`s` in the polars data frame"
 
 
 def test_a_data_frame_is_released_sanitized_and_audited() -> None:

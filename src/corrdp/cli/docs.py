@@ -15,6 +15,7 @@ EXAMPLE = "Example: corrdp docs chains#transfer"
 _HERE = Path(__file__).resolve().parents[1]
 # a wheel holds the pages beside the package; a checkout has them in its docs
 _PLACES = (_HERE / "theorems", _HERE.parents[1] / "docs" / "theorems")
+_TYPESET = re.compile(r"^```\{math\}\n.*?^```\n+", re.M | re.S)
 
 
 def docs(
@@ -52,7 +53,9 @@ def theorems() -> dict[str, str]:
     for page in sorted(folder.glob("*.md")):
         if page.stem == "index":
             continue
-        for section in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)[1:]:
+        # the site typesets below a statement what its plain text says already
+        text = _TYPESET.sub("", page.read_text(encoding="utf-8"))
+        for section in re.split(r"^## ", text, flags=re.M)[1:]:
             title = section.partition("\n")[0].strip()
             anchor = re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
             found[f"{page.stem}#{anchor}"] = f"## {section.strip()}"

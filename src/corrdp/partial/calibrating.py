@@ -74,8 +74,7 @@ class NoiseScale(Result):
 
     result = "noise scale"
     keys = (
-        "scale delta epsilon asked knowledge bias noiseless plain kind certificate evaluations "
-        "unit"
+        "scale delta epsilon asked knowledge bias noiseless plain kind certificate evaluations unit"
     )
     unit: ClassVar[str] = UNIT
 
