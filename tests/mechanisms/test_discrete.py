@@ -151,7 +151,7 @@ def test_coverage_radius_is_the_smallest(scale: float, level: float, cells: int)
 def test_probabilities_outside_the_open_unit_interval_are_refused(beta: float) -> None:
     with pytest.raises(InputError, match="strictly between 0 and 1"):
         DiscreteLaplace(Count(1), 1.0).error(beta)
-    with pytest.raises(InputError, match="strictly between 0 and 1"):
+    with pytest.raises(InputError, match="level must be a finite number > 0 and < 1"):
         coverage_radius(beta, 1.0, 1)
 
 
