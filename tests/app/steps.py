@@ -47,6 +47,7 @@ def learn(seen):
     seen.page.click("#law_learn")
     seen.shows("#law_found figure svg")
     seen.shows("#table_add")
+    seen.settles()
 
 
 def choose_table(seen, *keys):

@@ -178,6 +178,23 @@ def test_a_click_that_comes_at_once_is_not_lost(visit, button, shown):
         seen.shows(shown)
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_moves_while_the_curves_come_in(visit, width):
+    """A button that moves between press and release is not pressed."""
+    place = "document.querySelector('#table').getBoundingClientRect().top + scrollY"
+    with visit("--demo", width=width) as seen:
+        seen.shows("#law_learn")
+        seen.page.click("#law_learn")
+        seen.shows("#law_found figure svg")
+        seen.shows("#promise_sentence .promise")
+        seen.shows("#compare_progress .working")
+        before = seen.page.evaluate(place)
+        seen.shows("#promise_prices svg")
+        seen.shows("#promise_curves svg")
+        seen.settles()
+        assert abs(seen.page.evaluate(place) - before) <= 2
+
+
 def test_an_uploaded_file_is_read_as_told_and_removed(visit, tmp_path):
     path = tmp_path / "visits.csv"
     lines = [f"{1 + k // 24:02d}.03.2024,{k % 24},{'-99' if k % 31 == 0 else k * k % 7}"

@@ -53,9 +53,9 @@ def draw_promises(found: Comparison, target: float) -> Axes:
     return ax
 
 
-def draw_prices(found: Comparison) -> Axes:
-    """How much more noise dependence asks for, by what is protected."""
-    ax = axes_or_new(None, 0.9 + 0.34 * len(found.prices))
+def draw_prices(found: Comparison, units: int) -> Axes:
+    """How much more noise dependence asks for, by what is protected; as high as for all units."""
+    ax = axes_or_new(None, 0.9 + 0.34 * units)
     names = [name for name, _ in found.prices]
     values = [price for _, price in found.prices]
     ax.barh(range(len(names)), values, height=0.6, color=SOFT)

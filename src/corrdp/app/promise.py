@@ -87,9 +87,15 @@ def connect(input: Inputs, session: Session, state: State) -> None:
                     "Hold for every model that the data still allow (95 %)",
                     True,
                 ),
-                progress("compare"),
+                ui.div(progress("compare"), class_="room-progress"),
             ],
-            [ui.output_ui("promise_curves"), ui.output_ui("promise_prices")],
+            [
+                ui.div(ui.output_ui("promise_curves"), class_="room-curves"),
+                ui.div(
+                    ui.output_ui("promise_prices"),
+                    class_="room-prices" if len(found.units) > 1 else None,
+                ),
+            ],
         )
 
     @reactive.effect
@@ -179,7 +185,10 @@ def connect(input: Inputs, session: Session, state: State) -> None:
                 f"At level 1 dependence costs {price:.3g} times the noise of independent rows.",
                 class_="quiet",
             )
-        drawn = pictures.svg(pictures.draw_prices(found), "prices", "What dependence costs by unit")
+        units = len(found.prices) if learned is None else len(learned.units)
+        drawn = pictures.svg(
+            pictures.draw_prices(found, units), "prices", "What dependence costs by unit"
+        )
         return parts.picture(
             drawn,
             "What dependence costs, by what is protected, at level 1: a longer unit holds more of "
