@@ -32,7 +32,7 @@ NAMESPACES = (
     *("plans", "reconstruction", "trajectories"),
 )
 PUBLIC = [corrdp, *(importlib.import_module(f"corrdp.{name}") for name in NAMESPACES)]
-# of another package, which checks its own arguments
+# of another package, which has tests of its own
 ELSEWHERE = {"reproduce"}
 # every value costs a table that is read, a ledger, or noise that is searched for
 SLOW = {

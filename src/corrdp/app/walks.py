@@ -25,6 +25,7 @@ from corrdp.report.movements import (
     unit_rows,
     window_in_words,
 )
+from corrdp.report.words import is_flat
 from corrdp.trajectories import (
     ElementCounts,
     Grid,
@@ -41,7 +42,6 @@ from corrdp.trajectories.mechanisms.publishing import ElementTable, rows_of
 if TYPE_CHECKING:
     from corrdp.app.jobs import Teller
 
-_SAME = 1e-3  # leakages that differ by less are the same in a picture
 UNITS = ("visits", "trajectory", "person", "point")
 
 
@@ -170,7 +170,7 @@ def _seen(found: Any) -> str:
     steps, leaks = pictures.svg(where, "where", "Map of recorded steps"), found.event.per_record
     largest = np.zeros(streams.grid.size)
     np.maximum.at(largest, streams.cells, leaks)
-    if np.ptp(largest[counts > 0]) < _SAME * largest.max():  # a map of one colour says nothing
+    if is_flat(largest[counts > 0]):
         return steps
     leak = draw_values(streams.grid, streams.cells, leaks, "largest leakage of a step")
     return steps + pictures.svg(leak, "leak", "Map of the largest leakage of a step")
