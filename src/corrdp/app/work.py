@@ -193,8 +193,8 @@ def _chosen(model: Any) -> Chosen | None:
     rows = (
         (one.name, f"{one.loss:.4f}", f"{one.parameters:,}",
          "" if one.noise is None else f"{one.noise:.3g}",
-         "chosen" if (one.order, one.season) == (choice.order, choice.season) else "")
-        for one in sorted(choice.tried, key=lambda one: one.loss)
+         "chosen" if chosen else "")
+        for one, chosen in choice.ranked()
     )  # fmt: skip
     return Chosen(choice.words, tuple(rows))
 

@@ -66,7 +66,7 @@ def choose_chain(data: Any, *, order: Any, season: Any, **options: Any) -> Chain
     first = fit_chain(data, order=1, season=None if season == "auto" else season, **options)
     tried = _candidates(data, first, order, season, options)
     choice = choose(tried, lambda one: _noise(fitted(one)))
-    best = next(t for t in choice.tried if (t.order, t.season) == (choice.order, choice.season))
+    best = next(one for one, chosen in choice.ranked() if chosen)
     chain = fitted(best)
     assert chain.fitted is not None
     return replace(chain, fitted=replace(chain.fitted, choice=choice))  # type: ignore[type-var]

@@ -135,18 +135,8 @@ def show_choice(chain: Chain) -> None:
     numbers = ("held-out loss", "BIC", "parameters", "kernels", "noise")
     columns = [Column(name, justify="right") for name in numbers]
     table = Table("candidate", *columns, "order against next", title="Which chain?")
-    for one in sorted(choice.tried, key=lambda one: one.loss):
-        chosen = (one.order, one.season) == (choice.order, choice.season)
-        table.add_row(
-            one.name,
-            f"{one.loss:.4f}",
-            f"{one.bic:.4f}",
-            f"{one.parameters:,}",
-            f"{one.kernels}",
-            "" if one.noise is None else f"{one.noise:.4g}",
-            one.p,
-            style="bold" if chosen else "",
-        )
+    for one, chosen in choice.ranked():
+        table.add_row(*one.cells, one.p, style="bold" if chosen else "")
     print_parts(table)
     print_parts("Noise is for BDP level 1 by the fitted numbers, relative to plain DP.")
     print_parts(Text(f"{choice.words[0].upper()}{choice.words[1:]}.", style="bold"))

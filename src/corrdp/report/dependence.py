@@ -225,20 +225,7 @@ def _choice(model: Model) -> list[str]:
     if choice is None:
         return []
     head = ("candidate", "held-out loss", "BIC", "parameters", "kernels", "noise")
-    rows = [
-        (
-            (
-                one.name,
-                f"{one.loss:.4f}",
-                f"{one.bic:.4f}",
-                f"{one.parameters:,}",
-                f"{one.kernels}",
-                "" if one.noise is None else f"{one.noise:.4g}",
-            ),
-            (one.order, one.season) == (choice.order, choice.season),
-        )
-        for one in sorted(choice.tried, key=lambda one: one.loss)
-    ]
+    rows = [(one.cells, chosen) for one, chosen in choice.ranked()]
     told = "Noise is for BDP level 1 by the fitted numbers, relative to plain DP."
     return [
         "<h3>Which chain</h3>",

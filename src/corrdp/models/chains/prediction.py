@@ -60,6 +60,13 @@ class Tried(Result):
         clock = f" with a kernel for each {self.season}" if self.season else ""
         return f"order {self.order}{clock}"
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Name, held-out loss, BIC, parameters, kernels and noise, as tables show them."""
+        noise = "" if self.noise is None else f"{self.noise:.4g}"
+        numbers = (f"{self.loss:.4f}", f"{self.bic:.4f}", f"{self.parameters:,}")
+        return (self.name, *numbers, f"{self.kernels}", noise)
+
 
 @dataclass(frozen=True)
 class ChosenChain(Result):
@@ -81,6 +88,12 @@ class ChosenChain(Result):
     season: str
     settled: bool
     words: str = added("")
+
+    def ranked(self) -> list[tuple[Tried, bool]]:
+        """What was tried, the best first, and whether it was chosen."""
+        chosen = (self.order, self.season)
+        best = sorted(self.tried, key=lambda one: one.loss)
+        return [(one, (one.order, one.season) == chosen) for one in best]
 
 
 def held_out(tables: dict[str, np.ndarray], orders: range) -> tuple[Tried, ...]:
