@@ -323,6 +323,14 @@ def fails(code: int, *arguments: object, match: str = "") -> None:
     assert match.lower() in result.stderr.lower()
 
 
+def test_no_option_takes_the_place_of_an_earlier_one(folder):
+    steps = folder / "steps.csv"
+    fails(2, "fit", steps, *FIT, "--order", "steps", match="--order was given 2 times")
+    fails(2, "fit", "series", steps, *FIT, "--order=steps", match="--order was given 2 times")
+    fails(2, "leakage", folder / "model.json", "--epsilon", "1", "--epsilon=2", match="2 times")
+    done("leakage", folder / "model.json", "--epsilon", "1", "--json", "--json")  # says it once
+
+
 @pytest.fixture
 def spot(tmp_path):
     """An empty folder that must stay empty."""

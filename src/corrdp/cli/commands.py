@@ -138,6 +138,7 @@ class OneLineErrors(TyperGroup):
         given = list(sys.argv[1:] if args is None else args)
         kept = [text for text in given if text != _DEBUG]
         options["standalone_mode"] = False
+        _refuse_repeats(self)
         if sys.stderr.isatty():
             _compiled.announce = _compiling
         try:
@@ -155,6 +156,33 @@ class OneLineErrors(TyperGroup):
                 raise
             _report(error, kept)
         sys.exit(code or 0)
+
+
+def _refuse_repeats(command: Any) -> None:
+    """Let no option take the place of an earlier one: ``--order day --order hour`` lost the day."""
+    for below in getattr(command, "commands", {}).values():
+        _refuse_repeats(below)
+    make = command.make_parser
+
+    def make_strict(context: Any) -> Any:
+        parser = make(context)
+        parse = parser.parse_args
+
+        def parse_once(args: list[str]) -> Any:
+            parsed = parse(args)
+            values = [option for option in parsed[2] if not getattr(option, "is_flag", True)]
+            for option in values:
+                if not option.multiple and values.count(option) > 1:
+                    raise InputError(
+                        f"{option.opts[0]} was given {values.count(option)} times and takes one "
+                        "value: give it once, several columns or values with commas between them"
+                    )
+            return parsed
+
+        parser.parse_args = parse_once
+        return parser
+
+    command.make_parser = make_strict
 
 
 def _forget_output() -> None:
