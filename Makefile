@@ -10,14 +10,15 @@ ifneq ($(CORRDP_DATA),)
 export CORRDP_DATA
 endif
 
-.PHONY: help demo test test-reproduction test-app test-slow test-spark bench docs docs-links dist test-wheel test-pythons test-lowest clean
+.PHONY: help demo test test-reproduction test-app test-slow test-full test-spark bench docs docs-links dist test-wheel test-pythons test-lowest clean
 
 help:
 	@echo "make demo       simulate an activity series and release a private count from it"
 	@echo "make test       ruff, mypy and the quick tests"
 	@echo "make test-reproduction  the quick tests of the published figures"
 	@echo "make test-app   the application in a real browser; installs what it needs, skips without Chromium"
-	@echo "make test-slow  the tests that take longer"
+	@echo "make test-slow  the tests of the library that take longer"
+	@echo "make test-full  the published figures at full size: hours"
 	@echo "make test-spark the Spark engine in local mode; installs PySpark, needs Java 17"
 	@echo "make bench      every benchmark, one after another, and their page in the docs"
 	@echo "make docs       the site, in docs/_build/html; offline once its tools are there"
@@ -54,7 +55,11 @@ test-app: $(STAMP)
 
 # compiled loops check their indices here, in a cache of their own
 test-slow: $(STAMP)
-	CORRDP_EXPLORE=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/checked $(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+	CORRDP_EXPLORE=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/checked $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests src
+
+# apart from the library's: one figure alone takes three quarters of an hour
+test-full: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow reproduction
 
 test-spark: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,spark]" --editable reproduction
