@@ -54,12 +54,14 @@ test-app: $(STAMP)
 	$(BIN)/python -m pytest -m browser tests/app
 
 # compiled loops check their indices here, in a cache of their own
+SLOW = CORRDP_EXPLORE=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/checked $(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+
 test-slow: $(STAMP)
-	CORRDP_EXPLORE=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/checked $(BIN)/python -m pytest -n 2 --dist worksteal -m slow tests src
+	$(SLOW) tests src
 
 # apart from the library's: one figure alone takes three quarters of an hour
 test-full: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow reproduction
+	$(SLOW) reproduction
 
 test-spark: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,spark]" --editable reproduction
