@@ -64,9 +64,9 @@ def trees(people: int) -> None:
     data = list(favourite[rng.integers(0, 50, people)])
     small = [path % 10 for path in data]
     deep, shallow = PrefixTree(1000, 4, 1.0), PrefixTree(10, 4, 1.0)
-    tree = deep.release(data)
-    large = shortest(lambda: deep.release(data), 3)
-    little = shortest(lambda: shallow.release(small), 3)
+    tree = deep.sample(data)
+    large = shortest(lambda: deep.sample(data), 3)
+    little = shortest(lambda: shallow.sample(small), 3)
     from corrdp.mechanisms.sample import integer_mechanism, with_noise
 
     measurement, _ = integer_mechanism(2, 1, 0.25, 4.0)
@@ -95,7 +95,7 @@ def geolife() -> None:
     start = time.perf_counter()
     grid = Grid.square(39.6, 115.9, 40.3, 116.9, 1000)
     cells = discretise(walks, grid, outside="clip", merge_stays=True)
-    tree = PrefixTree(cells.size, 4, 2.0).release(cells.sequences)
+    tree = PrefixTree(cells.size, 4, 2.0).sample(cells.sequences)
     made = synthesize(tree)
     rest = time.perf_counter() - start
     print(

@@ -83,8 +83,8 @@ def attach(
         if name not in home:
             if package == "corrdp" and name in MOVED:
                 return moved(package, name, MOVED[name])
-            if package == "corrdp" and name in METHODS:
-                return getattr(import_module("corrdp.release.charged"), name)
+            if f"{package}.{name}" in METHODS:
+                return getattr(import_module(METHODS[f"{package}.{name}"]), name)
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if home[name] == package:
             return import_module(f"{package}.{name}")
@@ -135,7 +135,11 @@ _NAMES = {
 }
 MOVED = {name: f"corrdp.{place}" for place, names in _NAMES.items() for name in names.split()}
 # functions that became methods: each says by itself what to write instead
-METHODS = ("release_with_ledger", "sanitize_with_ledger")
+METHODS = {
+    "corrdp.release_with_ledger": "corrdp.release.charged",
+    "corrdp.sanitize_with_ledger": "corrdp.release.charged",
+    "corrdp.trajectories.publish": "corrdp.trajectories.mechanisms.publishing",
+}
 
 # modules that the pages of version 0.1 imported from and that are gone
 MODULES = {

@@ -35,7 +35,7 @@ VERBS = {
     *("Count", "Histogram", "Mean", "Quantile", "Sum"),
 }
 OF_MOVEMENTS = {
-    *("read_trajectories", "discretise", "inspect_movements", "publish", "rows_of", "Grid"),
+    *("read_trajectories", "discretise", "inspect_movements", "rows_of", "Grid"),
     *("ElementCounts", "ElementTable", "NgramTree", "PlanarCells", "PrefixTree"),
 }
 

@@ -95,7 +95,8 @@ def attempts():
     bound = functools.partial
     knowledge = partial.Knowledge(100, 50)
     tree = trajectories.PrefixTree(3, 2, 1.0)
-    published = tree.release([[0, 1], [1, 2]])
+    tree_of_two = trajectories.PrefixTree(2, 2, 1.0)
+    published = tree.sample([[0, 1], [1, 2]])
     ngrams = trajectories.LocalNgrams(LINE, 2, 1.0)
     planar = trajectories.PlanarCells(GRID, 0.01)
     sampled = trajectories.BernoulliSample(3, 0.5)
@@ -149,18 +150,22 @@ def attempts():
         "NgramTree": (bound(made, trajectories.NgramTree), {
             "k": 3, "length": 2, "epsilon": 1.0, "neighbours": "unbounded", "per_user": 2,
             "budgets": (0.5, 0.5), "thresholds": (3, 3), "n_max": 2}),
-        "PrefixTree.release": (trajectories.PrefixTree(3, 2, 1.0, per_user=1).release, {
-            "sequences": [[0, 1], [2]], "users": ["a", "b"]}),
+        "PrefixTree.sample": (trajectories.PrefixTree(3, 2, 1.0, per_user=1).sample, {
+            "sequences": [[0, 1], [2]], "rng": rng(), "users": ["a", "b"]}),
+        "PrefixTree.release": (tree_of_two.release, {
+            "data": walks(), "cells": labelled, "moves": None, "radius": None, "ledger": None,
+            "what": None, "counts": False}),
         "LocalNgrams": (bound(made, trajectories.LocalNgrams), {
             "distances": LINE, "length": 2, "epsilon": 1.0, "n": 2, "trajectories": 1,
             "moves": moves}),
-        "LocalNgrams.release": (ngrams.release, {"sequences": [[0, 1]], "users": ["a"]}),
+        "LocalNgrams.sample": (ngrams.sample, {
+            "sequences": [[0, 1]], "rng": rng(), "users": ["a"]}),
         "PlanarCells": (bound(made, trajectories.PlanarCells), {
             "grid": GRID, "rate": 0.01, "outside": "error"}),
-        "PlanarCells.release": (planar.release, {"points": [[[39.9, 116.3]]]}),
+        "PlanarCells.sample": (planar.sample, {"points": [[[39.9, 116.3]]], "rng": rng()}),
         "PlanarCells.path_epsilon": (planar.path_epsilon, {"points": 3, "metres": 5.0}),
         "BernoulliSample": (bound(made, trajectories.BernoulliSample), {"k": 3, "rate": 0.5}),
-        "BernoulliSample.release": (sampled.release, {"sequences": [[0, 1]]}),
+        "BernoulliSample.sample": (sampled.sample, {"sequences": [[0, 1]], "rng": rng()}),
         "whole_trajectory": (sampled.whole_trajectory, {"points": 3}),
         "synthesize": (trajectories.synthesize, {"tree": published, "rng": rng()}),
         "Moves": (trajectories.Moves, {"k": 3, "possible": moves.possible}),

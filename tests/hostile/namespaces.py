@@ -32,9 +32,8 @@ TRIO = file(
 )
 LINKAGE = pedigrees.read_linkage(TRIO)
 CELLS = trajectories.discretise(walks())
-TREE = trajectories.PrefixTree(2, 2, 1.0)
 # loud enough to hold something whatever the noise
-PUBLISHED = trajectories.publish(trajectories.PrefixTree(2, 2, 400.0), walks(), CELLS)
+PUBLISHED = trajectories.PrefixTree(2, 2, 400.0).release(walks(), cells=CELLS)
 DESCRIBED = {
     "name": "a count",
     "claim": {"granularity": "unbounded", "epsilon": 1.0},
@@ -194,11 +193,6 @@ MORE = {
     "nodes": (trajectories.nodes, {"k": 3, "length": 2}),
     "ElementCounts": (
         trajectories.ElementCounts, {"clusters": (0, 1, 1), "epsilon": 1.0, "most": 1},
-    ),
-    "publish": (
-        trajectories.publish,
-        {"mechanism": TREE, "walks": walks(), "cells": CELLS, "moves": None, "radius": None,
-         "ledger": None, "what": None, "counts": False},
     ),
     "probe": (
         trajectories.probe,

@@ -38,7 +38,7 @@ ELSEWHERE = {"reproduce"}
 SLOW = {
     *("MarkovChain.fit, table", "check", "check, data", "read_linkage"),
     *("calibrate, gaussian", "Leakage.profile", "leakage, GDP", "simulated_leakage", "probe"),
-    *("Ledger.create, unit", "Ledger.charge, unit", "publish"),
+    *("Ledger.create, unit", "Ledger.charge, unit", "PrefixTree.release"),
 }
 TABLES = {**CALLS, **MORE, **PLANS}
 # refused whatever else is right: no such file, no key, nothing of OpenDP's or Google's

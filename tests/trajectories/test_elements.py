@@ -18,7 +18,7 @@ from corrdp.metric.canonical import canonical_matrix
 from corrdp.metric.conversion import sensitivity
 from corrdp.metric.domains import UserDomain
 from corrdp.metric.granularities import Element
-from corrdp.trajectories import ElementCounts, Trajectories, discretise, publish
+from corrdp.trajectories import ElementCounts, Trajectories, discretise
 from corrdp.trajectories.mechanisms.elements import ElementTable
 from corrdp.trajectories.mechanisms.publishing import check_publishable, rows_of
 
@@ -85,7 +85,7 @@ def test_the_sampler_follows_the_law_and_the_audit_agrees():
 def test_a_release_is_charged_and_stored_by_its_clusters(tmp_path):
     cells = discretise(WALKS)
     books = Ledger.create(tmp_path / "visits.ledger", budget=3)
-    done = publish(ElementCounts(HEALTH, 1.0), WALKS, cells, ledger=books)
+    done = ElementCounts(HEALTH, 1.0).release(WALKS, cells=cells, ledger=books)
     assert isinstance(done.result, ElementTable)
     assert done.warnings == ()
     rows = list(csv.DictReader(io.StringIO(rows_of(done, cells))))
@@ -94,9 +94,9 @@ def test_a_release_is_charged_and_stored_by_its_clusters(tmp_path):
     assert books.answer(1)["rows"] == rows_of(done, cells)
     again = ElementTable.from_dict(json.loads(json.dumps(done.to_dict())))
     assert again.counts == done.result.counts
-    publish(ElementCounts(HEALTH, 1.0), WALKS, cells, ledger=books)
+    ElementCounts(HEALTH, 1.0).release(WALKS, cells=cells, ledger=books)
     with pytest.raises(RefusedError, match="clusters"):
-        publish(ElementCounts([0, 1, 2, 3], 1.0), WALKS, cells, ledger=books)
+        ElementCounts([0, 1, 2, 3], 1.0).release(WALKS, cells=cells, ledger=books)
 
 
 def test_what_the_promise_does_not_cover_is_refused():

@@ -32,7 +32,7 @@ from corrdp.trajectories.data.cells import Grid, discretise
 from corrdp.trajectories.data.points import Trajectories
 from corrdp.trajectories.mechanisms.planar import PlanarCells
 from corrdp.trajectories.mechanisms.prefix import NgramTree, PrefixTree
-from corrdp.trajectories.mechanisms.publishing import publish, rows_of
+from corrdp.trajectories.mechanisms.publishing import rows_of
 from corrdp.trajectories.mechanisms.sampling import BernoulliSample
 from corrdp.trajectories.probes.probe import probe
 from corrdp.trajectories.probes.results import Probes, SeenRelease, original_points, read_release
@@ -473,7 +473,7 @@ def people():
 
 def run(people, mechanism, seed=1, **more):
     walks, cells = people
-    done = publish(mechanism, walks, cells)
+    done = mechanism.release(walks, cells=cells)
     return probe(walks, done, cells, rng=np.random.default_rng(seed), **more)
 
 
@@ -521,7 +521,7 @@ def test_noise_larger_than_the_city_leaves_little(people):
 def test_the_release_of_others_teaches_nothing_about_whom(people):
     """A negative control: published points of other people, with the same times."""
     walks, cells = people
-    done = publish(BernoulliSample(CITY.size, 1.0), walks, cells)
+    done = BernoulliSample(CITY.size, 1.0).release(walks, cells=cells)
     turned = type(done)(
         done.result, (*done.sequences[1:], done.sequences[0]), done.times, done.steps, None
     )
@@ -535,13 +535,13 @@ def test_synthetic_trajectories(people):
     walks, _ = people
     cells = discretise(walks, CITY, merge_stays=True)
     rng = np.random.default_rng(1)
-    loud = publish(PrefixTree(CITY.size, 6, 400.0), walks, cells)
+    loud = PrefixTree(CITY.size, 6, 400.0).release(walks, cells=cells)
     found = probe(walks, loud, cells, rng=rng)
     assert [one.name for one in found.probes] == ["copies", "next"]
     assert found["copies"].success > 0.5  # hardly any noise, and long prefixes
     assert found["copies"].baseline == 0
     assert found["next"].baseline < found["next"].success < found["next"].original
-    grams = publish(NgramTree(CITY.size, 8, 400.0, n_max=3), walks, cells)
+    grams = NgramTree(CITY.size, 8, 400.0, n_max=3).release(walks, cells=cells)
     assert probe(walks, grams, cells, rng=rng)["copies"].success > 0
 
 
@@ -577,7 +577,7 @@ def test_results_go_to_json_and_back(people):
 def test_a_release_reads_back_as_it_was(people, tmp_path):
     walks, cells = people
     for mechanism in (PlanarCells(CITY, 1 / 300), BernoulliSample(CITY.size, 0.001)):
-        done = publish(mechanism, walks, cells)
+        done = mechanism.release(walks, cells=cells)
         path = tmp_path / "out.csv"
         path.write_text(rows_of(done, cells))
         seen, direct = read_release(path, cells), SeenRelease.of(done)
@@ -611,7 +611,7 @@ def test_times_are_found_again_with_all_their_digits():
 @pytest.mark.usefixtures("seeded_system")
 def test_bad_arguments(people, more, words):
     walks, cells = people
-    done = publish(BernoulliSample(CITY.size, 0.5), walks, cells)
+    done = BernoulliSample(CITY.size, 0.5).release(walks, cells=cells)
     with pytest.raises(InputError, match=words):
         probe(walks, done, cells, **{"rng": np.random.default_rng(1)} | more)
 
@@ -620,12 +620,12 @@ def test_bad_arguments(people, more, words):
 def test_releases_that_do_not_fit(people):
     walks, cells = people
     rng = np.random.default_rng(1)
-    done = publish(BernoulliSample(CITY.size, 0.5), walks, cells)
+    done = BernoulliSample(CITY.size, 0.5).release(walks, cells=cells)
     with pytest.raises(DataError, match="merge_stays"):
         probe(walks, done, discretise(walks, CITY, merge_stays=True), rng=rng)
     with pytest.raises(DataError, match="places only"):
         probe(walks, done, discretise(walks, Grid(39.9, 116.3, 39.99, 116.41, 1, 1)), rng=rng)
-    with pytest.raises(InputError, match="publish or read_release"):
+    with pytest.raises(InputError, match="mechanism.release or read_release"):
         probe(walks, [1, 2], cells, rng=rng)
     half = Trajectories.from_points(["u"], [0.0], lat=[39.95], lng=[116.35])
     with pytest.raises(DataError, match="only 1"):
@@ -648,7 +648,7 @@ def files(people, tmp_path):
         "uid,datetime,lat,lng\n" + "".join(f"{u},{t:.0f},{a!r},{b!r}\n" for u, t, a, b in
                                            ((u, t, float(a), float(b)) for u, t, a, b in rows))
     )  # fmt: skip
-    out.write_text(rows_of(publish(PlanarCells(CITY, 1 / 200), walks, cells), cells))
+    out.write_text(rows_of(PlanarCells(CITY, 1 / 200).release(walks, cells=cells), cells))
     return points, out
 
 
@@ -682,7 +682,7 @@ def test_synthetic_files(files, people, tmp_path):
     walks, _ = people
     cells = discretise(walks, CITY, merge_stays=True)
     out = tmp_path / "synthetic.csv"
-    out.write_text(rows_of(publish(PrefixTree(CITY.size, 3, 200.0), walks, cells), cells))
+    out.write_text(rows_of(PrefixTree(CITY.size, 3, 200.0).release(walks, cells=cells), cells))
     result = command(files[0], out, *BOX, "--merge-stays")
     assert result.exit_code == 0, result.output
     assert "copies" in result.output

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2
 
+from corrdp import trajectories
 from corrdp.accounting.account import account
 from corrdp.accounting.plan import Plan
 from corrdp.errors import CorrdpError, InputError, RefusedError
 from corrdp.guarantees import Approximate
+from corrdp.ledgers.ledger import Ledger
 from corrdp.metric.domains import MultisetDomain, StreamDomain
 from corrdp.reconstruction.bounds import advantage
 from corrdp.trajectories.data.cells import Grid, discretise, metres_between
@@ -27,11 +29,11 @@ from corrdp.trajectories.data.reachability import (
     contributions,
     first_of_each,
 )
+from corrdp.trajectories.mechanisms.elements import ElementCounts
 from corrdp.trajectories.mechanisms.local import LocalNgrams, nearest_path
 from corrdp.trajectories.mechanisms.noisytree import NoisyTree, ReleasedSequences, TreeLevel
 from corrdp.trajectories.mechanisms.planar import PlanarCells, _refined, _turned, settled_cells
 from corrdp.trajectories.mechanisms.prefix import NgramTree, PrefixTree, nodes
-from corrdp.trajectories.mechanisms.publishing import publish
 from corrdp.trajectories.mechanisms.sampling import BernoulliSample, synthesize
 from corrdp.trajectories.mechanisms.survivors import (
     ZeroTail,
@@ -162,7 +164,7 @@ def test_bad_tails(call):
 
 
 def test_prefix_counts_and_endings_of_the_six():
-    tree = PrefixTree(2, 3, ALMOST_EXACT, thresholds=1).release(SIX)
+    tree = PrefixTree(2, 3, ALMOST_EXACT, thresholds=1).sample(SIX)
     names = {"".join("AB"[x] for x in path): c for path, c in tree.counts().items()}
     assert names == {"A": 4, "B": 2, "AA": 1, "AB": 3, "BA": 1, "AAA": 1, "ABB": 1}
     assert Counter(tuples(synthesize(tree))) == Counter(map(tuple, SIX))
@@ -171,7 +173,7 @@ def test_prefix_counts_and_endings_of_the_six():
 def test_ngram_counts_against_enumeration():
     rng = np.random.default_rng(3)
     data = [rng.integers(0, 3, rng.integers(1, 7)).tolist() for _ in range(30)]
-    tree = NgramTree(3, 5, ALMOST_EXACT, thresholds=1, n_max=3).release(data)
+    tree = NgramTree(3, 5, ALMOST_EXACT, thresholds=1, n_max=3).sample(data)
     assert tree.counts() == dict(ngrams([s[:5] for s in data], 3))
 
 
@@ -231,10 +233,7 @@ def test_trees_have_the_law_of_drawing_every_node(kind, how):
     expected = law(counts, k, mechanism.scales, mechanism.thresholds)
     assert sum(expected.values()) == pytest.approx(1)
     runs, rng = (3000, np.random.default_rng(5)) if how == "simulated" else (1500, None)
-    drawn = Counter(
-        frozenset((mechanism.sample(data, rng) if rng else mechanism.release(data)).counts())
-        for _ in range(runs)
-    )
+    drawn = Counter(frozenset(mechanism.sample(data, rng).counts()) for _ in range(runs))
     assert not too_far(drawn, expected, runs)
 
 
@@ -354,8 +353,8 @@ def test_noise_of_nodes_with_data_is_that_of_nodes_without():
     """Data nodes draw from OpenDP, zeros from here: one law."""
     mechanism = PrefixTree(1, 1, 0.5, thresholds=1)
     runs = 1000
-    seen = Counter(mechanism.release([[0]]).counts().get((0,), 0) for _ in range(runs))
-    free = Counter(mechanism.release([]).counts().get((0,), 0) for _ in range(runs))
+    seen = Counter(mechanism.sample([[0]]).counts().get((0,), 0) for _ in range(runs))
+    free = Counter(mechanism.sample([]).counts().get((0,), 0) for _ in range(runs))
     for count, found in ((1, seen), (0, free)):
         a = math.exp(-0.5)
         law_of = {v: (1 - a) / (1 + a) * a ** abs(v - count) for v in range(1, 120)}
@@ -375,7 +374,7 @@ def test_a_deep_tree_over_a_thousand_cells_stays_small():
     rng = np.random.default_rng(6)
     starts = rng.integers(0, 1000, 40)
     data = [((starts[i % 40] + np.arange(4)) % 1000) for i in range(4000)]
-    tree = PrefixTree(1000, 4, 2.0).release(data)
+    tree = PrefixTree(1000, 4, 2.0).sample(data)
     assert nodes(1000, 4) > 10**12
     assert tree.nodes < 5000
     assert len(tree.levels[3]) >= 38
@@ -438,7 +437,7 @@ def test_walks_of_an_ngram_tree():
     """A ring 0 -> 1 -> 2 -> 0: walks follow it and begin as often as the data."""
     data = [[0, 1, 2, 0, 1], [1, 2, 0], [2, 0, 1, 2]] * 200
     for n_max in (2, 3):
-        tree = NgramTree(3, 5, ALMOST_EXACT, n_max=n_max, thresholds=1).release(data)
+        tree = NgramTree(3, 5, ALMOST_EXACT, n_max=n_max, thresholds=1).sample(data)
         made = synthesize(tree, np.random.default_rng(1))
         assert Counter(int(walk[0]) for walk in made) == {0: 200, 1: 200, 2: 200}
         assert all((np.diff(walk) % 3 == 1).all() for walk in made)
@@ -450,12 +449,12 @@ def test_walks_of_an_ngram_tree():
 
 
 def test_walks_without_pairs_are_single_places():
-    tree = NgramTree(3, 2, 900.0, n_max=1, thresholds=1).release([[0, 1]])
+    tree = NgramTree(3, 2, 900.0, n_max=1, thresholds=1).sample([[0, 1]])
     assert tuples(synthesize(tree, np.random.default_rng(1))) == [(0,), (1,)]
 
 
 def test_round_trip_of_a_tree():
-    tree = PrefixTree(3, 2, 5.0, thresholds=1).release([[0, 1], [2]])
+    tree = PrefixTree(3, 2, 5.0, thresholds=1).sample([[0, 1], [2]])
     again = NoisyTree.from_dict(tree.to_dict())
     assert again.to_dict() == tree.to_dict()
     assert "epsilon 5" in repr(again)
@@ -474,14 +473,14 @@ def test_round_trip_of_a_tree():
         (lambda: PrefixTree(2, 2, 1.0, thresholds=0), "threshold"),
         (lambda: PrefixTree(2, 2, 1.0, thresholds=[1]), "1 thresholds for 2"),
         (lambda: NgramTree(2, 2, 1.0, n_max=3), "n_max=3"),
-        (lambda: PrefixTree(2, 2, 1.0).release([[]]), "empty"),
-        (lambda: PrefixTree(2, 2, 1.0).release([[2]]), "none of 0 to 1"),
-        (lambda: PrefixTree(2, 2, 1.0).release([[0.5]]), "codes"),
-        (lambda: PrefixTree(2, 2, 1.0).release([[0]], users=["ann"]), "per_user"),
-        (lambda: PrefixTree(2, 2, 1.0, per_user=1).release([[0]]), "users"),
-        (lambda: PrefixTree(2, 2, 1e-40).release([[0]]), "64-bit"),
-        (lambda: PrefixTree(10**6, 3, 0.1, thresholds=1).release([]), "raise the threshold"),
-        (lambda: PrefixTree(2, 2, 1.0).release([[0]]).paths(3), "depth"),
+        (lambda: PrefixTree(2, 2, 1.0).sample([[]]), "empty"),
+        (lambda: PrefixTree(2, 2, 1.0).sample([[2]]), "none of 0 to 1"),
+        (lambda: PrefixTree(2, 2, 1.0).sample([[0.5]]), "codes"),
+        (lambda: PrefixTree(2, 2, 1.0).sample([[0]], users=["ann"]), "per_user"),
+        (lambda: PrefixTree(2, 2, 1.0, per_user=1).sample([[0]]), "users"),
+        (lambda: PrefixTree(2, 2, 1e-40).sample([[0]]), "64-bit"),
+        (lambda: PrefixTree(10**6, 3, 0.1, thresholds=1).sample([]), "raise the threshold"),
+        (lambda: PrefixTree(2, 2, 1.0).sample([[0]]).paths(3), "depth"),
         (lambda: first_of_each(["ann"], 0), "most"),
     ],
     ids=range(19),
@@ -493,7 +492,7 @@ def test_bad_trees(call, words_):
 
 def test_too_many_survivors_are_refused_before_they_are_drawn():
     with pytest.raises(RefusedError):
-        PrefixTree(10**9, 1, 0.1, thresholds=1).release([[0]])
+        PrefixTree(10**9, 1, 0.1, thresholds=1).sample([[0]])
 
 
 # -- local n-grams -----------------------------------------------------------------------------
@@ -568,7 +567,7 @@ def test_large_weights_are_summed_exactly():
 
 def test_rebuilt_trajectories_can_be_walked():
     data = [[0, 2, 0, 2], [2, 2], [1]]
-    done = LocalNgrams(LINE, 3, 3.0, moves=STEPS).release(data)
+    done = LocalNgrams(LINE, 3, 3.0, moves=STEPS).sample(data)
     assert [len(s) for s in done.sequences] == [3, 2, 1]
     assert float(STEPS.check(done.sequences)) == 0
     assert float(STEPS.check(data)) > 0
@@ -592,7 +591,7 @@ def test_nearest_path_against_all_paths():
 
 def test_only_the_first_trajectories_of_a_user_are_shared():
     local = LocalNgrams(LINE, 3, 1.0, trajectories=2)
-    done = local.release([[0], [1], [2], [0]], users=["ann", "ann", "ann", "bob"])
+    done = local.sample([[0], [1], [2], [0]], users=["ann", "ann", "ann", "bob"])
     assert len(done) == 3
     assert "never shares more than 2" in repr(done)
     assert ReleasedSequences.from_dict(done.to_dict()).to_dict() == done.to_dict()
@@ -616,7 +615,7 @@ def test_only_the_first_trajectories_of_a_user_are_shared():
             ),
             "place 1",
         ),
-        (lambda: LocalNgrams(LINE, 3, 1.0).release([[3]]), "none of 0 to 2"),
+        (lambda: LocalNgrams(LINE, 3, 1.0).sample([[3]]), "none of 0 to 2"),
     ],
     ids=range(11),
 )
@@ -649,7 +648,7 @@ def test_sampling_is_zero_q():
 
 
 def test_sampling_keeps_a_share():
-    done = BernoulliSample(5, 0.25).release([np.zeros(20_000, dtype=int), [4]])
+    done = BernoulliSample(5, 0.25).sample([np.zeros(20_000, dtype=int), [4]])
     kept = len(done.sequences[0])
     assert abs(kept - 5000) < 7 * math.sqrt(20_000 * 0.25 * 0.75)  # 3e-12
     assert len(done.positions[0]) == kept
@@ -721,13 +720,13 @@ def test_cosine_and_sine_to_many_digits():
 
 def test_planar_release_stays_on_the_grid_and_says_what_a_path_costs():
     noisy = PlanarCells(GRID, 0.01)
-    done = noisy.release([[[39.9, 116.3]] * 500, [[39.95, 116.36]]])
+    done = noisy.sample([[[39.9, 116.3]] * 500, [[39.95, 116.36]]])
     assert [len(s) for s in done.sequences] == [500, 1]
     assert all(s.min() >= 0 and s.max() < GRID.size for s in done.sequences)
     assert noisy.guarantee.rate == 0.01
     assert noisy.guarantee.largest == pytest.approx(0.01 * math.hypot(5559.75, 5117.5), rel=1e-3)
     assert "sum over its points" in repr(done)
-    edge = PlanarCells(GRID, 1e6, outside="clip").release([[[0.0, 0.0], [80.0, 170.0]]])
+    edge = PlanarCells(GRID, 1e6, outside="clip").sample([[[0.0, 0.0], [80.0, 170.0]]])
     assert set(edge.sequences[0].tolist()) <= {0, GRID.size - 1}
     moved = noisy.sample([[[39.92, 116.32]] * 100], np.random.default_rng(1))
     assert len(np.unique(moved.sequences[0])) > 3
@@ -762,7 +761,7 @@ def test_planar_noise_keeps_its_rate_in_real_metres(box):
 
 def test_planar_noise_near_the_pole_is_as_wide_as_promised():
     noisy = PlanarCells(Grid.square(0, 0, 80, 20, metres=200), rate=1 / 2000)
-    done = noisy.release([[[79.5, 10.0]] * 4000])
+    done = noisy.sample([[[79.5, 10.0]] * 4000])
     _, lng = noisy.grid.centre(done.sequences[0])
     east = metres_between(79.5, 10.0, 79.5, lng)
     # the mean square of one coordinate is 3 / rate^2; 6.5 standard errors below it: under 1e-10
@@ -786,11 +785,13 @@ def test_merged_stays_have_no_public_length():
     assert [len(s) for s in merged.sequences] == [2, 3]
     for mechanism in (LocalNgrams(1.0 - np.eye(3), 3, 1.0), BernoulliSample(3, 0.5)):
         with pytest.raises(RefusedError, match="stays were merged"):
-            publish(mechanism, walks, merged)
-        assert publish(mechanism, walks, whole).before == whole.preprocessing
-    assert publish(PrefixTree(3, 2, 1.0), walks, merged).before == merged.preprocessing
+            mechanism.release(walks, cells=merged)
+        assert mechanism.release(walks, cells=whole).before == whole.preprocessing
+    assert PrefixTree(3, 2, 1.0).release(walks, cells=merged).before == merged.preprocessing
     with pytest.raises(InputError, match="cuts none"):
-        publish(BernoulliSample(3, 0.5), walks, whole, Moves.from_matrix(np.ones((3, 3))))
+        BernoulliSample(3, 0.5).release(
+            walks, cells=whole, moves=Moves.from_matrix(np.ones((3, 3)))
+        )
 
 
 def test_windows_longer_than_trajectories():
@@ -813,14 +814,14 @@ def test_plans_of_points():
         (lambda: BernoulliSample(3, 1.5), "rate"),
         (lambda: BernoulliSample(3, 1e-12), "2\\^-32"),
         (lambda: BernoulliSample(0, 0.5), "k must be"),
-        (lambda: BernoulliSample(3, 0.5).release([[7]]), "none of 0 to 2"),
+        (lambda: BernoulliSample(3, 0.5).sample([[7]]), "none of 0 to 2"),
         (lambda: PlanarCells(GRID, 0.0), "rate"),
         (lambda: PlanarCells("grid", 1.0), "grid"),
         (lambda: PlanarCells(GRID, 1.0, "drop"), "outside"),
-        (lambda: PlanarCells(GRID, 1.0).release([]), "no trajectories"),
-        (lambda: PlanarCells(GRID, 1.0).release([[[1.0, 2.0]]]), "outside the grid"),
-        (lambda: PlanarCells(GRID, 1.0).release([[[39.9]]]), "pairs"),
-        (lambda: PlanarCells(GRID, 1.0).release([[[39.9, math.nan]]]), "no number"),
+        (lambda: PlanarCells(GRID, 1.0).sample([]), "no trajectories"),
+        (lambda: PlanarCells(GRID, 1.0).sample([[[1.0, 2.0]]]), "outside the grid"),
+        (lambda: PlanarCells(GRID, 1.0).sample([[[39.9]]]), "pairs"),
+        (lambda: PlanarCells(GRID, 1.0).sample([[[39.9, math.nan]]]), "no number"),
         (lambda: Moves.from_matrix([[1, 0]]), "square"),
         (lambda: Moves.from_matrix([[2]]), "0 and 1"),
         (lambda: Moves.from_speed(3, GRID.distance, speed=0, seconds=1), "speed"),
@@ -843,3 +844,25 @@ def test_reachability():
     assert [s.tolist() for s in near.cut([[here, 1, GRID.size - 1]])] == [[0, 1]]
     assert Reachability.from_dict(found.to_dict()) == found
     assert float(near.check([[0]])) == 0
+
+
+def test_movements_are_released_in_one_way(tmp_path):
+    walks = Trajectories.from_points([1, 2], [0, 0], labels=["x", "y"], places=["x", "y"])
+    cells, tree = discretise(walks), PrefixTree(2, 1, 400.0)
+    with pytest.raises(
+        InputError, match=r"noise for raw sequences.*mechanism\.sample\(sequences\)"
+    ):
+        tree.release([[0, 1]])  # what release took in version 0.1
+    with pytest.raises(InputError, match="what discretise returns"):
+        tree.release(walks)
+    books = Ledger.create(tmp_path / "walks.ledger", budget=500)
+    with pytest.warns(DeprecationWarning, match=r"mechanism\.release\(walks, cells=cells\) now"):
+        old = trajectories.publish(tree, walks, cells, ledger=books)
+    new = tree.release(walks, cells=cells, ledger=books)
+    assert (old.charge, new.charge) == (1, 2)
+    assert [s.tolist() for s in old.sequences] == [s.tolist() for s in new.sequences]
+
+
+def test_counts_by_cluster_need_owners():
+    with pytest.raises(InputError, match="owner of each trajectory as users"):
+        ElementCounts([0, 1], 1.0).sample([[0]])

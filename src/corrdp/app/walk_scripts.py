@@ -23,7 +23,7 @@ def cells(
     ledger: LedgerChoice | None,
 ) -> list[tuple[str, str]]:
     """Words and code of each step."""
-    used = [_CLASSES[table.mechanism], "Grid", "discretise", "inspect_movements", "publish"]
+    used = [_CLASSES[table.mechanism], "Grid", "discretise", "inspect_movements"]
     names = ",\n    ".join(sorted([*used, "read_trajectories"]))
     read = call("read_trajectories", [repr(data.place)], data.arguments() | law.reading())
     inspected = call("inspect_movements", ["walks", repr(law.epsilon)], law.arguments())
@@ -48,7 +48,7 @@ def cells(
             found.append(("The ledger; it is made once", code))
     given["what"] = f"{_CLASSES[table.mechanism]} of movements in {data.name}"
     counts: dict[str, Any] = {"counts": True} if table.counts else {}
-    drawn = call("publish", ["mechanism", "walks", "cells"], given | counts)
+    drawn = call("mechanism.release", ["walks", "cells=cells"], given | counts)
     rows = call("rows_of", ["release", "cells"], counts)
     return [
         *found,

@@ -1,7 +1,7 @@
 """The long work of each step for movements, by the library's verbs; it runs in a child process.
 
 As for other data nothing here decides about privacy: what is read, inspected, drawn and charged is
-what ``read_trajectories``, ``inspect_movements`` and ``publish`` do with the choices of the page.
+what ``read_trajectories``, ``inspect_movements`` and ``mechanism.release`` do with the choices of the page.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from corrdp.trajectories import (
     PrefixTree,
     discretise,
     inspect_movements,
-    publish,
     read_trajectories,
 )
 from corrdp.trajectories.mechanisms.publishing import ElementTable, rows_of
@@ -103,8 +102,7 @@ def release(
     names = [cells.place(code) for code in range(cells.size)]
     mechanism = _mechanism(law, names, planned.epsilon, choice)
     tell("drawing the noise")
-    done = publish(
-        mechanism,
+    done = mechanism.release(
         walks,
         cells,
         radius=choice.radius if choice.mechanism == "planar" else None,

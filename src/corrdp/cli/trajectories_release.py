@@ -196,7 +196,7 @@ def release(
             mechanism, cells, epsilon, radius, rate, levels, length, per_user, bounded, threshold,
             moves, outside, clusters, most or 1,
         )  # fmt: skip
-        from corrdp.trajectories.mechanisms.publishing import check_publishable, publish, rows_of
+        from corrdp.trajectories.mechanisms.publishing import check_publishable, rows_of
 
         check_publishable(made, cells, moves)
     if dry_run:
@@ -206,8 +206,8 @@ def release(
     say_what_shows(made)
     with working("drawing the noise"):
         what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
-        done = publish(
-            made, walks, cells, moves, radius=radius, ledger=ledger, what=what, counts=counts
+        done = made.release(
+            walks, cells, moves, radius=radius, ledger=ledger, what=what, counts=counts
         )
     with handed_over(done, ledger):
         write_files({output: rows_of(done, cells, counts=counts)})

@@ -215,10 +215,9 @@ def render_moved(done: PublishedMoves, cells: CellSequences) -> str:
     >>> from corrdp.trajectories.data.cells import discretise
     >>> from corrdp.trajectories.data.points import Trajectories
     >>> from corrdp.trajectories.mechanisms.prefix import PrefixTree
-    >>> from corrdp.trajectories.mechanisms.publishing import publish
     >>> walks = Trajectories.from_points([1, 2], [0, 0], labels=["x", "y"], places=["x", "y"])
     >>> cells = discretise(walks)
-    >>> render_moved(publish(PrefixTree(2, 1, 1.0), walks, cells), cells).count("<h2>")
+    >>> render_moved(PrefixTree(2, 1, 1.0).release(walks, cells=cells), cells).count("<h2>")
     3
     """
     result = done.result

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from corrdp.trajectories.mechanisms.prefix import NgramTree as NgramTree
     from corrdp.trajectories.mechanisms.prefix import PrefixTree as PrefixTree
     from corrdp.trajectories.mechanisms.prefix import nodes as nodes
-    from corrdp.trajectories.mechanisms.publishing import publish as publish
     from corrdp.trajectories.mechanisms.sampling import BernoulliSample as BernoulliSample
     from corrdp.trajectories.mechanisms.sampling import synthesize as synthesize
     from corrdp.trajectories.probes.probe import probe as probe

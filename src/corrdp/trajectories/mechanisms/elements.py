@@ -18,6 +18,7 @@ from corrdp.mechanisms.base import check_positive, check_rng
 from corrdp.metric.granularities import Element
 from corrdp.results import Result
 from corrdp.trajectories.data.reachability import check_sequences, check_whole
+from corrdp.trajectories.mechanisms.movements import MovementMechanism
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +70,7 @@ class ElementTable(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class ElementCounts:
+class ElementCounts(MovementMechanism):
     r"""How many users were in each cluster of places; hides that a user was in one of them.
 
     .. math:: N_c = \sum_u \min(v_u(c),\, s) + Z_c, \qquad
@@ -206,27 +207,31 @@ class ElementCounts:
             np.add.at(visits[number[user]], of[codes], 1)
         return np.minimum(visits, self.most).sum(axis=0)
 
-    def release(self, sequences: Sequence[Any], users: Sequence[Any]) -> ElementTable:
-        """Noisy counts, with OpenDP's noise and cryptographic randomness.
+    def sample(
+        self,
+        sequences: Sequence[Any],
+        rng: np.random.Generator | None = None,
+        users: Sequence[Any] | None = None,
+    ) -> ElementTable:
+        """Noisy counts of sequences of codes; :meth:`release` checks and charges as well.
 
         Parameters
         ----------
         sequences : sequence of arrays of int
             One per trajectory, codes 0 .. k-1.
+        rng : numpy Generator, optional
+            The same law for simulation. Left out, OpenDP's noise and cryptographic randomness.
         users : sequence
             Owner of each trajectory.
         """
-        from corrdp.mechanisms.sample import with_noise
-
-        # a zero more keeps it a vector; its noise is thrown away
-        exact = [*self.exact(sequences, users).tolist(), 0]
-        return self._told(with_noise(self._opendp[0], exact)[:-1])
-
-    def sample(
-        self, sequences: Sequence[Any], rng: np.random.Generator, users: Sequence[Any]
-    ) -> ElementTable:
-        """The same law from a numpy generator: for simulation, not for a release."""
+        if users is None:
+            raise InputError("give the owner of each trajectory as users")
         exact = self.exact(sequences, users)
+        if rng is None:
+            from corrdp.mechanisms.sample import with_noise
+
+            # a zero more keeps it a vector; its noise is thrown away
+            return self._told(with_noise(self._opendp[0], [*exact.tolist(), 0])[:-1])
         success = -np.expm1(-1 / self.scale)
         draws = check_rng(rng).geometric(success, (2, len(exact)))
         return self._told((exact + draws[0] - draws[1]).tolist())

@@ -15,9 +15,10 @@ from corrdp._checks import check_kind
 from corrdp.accounting.step import Preprocessing, Step
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
-from corrdp.mechanisms.base import check_positive
+from corrdp.mechanisms.base import check_positive, check_rng
 from corrdp.metric.granularities import Bounded
 from corrdp.trajectories.data.reachability import Moves, check_whole, contributions
+from corrdp.trajectories.mechanisms.movements import MovementMechanism
 from corrdp.trajectories.mechanisms.noisytree import ReleasedSequences
 from corrdp.trajectories.mechanisms.trees import split_budget
 
@@ -26,7 +27,7 @@ Below = Callable[[int], int]
 
 
 @dataclass(frozen=True, eq=False)
-class LocalNgrams:
+class LocalNgrams(MovementMechanism):
     r"""Each n-gram of a trajectory is replaced by a random one, near ones more often.
 
     .. math:: \Pr[y \mid x] \propto \exp\Big(-\frac{\varepsilon' d(x, y)}{2 m D}\Big), \quad
@@ -180,12 +181,15 @@ class LocalNgrams:
             law = law[..., :, None] * np.where(self._allowed, w[x][None, :], 0.0)
         return np.asarray(law / law.sum())
 
-    # -- release -----------------------------------------------------------------------------
+    # -- what it does ------------------------------------------------------------------------
 
-    def release(
-        self, sequences: Sequence[Any], users: Sequence[Any] | None = None
+    def sample(
+        self,
+        sequences: Sequence[Any],
+        rng: np.random.Generator | None = None,
+        users: Sequence[Any] | None = None,
     ) -> ReleasedSequences:
-        """Sanitized trajectories, each as long as its own, with cryptographic randomness.
+        """Sanitized trajectories, each as long as its own; :meth:`release` checks and charges too.
 
         O(L n k) per trajectory without ``moves``, O(L n k^2) with it.
 
@@ -193,6 +197,8 @@ class LocalNgrams:
         ----------
         sequences : sequence of arrays of int
             Their lengths are published: stays must not be merged.
+        rng : numpy Generator, optional
+            The same law for simulation. Left out, cryptographic randomness.
         users : sequence, optional
             Owners; only the first ``trajectories`` of each are then used. Left out, nobody may
             own more than that.
@@ -201,15 +207,9 @@ class LocalNgrams:
         -------
         ReleasedSequences
         """
-        return self._released(sequences, users, secrets.randbelow)
-
-    def sample(
-        self,
-        sequences: Sequence[Any],
-        rng: np.random.Generator,
-        users: Sequence[Any] | None = None,
-    ) -> ReleasedSequences:
-        """The same law from a numpy generator: for simulation, not for a release."""
+        if rng is None:
+            return self._released(sequences, users, secrets.randbelow)
+        check_rng(rng)
         return self._released(sequences, users, lambda n: min(int(rng.random() * n), n - 1))
 
     def _released(

@@ -250,7 +250,7 @@ class NoisyTree(Result):
         Examples
         --------
         >>> from corrdp.trajectories.mechanisms.prefix import PrefixTree
-        >>> tree = PrefixTree(2, 2, 50.0).release([[0, 1]] * 30)
+        >>> tree = PrefixTree(2, 2, 50.0).sample([[0, 1]] * 30)
         >>> tree.paths(2).tolist()
         [[0, 1]]
         """

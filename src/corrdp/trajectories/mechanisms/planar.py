@@ -15,12 +15,13 @@ from corrdp._checks import check_choice, check_items
 from corrdp.accounting.step import Step
 from corrdp.errors import DataError, InputError
 from corrdp.guarantees import L1, Pure
-from corrdp.mechanisms.base import check_positive
+from corrdp.mechanisms.base import check_positive, check_rng
 from corrdp.mechanisms.planar import PlanarLaplace
 from corrdp.metric.curves import check_level
 from corrdp.metric.granularities import Event
 from corrdp.trajectories.data.cells import Grid
 from corrdp.trajectories.data.reachability import check_whole
+from corrdp.trajectories.mechanisms.movements import MovementMechanism
 from corrdp.trajectories.mechanisms.noisytree import ReleasedSequences
 
 _BITS = 64
@@ -35,7 +36,7 @@ _CLIPPED = (
 
 
 @dataclass(frozen=True, eq=False)
-class PlanarCells:
+class PlanarCells(MovementMechanism):
     r"""Each point is moved by planar Laplace noise, and the cell it falls into is published.
 
     .. math:: \Pr[\text{cell} \mid x] \le e^{r \lVert x - x' \rVert_2} \Pr[\text{cell} \mid x']
@@ -76,7 +77,7 @@ class PlanarCells:
     'each metre between two possible places of one point'
     >>> noisy.path_epsilon(points=10, metres=100).__round__(6)
     6.931472
-    >>> len(noisy.release([[[39.95, 116.35], [39.96, 116.36]]]).sequences[0])
+    >>> len(noisy.sample([[[39.95, 116.35], [39.96, 116.36]]]).sequences[0])
     2
     """
 
@@ -135,22 +136,25 @@ class PlanarCells:
         """Its entry in a plan over a stream: any two places of the box, one point."""
         return (Step("noisy points", Pure(self.guarantee.largest), metric=Event()),)
 
-    def release(self, points: Sequence[Any]) -> ReleasedSequences:
-        """The cells of the noisy points, with cryptographic randomness. O(points).
+    def sample(
+        self, points: Sequence[Any], rng: np.random.Generator | None = None
+    ) -> ReleasedSequences:
+        """The cells of the noisy points; :meth:`release` checks as well. O(points).
 
         Parameters
         ----------
         points : sequence of (m, 2) arrays
             Latitude and longitude, one array per trajectory.
+        rng : numpy Generator, optional
+            The same law for simulation. Left out, cryptographic randomness.
 
         Returns
         -------
         ReleasedSequences
         """
-        return self._released(points, lambda x: settled_cells(x, self.rate, *self._sides))
-
-    def sample(self, points: Sequence[Any], rng: np.random.Generator) -> ReleasedSequences:
-        """The same law from a numpy generator: for simulation, not for a release."""
+        if rng is None:
+            return self._released(points, lambda x: settled_cells(x, self.rate, *self._sides))
+        check_rng(rng)
         law, sides = self._law, np.array(self._sides)
         return self._released(points, lambda x: np.floor(law.sample(x, rng) / sides))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -149,10 +150,10 @@ class PublishedMoves:
         return np.bincount(codes, minlength=size)
 
 
-def publish(
+def release(
     mechanism: Mechanism,
-    walks: Trajectories,
-    cells: CellSequences,
+    data: Trajectories,
+    cells: CellSequences | None,
     moves: Moves | None = None,
     *,
     radius: float | None = None,
@@ -162,35 +163,7 @@ def publish(
 ) -> PublishedMoves:
     """Draw the noise and make what is published from it.
 
-    A ledger adds up epsilons for one unit: a trajectory or a user, added or removed, or replaced;
-    trajectories that end by another rule are other units. A ledger of so many records takes units
-    whose number is public only, and only as many.
-
-    Parameters
-    ----------
-    mechanism : PrefixTree, NgramTree, LocalNgrams, PlanarCells, BernoulliSample or ElementCounts
-    walks : Trajectories
-        The points; read by planar noise.
-    cells : CellSequences
-        The same as sequences of public places.
-    moves : Moves, optional
-        Published trajectories are cut where a move cannot be made; post-processing. Not for
-        planar noise and samples, whose points stay as they are.
-    radius : float, optional
-        For planar noise: metres for which ``path`` says what a whole path costs.
-    ledger : Ledger or path, optional
-        A DP ledger whose records are the units: charge it, and store what is published there in
-        one transaction. ``ledger.answer`` gives it again, with the rows under "rows".
-    what : str, optional
-        What a ledger is told that is released, in words.
-    counts : bool
-        Whether a ledger is to keep the noisy counts of a tree instead of its trajectories.
-
-    Raises
-    ------
-    RefusedError
-        When the promise does not cover these movements, or the release cannot be counted in the
-        ledger or does not fit. Nothing is charged then.
+    See :meth:`corrdp.trajectories.mechanisms.movements.MovementMechanism.release`.
 
     Examples
     --------
@@ -198,38 +171,50 @@ def publish(
     >>> from corrdp.trajectories.mechanisms.prefix import PrefixTree
     >>> walks = Trajectories.from_points([1, 1, 2], [0, 9, 0], labels=["x", "y", "x"],
     ...                                  places=["x", "y"])
-    >>> done = publish(PrefixTree(2, 2, 400.0), walks, discretise(walks))
+    >>> done = PrefixTree(2, 2, 400.0).release(walks, cells=discretise(walks))
     >>> print(rows_of(done, discretise(walks)))
     trajectory,point,place
     1,1,x
     2,1,x
     2,2,y
     <BLANKLINE>
-
-    With a ledger:
-
-    >>> import os, tempfile
-    >>> from corrdp.ledgers.ledger import Ledger
-    >>> books = Ledger.create(os.path.join(tempfile.mkdtemp(), "walks.ledger"), budget=2)
-    >>> tree, cells = PrefixTree(2, 1, 1.0, per_user=3), discretise(walks)
-    >>> done = publish(tree, walks, cells, ledger=books, what="a tree")
-    >>> done.charge, books.unit, books.answer(1)["rows"] == rows_of(done, cells)
-    (1, 'one user added or removed', True)
     """
     if not isinstance(mechanism, Mechanism):
         raise InputError(f"mechanism must be one of corrdp.trajectories, got {mechanism!r}")
-    check_kind("walks", walks, Trajectories, "Trajectories")
+    if not isinstance(data, Trajectories):
+        raise InputError(
+            f"data must be Trajectories, with cells=discretise(data), got {type(data).__name__}; "
+            "noise for raw sequences, without checks and ledger, is mechanism.sample(sequences)"
+        )
     check_kind("cells", cells, CellSequences, "what discretise returns")
+    assert cells is not None
     check_kind("moves", moves, (Moves, type(None)), "Moves")
     check_publishable(mechanism, cells, moves)
 
     def sample() -> PublishedMoves:
-        return _sampled(mechanism, walks, cells, moves, radius)
+        return _sampled(mechanism, data, cells, moves, radius)
 
     if ledger is None:
         return sample()
     what = what or f"{type(mechanism).__name__} of movements"
     return _charged(open_ledger(ledger), mechanism, cells, sample, what, counts)
+
+
+def publish(
+    mechanism: Mechanism,
+    walks: Trajectories,
+    cells: CellSequences,
+    moves: Moves | None = None,
+    **given: Any,
+) -> PublishedMoves:
+    """The name in version 0.1 of ``mechanism.release(walks, cells=cells)``."""
+    warnings.warn(
+        "publish(mechanism, walks, cells) is mechanism.release(walks, cells=cells) now; the old "
+        "name goes with version 0.3",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return release(mechanism, walks, cells, moves, **given)
 
 
 def _sampled(
@@ -245,20 +230,20 @@ def _sampled(
     made: tuple[np.ndarray, ...] = ()
     times = None
     if isinstance(mechanism, ElementCounts):
-        result = mechanism.release(cells.sequences, owners)
+        result = mechanism.sample(cells.sequences, users=owners)
     elif isinstance(mechanism, TreeMechanism):
         users = None if per_user is None else owners
-        result = mechanism.release(cells.sequences, users)
+        result = mechanism.sample(cells.sequences, users=users)
         made = tuple(synthesize(result, np.random.default_rng()))
     elif isinstance(mechanism, PlanarCells):
         degrees = np.stack([walks.lat, walks.lng], axis=1)
-        result = mechanism.release(np.split(degrees, walks.starts[1:-1]))
+        result = mechanism.sample(np.split(degrees, walks.starts[1:-1]))
         made, times = result.sequences, tuple(np.split(walks.times, walks.starts[1:-1]))
     elif isinstance(mechanism, LocalNgrams):
-        result = mechanism.release(cells.sequences, owners)
+        result = mechanism.sample(cells.sequences, users=owners)
         made = result.sequences
     else:
-        result = mechanism.release(cells.sequences)
+        result = mechanism.sample(cells.sequences)
         assert result.positions is not None
         all_times = np.split(cells.times, cells.starts[1:-1])
         kept = zip(all_times, result.positions, strict=True)

@@ -21,13 +21,14 @@ from corrdp.guarantees import Approximate
 from corrdp.mechanisms.base import check_rng
 from corrdp.metric.granularities import Event
 from corrdp.trajectories.data.reachability import check_sequences, check_whole
+from corrdp.trajectories.mechanisms.movements import MovementMechanism
 from corrdp.trajectories.mechanisms.noisytree import NoisyTree, ReleasedSequences
 
 _GRID = 2**32
 
 
 @dataclass(frozen=True)
-class BernoulliSample:
+class BernoulliSample(MovementMechanism):
     r"""Keep each point with probability q, unchanged: (0, q)-DP for one point.
 
     .. math:: \mathrm{TV}(M(D), M(D')) = q
@@ -105,12 +106,16 @@ class BernoulliSample:
         """
         return (Step("sampled points", self.guarantee, metric=Event()),)
 
-    def release(self, sequences: Sequence[Any]) -> ReleasedSequences:
-        """The kept points, by the operating system's cryptographic generator.
+    def sample(
+        self, sequences: Sequence[Any], rng: np.random.Generator | None = None
+    ) -> ReleasedSequences:
+        """The kept points of sequences of codes; :meth:`release` checks as well.
 
         Parameters
         ----------
         sequences : sequence of arrays of int
+        rng : numpy Generator, optional
+            The same law for simulation. Left out, the operating system's cryptographic generator.
 
         Returns
         -------
@@ -119,9 +124,12 @@ class BernoulliSample:
 
         Examples
         --------
-        >>> BernoulliSample(9, 1.0).release([[3, 4]]).sequences
+        >>> BernoulliSample(9, 1.0).sample([[3, 4]]).sequences
         (array([3, 4]),)
         """
+        if rng is not None:
+            check_rng(rng)
+            return self._kept(sequences, lambda n: rng.random(n) < self.rate)
         limit = int(self.rate * _GRID)
 
         def keep(n: int) -> np.ndarray:
@@ -129,10 +137,6 @@ class BernoulliSample:
             return np.asarray(words.astype(np.uint64) < np.uint64(limit))
 
         return self._kept(sequences, keep)
-
-    def sample(self, sequences: Sequence[Any], rng: np.random.Generator) -> ReleasedSequences:
-        """The same law from a numpy generator: for simulation, not for a release."""
-        return self._kept(sequences, lambda n: rng.random(n) < self.rate)
 
     def _kept(self, sequences: Sequence[Any], keep: Any) -> ReleasedSequences:
         checked = check_sequences(sequences, self.k)
@@ -182,7 +186,7 @@ def synthesize(tree: NoisyTree, rng: np.random.Generator | None = None) -> list[
     Examples
     --------
     >>> from corrdp.trajectories.mechanisms.prefix import PrefixTree
-    >>> tree = PrefixTree(2, 2, 80.0).release([[0, 1]] * 30 + [[1]] * 20)
+    >>> tree = PrefixTree(2, 2, 80.0).sample([[0, 1]] * 30 + [[1]] * 20)
     >>> made = synthesize(tree)
     >>> len(made), [0, 1] in [s.tolist() for s in made]
     (50, True)

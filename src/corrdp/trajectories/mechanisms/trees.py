@@ -28,9 +28,10 @@ from corrdp._checks import check_choice, check_items
 from corrdp.accounting.step import Preprocessing, Step
 from corrdp.errors import InputError, RefusedError
 from corrdp.guarantees import Pure
-from corrdp.mechanisms.base import check_positive
+from corrdp.mechanisms.base import check_positive, check_rng
 from corrdp.metric.granularities import Bounded, Unbounded
 from corrdp.trajectories.data.reachability import check_whole, contributions
+from corrdp.trajectories.mechanisms.movements import MovementMechanism
 from corrdp.trajectories.mechanisms.noisytree import NoisyTree, TreeLevel, must_walk_in_words
 from corrdp.trajectories.mechanisms.survivors import (
     MOST_EXCESS,
@@ -47,7 +48,7 @@ Noise = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class TreeMechanism(ABC):
+class TreeMechanism(MovementMechanism, ABC):
     """What prefix and n-gram trees share; see :class:`~corrdp.trajectories.PrefixTree`."""
 
     kind: ClassVar[str]
@@ -186,8 +187,13 @@ class TreeMechanism(ABC):
 
     # -- what it does ------------------------------------------------------------------------
 
-    def release(self, sequences: Sequence[Any], users: Sequence[Any] | None = None) -> NoisyTree:
-        """The noisy tree, with OpenDP's noise and cryptographic randomness.
+    def sample(
+        self,
+        sequences: Sequence[Any],
+        rng: np.random.Generator | None = None,
+        users: Sequence[Any] | None = None,
+    ) -> NoisyTree:
+        """The noisy tree of sequences of codes; :meth:`release` checks and charges as well.
 
         Each call costs the whole epsilon again. A level's cost is linear in its data nodes and
         survivors; the universe does not matter.
@@ -196,6 +202,8 @@ class TreeMechanism(ABC):
         ----------
         sequences : sequence of arrays of int
             One per trajectory, codes 0 .. k-1.
+        rng : numpy Generator, optional
+            The same law for simulation. Left out, OpenDP's noise and cryptographic randomness.
         users : sequence, optional
             Owner of each trajectory; needed with ``per_user``, and used to keep the first ones.
 
@@ -203,16 +211,10 @@ class TreeMechanism(ABC):
         -------
         NoisyTree
         """
-        noises = [_safe(measurement) for measurement, _ in self._opendp]
-        return self._grow(sequences, users, noises, geometric)
-
-    def sample(
-        self,
-        sequences: Sequence[Any],
-        rng: np.random.Generator,
-        users: Sequence[Any] | None = None,
-    ) -> NoisyTree:
-        """The same law from a numpy generator: for simulation, not for a release."""
+        if rng is None:
+            noises = [_safe(measurement) for measurement, _ in self._opendp]
+            return self._grow(sequences, users, noises, geometric)
+        check_rng(rng)
 
         def noisy(scale: float) -> Noise:
             success = -math.expm1(-1 / scale)

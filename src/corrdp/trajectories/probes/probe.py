@@ -80,7 +80,7 @@ def probe(
     ----------
     original : Trajectories
     release : PublishedMoves or SeenRelease
-        From :func:`~corrdp.trajectories.mechanisms.publishing.publish`, or
+        From ``mechanism.release(data, cells=cells)``, or
         :func:`~corrdp.trajectories.probes.results.read_release`.
     cells : CellSequences
         The original over the places of the release: ``discretise`` with the same arguments.
@@ -109,12 +109,11 @@ def probe(
     Examples
     --------
     >>> from corrdp.trajectories.data.cells import discretise
-    >>> from corrdp.trajectories.mechanisms.publishing import publish
     >>> from corrdp.trajectories.mechanisms.sampling import BernoulliSample
     >>> walks = Trajectories.from_points(
     ...     ["a"] * 4 + ["b"] * 4, [0, 600, 1200, 1800] * 2, labels=list("xyxzxxyz"), places="xyz")
     >>> cells = discretise(walks)
-    >>> everything = publish(BernoulliSample(3, 1.0), walks, cells)
+    >>> everything = BernoulliSample(3, 1.0).release(walks, cells=cells)
     >>> found = probe(walks, everything, cells, rng=np.random.default_rng(1), known=2)
     >>> found["unicity"].success == found["unicity"].original
     True
@@ -132,7 +131,7 @@ def probe(
     seen = SeenRelease.of(release) if isinstance(release, PublishedMoves) else release
     if not isinstance(seen, SeenRelease):
         raise InputError(
-            f"release must come from publish or read_release, got {type(release).__name__}"
+            f"release must come from mechanism.release or read_release, got {type(release).__name__}"
         )
     if seen.places.max() >= cells.size:
         raise DataError(

@@ -173,10 +173,9 @@ class SeenRelease:
         Examples
         --------
         >>> from corrdp.trajectories.data.cells import discretise
-        >>> from corrdp.trajectories.mechanisms.publishing import publish
         >>> from corrdp.trajectories.mechanisms.sampling import BernoulliSample
         >>> walks = Trajectories.from_points([1, 1], [0, 9], labels=["x", "y"], places=["x", "y"])
-        >>> SeenRelease.of(publish(BernoulliSample(2, 1.0), walks, discretise(walks)))
+        >>> SeenRelease.of(BernoulliSample(2, 1.0).release(walks, cells=discretise(walks)))
         <a release of 1 trajectories, 2 points with times>
         """
         lengths = np.array([len(codes) for codes in published.sequences], dtype=np.int64)
