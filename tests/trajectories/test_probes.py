@@ -625,7 +625,7 @@ def test_releases_that_do_not_fit(people):
         probe(walks, done, discretise(walks, CITY, merge_stays=True), rng=rng)
     with pytest.raises(DataError, match="places only"):
         probe(walks, done, discretise(walks, Grid(39.9, 116.3, 39.99, 116.41, 1, 1)), rng=rng)
-    with pytest.raises(InputError, match="mechanism.release or read_release"):
+    with pytest.raises(InputError, match=r"mechanism\.release or read_release"):
         probe(walks, [1, 2], cells, rng=rng)
     half = Trajectories.from_points(["u"], [0.0], lat=[39.95], lng=[116.35])
     with pytest.raises(DataError, match="only 1"):

@@ -855,7 +855,7 @@ def test_movements_are_released_in_one_way(tmp_path):
         tree.release([[0, 1]])  # what release took in version 0.1
     with pytest.raises(InputError, match="what discretise returns"):
         tree.release(walks)
-    books = Ledger.create(tmp_path / "walks.ledger", budget=500)
+    books = Ledger.create(tmp_path / "walks.ledger", budget=800)
     with pytest.warns(DeprecationWarning, match=r"mechanism\.release\(walks, cells=cells\) now"):
         old = trajectories.publish(tree, walks, cells, ledger=books)
     new = tree.release(walks, cells=cells, ledger=books)

@@ -1,7 +1,8 @@
 """The long work of each step for movements, by the library's verbs; it runs in a child process.
 
 As for other data nothing here decides about privacy: what is read, inspected, drawn and charged is
-what ``read_trajectories``, ``inspect_movements`` and ``mechanism.release`` do with the choices of the page.
+what ``read_trajectories``, ``inspect_movements`` and ``mechanism.release`` do with the choices of
+the page.
 """
 
 from __future__ import annotations

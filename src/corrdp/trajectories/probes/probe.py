@@ -131,7 +131,8 @@ def probe(
     seen = SeenRelease.of(release) if isinstance(release, PublishedMoves) else release
     if not isinstance(seen, SeenRelease):
         raise InputError(
-            f"release must come from mechanism.release or read_release, got {type(release).__name__}"
+            "release must come from mechanism.release or read_release, "
+            f"got {type(release).__name__}"
         )
     if seen.places.max() >= cells.size:
         raise DataError(
