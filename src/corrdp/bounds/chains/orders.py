@@ -43,6 +43,7 @@ from corrdp.bounds.steps import Steps
 from corrdp.bounds.units import ONE, Unit, of_largest
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
+from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Certificate, Witness
 
@@ -251,11 +252,11 @@ def transfer(chain: WindowChain, steps: np.ndarray, reach: Reach | None = None) 
             return _short(chain, n, own, *priced)
     worst = np.ascontiguousarray(steps.max(axis=0))
     if not worst.any() or chain.occurring.sum() == 1:  # always the same: nothing to tell
-        return _bounded(chain, 0.0, steps, None)
+        return bounded(chain, 0.0, steps, None)
     value = certify(chain, worst)
     found = search_words(chain, sides_of(chain), worst)
     least = attained(chain, worst[None], found, _AROUND, _AROUND)
-    return _bounded(chain, value, steps, _witness(chain, found, None, least, value))
+    return bounded(chain, value, steps, _witness(chain, found, None, least, value))
 
 
 def _check(chain: WindowChain, steps: np.ndarray) -> None:
@@ -291,8 +292,15 @@ def _witness(
     )
 
 
-def _bounded(chain: WindowChain, value: float, steps: np.ndarray, witness: Witness | None) -> Bound:
-    certificate = Certificate("transfer", CERTIFIED)
+def bounded(
+    chain: Chain,
+    value: float,
+    steps: np.ndarray,
+    witness: Witness | None,
+    reference: str = CERTIFIED,
+) -> Bound:
+    """A value that holds for every length as a bound: all epsilons together are another."""
+    certificate = Certificate("transfer", reference)
     n = chain.length
     if n is None:
         return Bound(value, "upper bound", certificate, None, witness)

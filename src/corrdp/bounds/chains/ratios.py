@@ -135,7 +135,7 @@ def uncertain_contraction(chain: MarkovChain, guarantee: Pure, region: Region) -
     longer jumps usually keep the bound finite.
     """
     found = _widest(chain, region)
-    return _over(contraction(chain, guarantee, found), region, chain.states)
+    return over_region(contraction(chain, guarantee, found), region, chain.states)
 
 
 @bound("contraction", on=MarkovChain, confidence=True, paired=True, given=whole)
@@ -143,7 +143,7 @@ def uncertain_pairs(chain: MarkovChain, scope: Scope) -> Bound:
     """The same for guarantees with a delta, and for windows of records."""
     assert scope.region is not None
     found = paired_contraction(chain, scope, Skips(_widest(chain, scope.region)))
-    return _over(found, scope.region, chain.states)
+    return over_region(found, scope.region, chain.states)
 
 
 def _widest(chain: MarkovChain, region: Region) -> np.ndarray:
@@ -160,7 +160,7 @@ def uncertain_ratio(chain: MarkovChain, guarantee: Pure, region: Region) -> Boun
     log_omega = widest_ratio(region)
     if math.isinf(log_omega):
         raise NotApplicableError(f"{unseen_words(region, chain.states)}: omega may be infinite")
-    return _over(ratio(chain, guarantee, log_omega), region, chain.states)
+    return over_region(ratio(chain, guarantee, log_omega), region, chain.states)
 
 
 @bound("blocks", on=WindowChain, confidence=True, given=level_and_region)
@@ -172,7 +172,7 @@ def uncertain_blocks(chain: WindowChain, guarantee: Pure, region: Region) -> Bou
     """
     named = [", ".join(str(chain.states[x]) for x in window) for window in chain.windows]
     found = blocks(chain, guarantee, _widest_blocks(chain, region))
-    return _over(found, region, named, chain.states)
+    return over_region(found, region, named, chain.states)
 
 
 @bound("blocks", on=WindowChain, confidence=True, paired=True, given=whole)
@@ -181,7 +181,7 @@ def uncertain_block_pairs(chain: WindowChain, scope: Scope) -> Bound:
     assert scope.region is not None
     named = [", ".join(str(chain.states[x]) for x in window) for window in chain.windows]
     found = paired_blocks(chain, scope, _widest_blocks(chain, scope.region))
-    return _over(found, scope.region, named, chain.states)
+    return over_region(found, scope.region, named, chain.states)
 
 
 def _widest_blocks(chain: WindowChain, region: Region) -> np.ndarray:
@@ -223,7 +223,7 @@ def unseen_words(region: Region, rows: Any, columns: Any = None, most: int = 3) 
     return f"transition {', '.join(named[:most])}{more} was never seen"
 
 
-def _over(bound: Bound, region: Region, rows: Any, columns: Any = None) -> Bound:
+def over_region(bound: Bound, region: Region, rows: Any, columns: Any = None) -> Bound:
     """The bound with its confidence among the assumptions."""
     said = [
         f"the true kernel lies in the joint {region.confidence:.4g} confidence region of the "

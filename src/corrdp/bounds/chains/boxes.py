@@ -1,0 +1,218 @@
+"""Transfer for every kernel that the data still allow: two states, order 1 or 2 (order-k#boxes).
+
+A row of such a chain has one free number, ``P(u, 1)``, and a confidence region is a box of them.
+One step of the certificate over cells is largest at ends of these intervals, so cells laid with
+both ends of every row hold for the whole box, and for kernels that change within it from record to
+record. The box is cut into parts, as the true kernel lies in one of them; the worst part counts.
+
+Read backwards such a chain is the same chain, so that one set of cells serves both sides.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from corrdp.bounds.chains.cells import Mesh, TooManyCells, lay_cells, settle_costs, states_of
+from corrdp.bounds.chains.frontier import Flank, Window, all_cores, plant, worst_pair
+from corrdp.bounds.chains.orders import bounded
+from corrdp.bounds.chains.ratios import over_region, unseen_words
+from corrdp.bounds.chains.transfer import given_steps
+from corrdp.bounds.chains.zones import LARGEST
+from corrdp.bounds.registry import bound
+from corrdp.bounds.scope import Bound, Scope
+from corrdp.errors import NotApplicableError
+from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.region import Region
+from corrdp.models.chains.window import WindowChain
+
+REFERENCE = "theorem order-k#boxes, every kernel of the region, every adversary and every length"
+_HIGHEST = 2  # orders of two states whose chains read backwards are the same chains
+_CUTS = 2  # parts of each interval
+_WIDEST, _COARSEST, _COARSER = 0.2, 60.0, 4.0  # widths of cells: the first, the coarsest, a step
+_BUDGET = 30_000  # numbers kept for the cells of one part
+_RAREST = 1e-100  # smaller probabilities would be lost beside the ratios that zones allow
+_ROUNDED = 1e-9  # relative: what the steps of a search may lose, far above what they do
+
+
+@dataclass(frozen=True)
+class Box:
+    """All kernels of two states with ``low <= P(u, 1) <= high`` for every window u.
+
+    Attributes
+    ----------
+    low, high : tuples of floats
+        One for each window of one or two records, the oldest record as the leading digit.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @staticmethod
+    def of(region: Region) -> Box:
+        """The box of a region over two states. Rounding is taken outwards."""
+        (zero, one), (most_zero, most_one) = region.lower.T, region.upper.T
+        low, high = np.minimum(one, 1.0 - most_zero), np.maximum(most_one, 1.0 - zero)
+        return Box(tuple(low.tolist()), tuple(high.tolist()))
+
+    @property
+    def order(self) -> int:
+        return len(self.low) // 2
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The middle of each row, then its ends, shape (S, 3, 2)."""
+        low, high = np.array(self.low), np.array(self.high)
+        ones = np.stack([(low + high) / 2.0, low, high], axis=1)
+        return np.stack([1.0 - ones, ones], axis=2)
+
+    @property
+    def laws(self) -> np.ndarray:
+        """The largest ``ln pi(u)/pi(v)`` of windows that differ in their older record, (S, S).
+
+        What enters 00 and 11 leaves them: ``pi(0a) P(0a, 1) = pi(1a) P(1a, 0)``, a = 0, 1.
+        """
+        low, high = np.array(self.low), np.array(self.high)
+        most = np.zeros((len(low), len(low)))
+        for zero, one in ((0, 2), (1, 3)) if self.order == 2 else ():
+            most[zero, one] = np.log((1.0 - low[one]) / low[zero])
+            most[one, zero] = np.log(high[zero] / (1.0 - high[one]))
+        return most
+
+    def parts(self) -> list[Box]:
+        """The box cut into equal parts along every row."""
+        edges = np.linspace(self.low, self.high, _CUTS + 1)
+        edges[0], edges[-1] = self.low, self.high
+        rows = range(len(self.low))
+        return [
+            Box(
+                tuple(float(edges[k, u]) for u, k in zip(rows, cut, strict=True)),
+                tuple(float(edges[k + 1, u]) for u, k in zip(rows, cut, strict=True)),
+            )
+            for cut in itertools.product(range(_CUTS), repeat=len(self.low))
+        ]
+
+
+@lru_cache(maxsize=128)  # a search asks for many epsilons
+def _laid(box: Box, width: float) -> Mesh | None:
+    """Cells of a box, read to the right; None where they are more than the budget."""
+    size = len(box.low)
+    side = Flank(np.ascontiguousarray(box.rows), np.ones(size, dtype=bool), np.arange(size))
+    try:
+        return lay_cells(side, width, _BUDGET)
+    except TooManyCells:
+        return None
+
+
+def certify_box(box: Box, steps: np.ndarray) -> float:
+    """A bound for every kernel of a box, every adversary and every length.
+
+    Parameters
+    ----------
+    box : Box
+        Inside (0, 1).
+    steps : (2, 2) array
+        ``steps[x, x']``: what replacing x by x' in a record tells by itself.
+
+    Notes
+    -----
+    Cells once for a box (hundredths of a second), then about a hundredth for each epsilon; more
+    for rows that are nearly certain.
+
+    Examples
+    --------
+    >>> box = Box((.1, .6, .3, .7), (.12, .64, .34, .72))
+    >>> round(certify_box(box, .15 * (1.0 - np.eye(2))), 2)
+    0.84
+    """
+    width = _WIDEST
+    while width <= _COARSEST:
+        cells = _laid(box, width)
+        if cells is not None:
+            try:
+                return _told(box, cells, steps) * (1.0 + _ROUNDED)
+            except NotApplicableError:  # small epsilons take more sweeps: coarser cells, fewer
+                pass
+        width *= _COARSER
+    raise NotApplicableError(
+        "what may be known of these chains takes more cells than the work allowed; use blocks or "
+        "contraction"
+    )
+
+
+def _told(box: Box, cells: Mesh, steps: np.ndarray) -> float:
+    """The largest leakage over all pairs of states of the two sides."""
+    size, order = len(box.low), box.order
+    costs, far = settle_costs(cells, steps, np.full((size, size), np.inf), _BUDGET)
+    if order * steps.max() + 2.0 * max(costs.max(), far.max()) > LARGEST:
+        raise NotApplicableError("epsilons this large leave nothing to compare; use contraction")
+    turned = np.arange(size).reshape((2,) * order).transpose().ravel()
+    mirrored = replace(cells, side=replace(cells.side, turned=turned))
+    right, left = states_of(cells, costs, far), states_of(mirrored, costs, far)
+    # the law of a window is not known either: its ratios stand with those of what is known
+    right = right[0], right[1] + box.laws, right[2]
+    digits = np.unravel_index(np.arange(size), (2,) * order)
+    own = sum((steps[np.ix_(each, each)] for each in digits), np.zeros((size, size)))
+    window = Window(np.zeros(size), own, np.arange(size), 2)
+    return worst_pair(window, plant(right), plant(left), all_cores(order, 2)).value
+
+
+def _given(chain: Chain, scope: Scope) -> tuple[np.ndarray, Region | None]:
+    return given_steps(chain, scope)[0], scope.region
+
+
+@bound("transfer", on=MarkovChain, confidence=True, given=_given)
+@bound("transfer", on=WindowChain, confidence=True, given=_given)
+def uncertain_transfer(
+    chain: MarkovChain | WindowChain, steps: np.ndarray, region: Region
+) -> Bound:
+    """Transfer bound of a stationary chain of two states, for every kernel of its region.
+
+    Parameters
+    ----------
+    chain : MarkovChain or WindowChain
+        Of order 1 or 2.
+    steps : (n or 1, 2, 2) array
+        The largest serves for all records.
+    region : Region
+        Without transitions that may be impossible.
+
+    References
+    ----------
+    order-k#boxes.
+
+    Examples
+    --------
+    >>> chain = MarkovChain.fit([[0, 0, 0, 1, 1, 0, 1, 1, 1, 0] * 50])
+    >>> found = uncertain_transfer(chain, np.array([[[0, .1], [.1, 0]]]), chain.region(.95))
+    >>> round(found.value, 3), found.kind
+    (0.202, 'upper bound')
+    """
+    order = getattr(chain, "order", 1)
+    if len(chain.states) != 2 or order > _HIGHEST:
+        raise NotApplicableError(
+            "transfer over a confidence region is for two states and order 1 or 2; use contraction "
+            "or blocks, or take the fitted numbers as exact (confidence=None)"
+        )
+    if getattr(chain, "initial", None) is not None:
+        raise NotApplicableError(
+            "transfer over a confidence region needs the stationary start; use contraction"
+        )
+    named = list(chain.states)
+    if isinstance(chain, WindowChain):
+        named = [", ".join(str(chain.states[x]) for x in window) for window in chain.windows]
+    if not region.lower.min() > _RAREST:
+        raise NotApplicableError(
+            f"{unseen_words(region, named, chain.states)}: transfer over a confidence region needs "
+            "transitions that are all possible; use contraction or blocks"
+        )
+    worst = np.ascontiguousarray(steps.max(axis=0), dtype=float)
+    value = 0.0
+    if worst.any():
+        value = max(certify_box(part, worst) for part in Box.of(region).parts())
+    found = bounded(chain, value, steps, None, REFERENCE)
+    return over_region(found, region, named, chain.states)
