@@ -54,6 +54,14 @@ def _many_states() -> None:
     leakage(WindowChain([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4], [0.2, 0.8]], order=2), 0.1)
 
 
+def _clocks() -> None:
+    from corrdp.bounds.leakage import leakage
+    from corrdp.models.chains.seasonal import SeasonalChain
+
+    day, night = [[0.8, 0.2], [0.3, 0.7]], [[0.98, 0.02], [0.5, 0.5]]
+    leakage(SeasonalChain([day, night], [0, 0, 1]), 0.25)
+
+
 def _networks() -> None:
     import numpy as np
 
@@ -92,6 +100,7 @@ def _series() -> None:
 
     from corrdp.attacks.filtering import follow
     from corrdp.attacks.forward_backward import ForwardBackward, Viterbi
+    from corrdp.bounds.chains.correlated import correlated_leakage
     from corrdp.bounds.chains.outputs import output_leakage
     from corrdp.mechanisms.estimating import estimate_count
     from corrdp.mechanisms.response import BinaryResponse
@@ -103,13 +112,23 @@ def _series() -> None:
     estimate_count(response, reports).interval(0.95)
     for attack in (ForwardBackward, Viterbi):
         attack(response).run(reports, chain)
+    for length in (None, 30):
+        correlated_leakage(chain, 0.2, 0.6, length)
     follow(np.array([[0.0], [1.0], [0.5]]), np.arange(3.0), noise=2.0)
+
+
+def _books() -> None:
+    from corrdp.metric.losses import total_law
+
+    total_law((0.5,), ((2.0, 1),))
 
 
 EXERCISES: tuple[Callable[[], None], ...] = (
     _chains,
     _many_states,
+    _clocks,
     _networks,
     _real_records,
     _series,
+    _books,
 )
