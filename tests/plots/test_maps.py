@@ -9,7 +9,7 @@ import pytest
 from matplotlib.offsetbox import AnchoredOffsetbox
 
 from corrdp.plots.maps import bar_metres, draw_maps, draw_values, round_numbers, shade_edges
-from corrdp.report.words import inline_svg
+from corrdp.report.frame import inline_svg
 from corrdp.trajectories.data.cells import DEGREE, Grid
 
 CITY = Grid.square(39.9, 116.3, 40.1, 116.5, metres=1000)

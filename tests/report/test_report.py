@@ -23,8 +23,9 @@ from corrdp.guarantees import Pure
 from corrdp.plots.models import draw_blocks, draw_chain, draw_correlations
 from corrdp.plots.results import draw_candidates, draw_noise, draw_per_record
 from corrdp.report.audits import event_in_words, render_audit, verdict_in_words
+from corrdp.report.frame import inline_svg
 from corrdp.report.page import render_report, write_report
-from corrdp.report.words import in_words, inline_svg, number, public_release
+from corrdp.report.words import in_words, number, public_release
 from corrdp.results import Candidate, Certificate
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}

@@ -12,7 +12,7 @@ from typing import Any
 from corrdp import __version__
 from corrdp._files import write_files
 from corrdp._json import SCHEMA
-from corrdp.report.words import figure, listing, page, paragraph, table
+from corrdp.report.frame import figure, listing, page, paragraph, table
 from corrdp_reproduction.base import OUTCOMES, Finding, Published, Result
 from corrdp_reproduction.catalogue import load
 from corrdp_reproduction.errata.base import SOURCES

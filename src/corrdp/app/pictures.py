@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from corrdp.plots import ACCENT, INK, MUTED, RULE, SOFT, WARM, axes_or_new
-from corrdp.report.words import inline_svg
+from corrdp.report.frame import inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

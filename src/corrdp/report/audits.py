@@ -11,7 +11,7 @@ from corrdp.attacks.base import LEVEL
 from corrdp.auditing.results import ANY, Audit, Test
 from corrdp.plots import axes_or_new
 from corrdp.plots.results import draw_probes
-from corrdp.report.words import figure, listing, page, paragraph, table
+from corrdp.report.frame import figure, listing, page, paragraph, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,8 @@ from html import escape
 from corrdp.queries import Mean, Quantile
 from corrdp.release.cells import CellTable, Tables
 from corrdp.release.number import Release
-from corrdp.report.words import in_words, number, paragraph, table
+from corrdp.report.frame import paragraph, table
+from corrdp.report.words import in_words, number
 
 _MOST = 400  # cells in a page; the files hold them all
 _OPEN = 31  # more cells than this are folded away: the chart shows them

@@ -21,7 +21,8 @@ from corrdp.plots.models import (
     draw_seasons,
 )
 from corrdp.plots.results import draw_candidates, draw_per_record
-from corrdp.report.words import FIT_NOTE, figure, is_flat, paragraph, table
+from corrdp.report.frame import figure, paragraph, table
+from corrdp.report.words import FIT_NOTE, is_flat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

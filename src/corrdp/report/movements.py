@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp import __version__
-from corrdp.report.words import figure, is_flat, listing, page, paragraph, table
+from corrdp.report.frame import figure, listing, page, paragraph, table
+from corrdp.report.words import is_flat
 
 if TYPE_CHECKING:
     from corrdp.trajectories.data.cells import CellSequences

@@ -32,25 +32,21 @@ from corrdp.report.dependence import (
     model_section,
     records_section,
 )
+from corrdp.report.frame import figure, listing, page, paragraph, table
 from corrdp.report.words import (
     MODEL_KINDS,
     PUBLIC_NOTE,
     cost_in_words,
     does_not_protect,
     drowned_in_words,
-    figure,
     in_words,
-    listing,
     moment,
     number,
-    page,
-    paragraph,
     promise,
     promise_in_one,
     proof_section,
     protects,
     public_assumptions,
-    table,
 )
 
 if TYPE_CHECKING:
