@@ -10,7 +10,7 @@ from scipy import stats
 
 from corrdp.errors import InputError
 from corrdp.mechanisms.laplace import DiscreteLaplace, coverage_radius
-from corrdp.mechanisms.sample import largest_tail, log_pmf, summed_tail, tail
+from corrdp.mechanisms.tails import largest_tail, log_pmf, summed_tail, tail
 from corrdp.queries import Count, Histogram, Query, Sum
 
 SCALES = [0.01, 0.1, 0.3, 1.0, 4.0, 17.3, 120.0]

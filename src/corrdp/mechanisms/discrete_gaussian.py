@@ -21,7 +21,7 @@ from corrdp.guarantees import GDP
 from corrdp.mechanisms.base import any_cell, check_positive
 from corrdp.mechanisms.gaussian import squared_sensitivity
 from corrdp.mechanisms.laplace import check_noisy, in_units, noise_of
-from corrdp.mechanisms.sample import smallest_step
+from corrdp.mechanisms.tails import smallest_step
 from corrdp.queries import Query
 
 if TYPE_CHECKING:

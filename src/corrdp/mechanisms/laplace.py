@@ -21,7 +21,7 @@ from corrdp.mechanisms.base import (
     check_positive,
     each_cell,
 )
-from corrdp.mechanisms.sample import largest_tail, log_pmf, smallest_step, summed_tail, tail
+from corrdp.mechanisms.tails import largest_tail, log_pmf, smallest_step, summed_tail, tail
 from corrdp.queries import Quantile, Query, Series, Several, Sum
 
 
@@ -299,7 +299,7 @@ class DiscreteLaplace:
 
     @property
     def step(self) -> float:
-        """One step of the grid over the scale: the ``t`` of :mod:`corrdp.mechanisms.sample`."""
+        """One step of the grid over the scale: the ``t`` of :mod:`corrdp.mechanisms.tails`."""
         return self.query.grid / self.scale
 
     def sample(self, x: Sequence[Any], rng: np.random.Generator) -> Any:

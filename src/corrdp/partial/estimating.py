@@ -14,7 +14,7 @@ from corrdp._checks import check_number
 from corrdp._json import coded
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
-from corrdp.mechanisms.sample import smallest_step, tail
+from corrdp.mechanisms.tails import smallest_step, tail
 from corrdp.partial.calibrating import UNIT, NoiseScale, noise_curve
 from corrdp.partial.deltas import GAUSSIAN, ONCE, attacker
 from corrdp.partial.intervals import CUT, WHERE, noise_after

@@ -14,8 +14,9 @@ from corrdp._json import added
 from corrdp.calibration.noise import choice_in_words, noise_in_words
 from corrdp.mechanisms.base import any_cell, each_cell
 from corrdp.mechanisms.discrete_gaussian import DiscreteNormal
-from corrdp.mechanisms.sample import smallest_step, tail, with_noise
+from corrdp.mechanisms.sample import with_noise
 from corrdp.mechanisms.several import NoisyQuantile
+from corrdp.mechanisms.tails import smallest_step, tail
 from corrdp.queries import Count, Histogram, Mean, Quantile, Query, Sum, query_from_dict
 from corrdp.release.exact import ExactTable
 from corrdp.release.rollup import NoiseLaw, Rollup

@@ -21,7 +21,7 @@ import numpy as np
 from corrdp._checks import check_number
 from corrdp.errors import InputError
 from corrdp.mechanisms.discrete_gaussian import DiscreteNormal
-from corrdp.mechanisms.sample import smallest_step
+from corrdp.mechanisms.tails import smallest_step
 
 _SLACK = 0.03  # of a standard deviation: what an interval is widened by, so that it surely holds
 _DEVIATIONS = 7  # of the smoothing normal variable that lie within the slack, but for 3e-12

@@ -237,7 +237,7 @@ class ElementCounts(MovementMechanism):
         return self._told((exact + draws[0] - draws[1]).tolist())
 
     def _told(self, counts: Sequence[int]) -> ElementTable:
-        from corrdp.mechanisms.sample import smallest_step, tail
+        from corrdp.mechanisms.tails import smallest_step, tail
 
         error = smallest_step(lambda k: tail(k, 1 / self.scale), 0.05) - 1
         return ElementTable(
