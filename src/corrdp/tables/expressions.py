@@ -20,6 +20,18 @@ from typing import Any
 
 from corrdp._lazy import need
 from corrdp.errors import DataError
+from corrdp.tables.vocabulary import (
+    FUNCTIONS,
+    OPERATORS,
+    PARTS,
+    PLACE,
+    REASONS,
+    SELECT,
+    SEVERAL,
+    TEXTS,
+    TYPES,
+    UNSTABLE,
+)
 
 MOST_BYTES = 4096
 MOST_DEPTH = 50
@@ -31,84 +43,6 @@ _HEADING = re.compile(r"[\w .,:%°/#&+-]+([(\[][\w .,:%°/*^+-]+[)\]])?")
 # literals, quoted names and comments; text that one parser may end earlier than another is refused
 _SPANS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*""")
 _OTHER_QUOTES = re.compile(r"""(?<![^\W_])(?:[eE]|[uU]&)'|/\*|\*/|\$""")
-
-_OPERATORS = {
-    "COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_LESSTHAN", "COMPARE_GREATERTHAN",
-    "COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHANOREQUALTO", "COMPARE_DISTINCT_FROM",
-    "COMPARE_NOT_DISTINCT_FROM", "COMPARE_BETWEEN", "COMPARE_IN", "COMPARE_NOT_IN",
-    "CONJUNCTION_AND", "CONJUNCTION_OR", "OPERATOR_NOT", "OPERATOR_IS_NULL",
-    "OPERATOR_IS_NOT_NULL", "OPERATOR_COALESCE", "OPERATOR_NULLIF", "CASE_EXPR",
-}  # fmt: skip
-_FUNCTIONS = {
-    # arithmetic
-    "+", "-", "*", "/", "//", "%", "**", "^", "&", "|", "~", "<<", ">>", "abs", "add", "ceil",
-    "ceiling", "divide", "even", "exp", "fdiv", "floor", "fmod", "greatest", "least", "ln", "log",
-    "log10", "log2", "mod", "multiply", "pow", "power", "round", "round_even", "roundbankers",
-    "sign", "sqrt", "cbrt", "subtract", "trunc", "xor", "isfinite", "isinf", "isnan", "gcd", "lcm",
-    "greatest_common_divisor", "least_common_multiple", "degrees", "radians", "pi", "sin", "cos",
-    "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh",
-    # choice
-    "if", "nullif",
-    # text
-    "||", "~~", "!~~", "~~*", "!~~*", "~~~", "like_escape", "not_like_escape", "ilike_escape",
-    "not_ilike_escape", "^@", "ascii", "char_length", "character_length", "concat", "concat_ws",
-    "contains", "ends_with", "instr", "lcase", "left", "length", "len", "lower", "ltrim",
-    "position", "prefix", "regexp_extract", "regexp_full_match", "regexp_matches",
-    "regexp_replace", "replace", "reverse", "right", "rtrim", "split_part", "starts_with",
-    "strip_accents", "strlen", "strpos",
-    "substr", "substring", "suffix", "translate", "trim", "ucase", "unicode", "upper",
-    # dates and times
-    "century", "date_add", "date_diff", "date_part", "date_sub", "date_trunc", "datediff",
-    "datepart", "datesub", "datetrunc", "day", "dayname", "dayofmonth", "dayofweek", "dayofyear",
-    "decade", "epoch", "epoch_ms", "epoch_ns", "epoch_us", "era", "hour", "isodow", "isoyear",
-    "julian", "last_day", "make_date", "make_time", "make_timestamp", "microsecond", "millennium",
-    "millisecond", "minute", "month", "monthname", "quarter", "second", "strftime", "strptime",
-    "timezone", "to_centuries", "to_days", "to_decades", "to_hours", "to_microseconds",
-    "to_millennia", "to_milliseconds", "to_minutes", "to_months", "to_quarters", "to_seconds",
-    "to_timestamp", "to_weeks", "to_years", "try_strptime", "week", "weekday", "weekofyear", "year",
-    "yearweek",
-}  # fmt: skip
-_TYPES = {
-    "BIGINT", "BOOL", "BOOLEAN", "CHAR", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "FLOAT4", "FLOAT8",
-    "HUGEINT", "INT", "INT1", "INT2", "INT4", "INT8", "INTEGER", "INTERVAL", "LONG", "NUMERIC",
-    "REAL", "SHORT", "SIGNED", "SMALLINT", "STRING", "TEXT", "TIME", "TIMESTAMP", "TIMESTAMPTZ",
-    "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP_S", "TINYINT", "UBIGINT",
-    "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
-}  # fmt: skip
-_TEXTS = {"CHAR", "STRING", "TEXT", "VARCHAR"}  # whatever there is can be read as one
-_SEVERAL = {
-    "unnest", "generate_subscripts", "generate_series", "range", "columns", "row", "list_value",
-    "struct_pack", "map", "array_value", "flatten", "explode",
-}  # fmt: skip
-_UNSTABLE = {
-    "random", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "now", "today", "age",
-    "current_date", "current_time", "current_timestamp", "current_localtime",
-    "current_localtimestamp", "localtime", "localtimestamp", "get_current_time",
-    "get_current_timestamp", "transaction_timestamp", "txid_current", "nextval", "currval",
-    "getvariable", "getenv", "current_user", "current_setting", "rowid",
-}  # fmt: skip
-# what each kind of node may hold besides its kind and place: everything else must be empty
-_PARTS = {
-    "COLUMN_REF": {"column_names"},
-    "CONSTANT": {"literal", "value"},
-    "COMPARISON": {"left", "right"},
-    "CONJUNCTION": {"children"},
-    "OPERATOR": {"children"},
-    "BETWEEN": {"input", "lower", "upper"},
-    "CASE": {"case_checks", "else_expr"},
-    "CAST": {"child", "cast_type", "type_expr", "try_cast"},
-    "FUNCTION": {"function_name", "arguments", "children", "is_operator", "qualified_name"},
-}
-_PLACE = {"class", "type", "query_location", "query_location_length"}
-_SELECT = {"type", "select_list", "from_table", "aggregate_handling"}
-_REASONS = {
-    "SUBQUERY": "it reads other rows",
-    "WINDOW": "it reads other rows",
-    "STAR": "it makes several values out of one",
-    "LAMBDA": "it holds a function of its own",
-    "PARAMETER": "it holds a parameter ($1, ?)",
-    "POSITIONAL_REFERENCE": "name the column instead of #1",
-}
 
 
 @dataclass(frozen=True)
@@ -338,7 +272,7 @@ class _Gate:
         select = statements[0].get("node", {})
         if select.get("type") != "SELECT_NODE":
             raise self.refuse("it reads other rows")
-        self._check_empty(select, _SELECT)
+        self._check_empty(select, SELECT)
         source = select["from_table"]
         path = {"type", "table_name", "query_location", "query_location_length", "qualified_name"}
         self._check_empty(source, path)
@@ -354,16 +288,16 @@ class _Gate:
         kind = node.get("class") if isinstance(node, dict) else None
         if depth > MOST_DEPTH:
             raise self.refuse(f"it is nested more than {MOST_DEPTH} levels deep")
-        if kind not in _PARTS:
-            raise self.refuse(_REASONS.get(str(kind), f"{kind} is not for one row"))
-        self._check_empty(node, _PLACE | _PARTS[kind])
+        if kind not in PARTS:
+            raise self.refuse(REASONS.get(str(kind), f"{kind} is not for one row"))
+        self._check_empty(node, PLACE | PARTS[kind])
         if kind == "COLUMN_REF":
             self._check_column(node)
         elif kind == "FUNCTION":
             self._check_function(node)
         elif kind == "CAST":
             self._check_type(node)
-        elif kind != "CONSTANT" and node.get("type") not in _OPERATORS:
+        elif kind != "CONSTANT" and node.get("type") not in OPERATORS:
             raise self.refuse(f"{node.get('type')} is not for one row")
         parts = list(self._parts(node))
         for part in parts:
@@ -404,7 +338,7 @@ class _Gate:
             return
         name = names[0] if names[0] in self.columns else self.folded.get(names[0].lower())
         if name is None:
-            if names[0].lower() in _UNSTABLE:
+            if names[0].lower() in UNSTABLE:
                 raise self.refuse("its value is not settled by the row")
             near = difflib.get_close_matches(names[0], self.columns, 1)
             raise self.refuse(
@@ -416,11 +350,11 @@ class _Gate:
 
     def _check_function(self, node: dict[str, Any]) -> None:
         name = str(node.get("function_name")).lower()
-        if name in _SEVERAL:
+        if name in SEVERAL:
             raise self.refuse("it makes several values out of one")
-        if name in _UNSTABLE:
+        if name in UNSTABLE:
             raise self.refuse("its value is not settled by the row")
-        if name not in _FUNCTIONS:
+        if name not in FUNCTIONS:
             raise self.refuse(
                 f"{name}() is not among the functions that compute one value from one row (it "
                 "needs several rows, makes several values, or was not looked at)"
@@ -442,14 +376,14 @@ class _Gate:
 
     def _check_type(self, node: dict[str, Any]) -> None:
         name = _type_name(node)
-        if name not in _TYPES:
+        if name not in TYPES:
             raise self.refuse(f"a CAST to {name.lower()} is not allowed")
 
 
 def _can_fail(node: dict[str, Any]) -> bool:
     """Whether a value may be there that this node cannot read."""
     if node["class"] == "CAST":
-        return not node.get("try_cast") and _type_name(node) not in _TEXTS
+        return not node.get("try_cast") and _type_name(node) not in TEXTS
     return node["class"] == "FUNCTION" and node["function_name"].lower() == "strptime"
 
 
