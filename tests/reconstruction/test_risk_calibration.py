@@ -24,11 +24,10 @@ from corrdp.reconstruction.calibrate import (
     gaussian_sigma,
     laplace_epsilon,
     mu_for_risk,
-    sgd_guarantee,
-    sigma_for_risk,
 )
 from corrdp.reconstruction.exact import rad
 from corrdp.reconstruction.results import RiskCalibration
+from corrdp.reconstruction.sgd import sgd_guarantee, sigma_for_risk
 from corrdp.reconstruction.threat import Threat
 
 

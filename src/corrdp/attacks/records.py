@@ -22,8 +22,8 @@ from corrdp.attacks.base import AttackResult, counted_interval, mutual_informati
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.mechanisms.response import state_numbers
-from corrdp.reconstruction.calibrate import check_rate
 from corrdp.reconstruction.exact import best_guesses
+from corrdp.reconstruction.sgd import check_rate
 from corrdp.reconstruction.threat import Threat
 
 

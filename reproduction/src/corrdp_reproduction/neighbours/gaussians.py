@@ -15,7 +15,7 @@ from corrdp.metric.domains import TupleDomain
 from corrdp.metric.tradeoff import curve_of, delta_for, epsilon_for
 from corrdp.queries import Count
 from corrdp.reconstruction.bounds import advantage
-from corrdp.reconstruction.calibrate import sigma_for_risk
+from corrdp.reconstruction.sgd import sigma_for_risk
 from corrdp.reconstruction.threat import Threat
 from corrdp_reproduction.neighbours.base import Row, Section, ask
 from corrdp_reproduction.neighbours.calls import (

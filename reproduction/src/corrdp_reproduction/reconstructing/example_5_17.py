@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp.plots import ACCENT, INK, MUTED, WARM
-from corrdp.reconstruction.calibrate import sigma_for_risk
+from corrdp.reconstruction.sgd import sigma_for_risk
 from corrdp.reconstruction.threat import Threat
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, curves, experiment
