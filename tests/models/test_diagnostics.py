@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 from corrdp import Independent, MarkovChain
 from corrdp.cli.commands import app
 from corrdp.errors import DataError, InputError, ModelError
-from corrdp.models.chains.diagnostics import GROUPS, HALVES, Diagnostics, diagnose, order_name
+from corrdp.models.chains.diagnostics import Diagnostics, diagnose
 from corrdp.models.chains.fitted import ChainFit
+from corrdp.models.chains.questions import GROUPS, HALVES, order_name
 from corrdp.models.chains.ratio_tests import RatioTest
 from corrdp.tables.count import count_triples
 from corrdp.tables.sequences import count_by_sequence, count_sequences

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from corrdp import MarkovChain
-from corrdp.models.chains.diagnostics import GROUPS, HALVES, INDEPENDENCE, diagnose, order_name
+from corrdp.models.chains.diagnostics import diagnose
+from corrdp.models.chains.questions import GROUPS, HALVES, INDEPENDENCE, order_name
 from corrdp.models.chains.ratio_tests import Cells, Question, judge, log_chi_square_tail, p_in_words
 from tests.helpers.walks import KERNEL, by_scipy, made, walk, walk_twice
 

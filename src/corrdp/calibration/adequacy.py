@@ -16,15 +16,9 @@ import numpy as np
 
 from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.chain import MOST_WINDOWS, Chain, SwitchingChain
-from corrdp.models.chains.diagnostics import (
-    GROUPS,
-    HALVES,
-    Diagnostics,
-    diagnose,
-    order_name,
-    season_name,
-)
+from corrdp.models.chains.diagnostics import Diagnostics, diagnose
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.questions import GROUPS, HALVES, order_name, season_name
 from corrdp.models.chains.seasonal import SeasonalChain, of_seasons
 from corrdp.models.chains.seasons import MIN_SEEN, pool_seasons
 from corrdp.models.chains.window import WindowChain

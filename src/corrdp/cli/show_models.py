@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from corrdp.cli.show import assumed, facts_table, print_parts, print_title, warn_coupled
-from corrdp.models.chains.diagnostics import order_name
+from corrdp.models.chains.questions import order_name
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 

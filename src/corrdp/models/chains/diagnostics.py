@@ -17,15 +17,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp._json import added
-from corrdp.errors import DataError, ModelError
+from corrdp.errors import ModelError
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitted import ChainFit
+from corrdp.models.chains.questions import (
+    GROUPS,
+    HALVES,
+    independence,
+    order_name,
+    percent,
+    questions,
+    season_name,
+)
 from corrdp.models.chains.ratio_tests import (
-    Cells,
-    Margin,
-    Question,
     RatioTest,
-    Slices,
     judge,
 )
 from corrdp.models.chains.seasonal import SeasonalChain
@@ -35,29 +40,9 @@ from corrdp.results import Result
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from corrdp.tables.sequences import GroupCounts
 
-INDEPENDENCE = "order 0 against 1"
-HALVES = "first half against second"
-GROUPS = "between sequences"
 _RARE = 5  # a transition seen less often is hardly known
 _NAMED = 5  # a sentence names no more states or transitions than this
-
-
-def order_name(order: int) -> str:
-    """What the test of a chain's own order is called.
-
-    Examples
-    --------
-    >>> order_name(2)
-    'order 2 against 3'
-    """
-    return f"order {order} against {order + 1}"
-
-
-def season_name(fit: ChainFit) -> str:
-    """What the test of one kernel against one for each season is called; "" without seasons."""
-    return f"by {fit.seasons[0].title}" if fit.seasons else ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -240,7 +225,7 @@ class Diagnostics(Result):
             lines.append(f"  {'':<26} {test.words}")
         counted = zip(self.states, self.visits, self.shares, strict=True)
         lines += [
-            f"  from state {x!r:<15} {n:,} transitions ({_percent(share)})"
+            f"  from state {x!r:<15} {n:,} transitions ({percent(share)})"
             for x, n, share in counted
         ]
         lines += [f"  warning: {text}" for text in self.warnings]
@@ -295,227 +280,8 @@ def diagnose(chain: Chain, data: Any = None) -> Diagnostics:
     season = fit.seasons[0].title if isinstance(chain, SeasonalChain) else ""
     if fit.private_epsilon is not None:
         return Diagnostics(states, order, fit, (), season)
-    if season:
-        asked = [_own_order_by_season(fit, order, states), _halves_by_season(fit, order, states)]
-    else:
-        asked = [
-            _own_order(fit, order, states),
-            _seasons(fit, order, states),
-            _halves(fit, order, states),
-            _groups(fit, order, states, data),
-        ]
-    together = judge(*(question for question in asked if question is not None))
-    return Diagnostics(states, order, fit, (*judge(_independence(fit)), *together), season)
-
-
-def _independence(fit: ChainFit) -> Question:
-    return Question(
-        INDEPENDENCE,
-        Cells.of_table(fit.counts[None]).pooled().summary,
-        rejected="records depend on the one before",
-        kept="no dependence between records is seen",
-        nothing="all transitions start in one state, or lead to one",
-    )
-
-
-def _own_order(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | None:
-    """Order k against k + 1: slices are the last k records, rows the one before them."""
-    if order == 1:
-        runs, times = fit.triples[:, :3], fit.triples[:, 3]
-    elif fit.longer is not None and fit.longer.shape[1] == order + 4:
-        runs, times = fit.longer[:, :-2], fit.longer[:, -2]
-    else:
-        return None
-    seen = times > 0
-    runs, times, s = runs[seen], times[seen], len(states)
-    window = runs[:, 1:-1] @ (s ** np.arange(order - 1, -1, -1))
-    return _past_question(Cells(window, runs[:, 0], runs[:, -1], times), order, states)
-
-
-def _own_order_by_season(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | None:
-    """The same with slices by kernel, too."""
-    longer = fit.seasons[0].longer_by_season(s := len(states))
-    if longer is None:
-        return None
-    longer = fit.seasons[0].together(longer)
-    slices = np.swapaxes(longer.reshape(len(longer), s, s**order, s), 1, 2)
-    names = fit.seasons[0].names
-    return _past_question(Cells.of_table(slices.reshape(-1, s, s)), order, states, names)
-
-
-def _past_question(
-    cells: Cells, order: int, states: tuple[Any, ...], seasons: tuple[str, ...] = ()
-) -> Question:
-    s, where = len(states), ""
-    if (far := cells.farthest()) is not None:
-        w, x, z, here, overall = far
-        past = ", ".join(repr(states[y]) for y in _window(w, s, order))
-        where = (
-            f"; most of all {states[z]!r} after {states[x]!r}, {past}: {_percent(here)}, "
-            f"against {_percent(overall)} after any {past}{_in_season(w, s**order, seasons)}"
-        )
-    last = "the present record" if order == 1 else f"the last {order} records"
-    some = "state" if order == 1 else "window"
-    return Question(
-        order_name(order),
-        cells.pooled().summary,
-        rejected=f"what comes next depends on more than {last}",
-        kept=f"no more than {last} {'seems' if order == 1 else 'seem'} to matter",
-        nothing=f"no {some} was both reached from two states and followed by two",
-        details=where,
-    )
-
-
-def _window(number: int, states: int, order: int) -> list[int]:
-    """The states of a window, oldest first."""
-    return [number // states**k % states for k in range(order - 1, -1, -1)]
-
-
-def _seasons(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | None:
-    """One kernel against one for each season: slices are windows, rows the seasons."""
-    if not fit.seasons or fit.seasons[0].order != order:
-        return None
-    kept = fit.seasons[0]
-    cells = Cells.of_table(np.swapaxes(kept.by_season(len(states)), 0, 1))
-    where = ""
-    if (far := cells.farthest()) is not None:
-        w, season, y, here, overall = far
-        past = ", ".join(repr(states[x]) for x in _window(w, len(states), order))
-        where = (
-            f"; most of all {past} to {states[y]!r}: {_percent(here)} at {kept.name} "
-            f"{kept.labels[season]}, {_percent(overall)} overall"
-        )
-    return Question(
-        season_name(fit),
-        cells.pooled().summary,
-        rejected="the kernel follows the clock",
-        kept="no change with the clock is seen",
-        nothing="all that can be compared lies in one season",
-        details=where,
-    )
-
-
-def _halves(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | None:
-    counts = fit.half_counts(order)
-    if counts is None:
-        return None
-    return _half_question(Cells.of_table(np.swapaxes(counts, 0, 1)), order, states)
-
-
-def _halves_by_season(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question:
-    kept, s = fit.seasons[0], len(states)
-    counts = np.stack([kept.by_kernel(s, later=half) for half in (False, True)], axis=2)
-    return _half_question(Cells.of_table(counts.reshape(-1, 2, s)), order, states, kept.names)
-
-
-def _in_season(number: int, rows: int, seasons: tuple[str, ...]) -> str:
-    """The season of a slice, where slices are numbered by season and window."""
-    return f" (in season {seasons[number // rows]})" if seasons else ""
-
-
-def _half_question(
-    cells: Cells, order: int, states: tuple[Any, ...], seasons: tuple[str, ...] = ()
-) -> Question:
-    where = ""
-    if (far := cells.farthest()) is not None:
-        w, half, y, here, overall = far
-        past = ", ".join(repr(states[x]) for x in _window(w, len(states), order))
-        where = (
-            f"; most of all {past} to {states[y]!r}: {_percent(here)} in the "
-            f"{('first', 'second')[half]} half, {_percent(overall)} overall"
-            f"{_in_season(w, len(states) ** order, seasons)}"
-        )
-    return Question(
-        HALVES,
-        cells.pooled().summary,
-        rejected="the kernel changes over time",
-        kept="no change over time is seen",
-        nothing="all that can be compared lies in one half",
-        details=where,
-    )
-
-
-def _groups(fit: ChainFit, order: int, states: tuple[Any, ...], data: Any) -> Question | None:
-    kept = fit.group_counts(order)
-    if data is not None and (order == 1 or fit.sequences == 1):
-        if fit.sequences == 1:
-            slices = Cells.of_table(np.zeros((0, 0, 0), dtype=np.int64)).summary
-        else:
-            slices = _by_state(fit, states, _count_groups(fit, data))
-    elif kept is not None and kept.sum() == fit.window_counts(order).sum():
-        slices = Cells.of_table(np.swapaxes(kept, 0, 1)).summary
-    else:
-        return None
-    return Question(
-        GROUPS,
-        slices,
-        rejected="the sequences do not share one kernel",
-        kept="no difference between sequences is seen",
-        nothing="the data are one sequence"
-        if fit.sequences == 1
-        else "no state is left in two sequences and to two states",
-    )
-
-
-def _count_groups(fit: ChainFit, data: Any) -> GroupCounts:
-    from corrdp.tables.source import USUAL, is_frame, is_table, open_table
-
-    from_table = is_table(data)
-    if from_table != (fit.state is not None):
-        wanted = "a table" if fit.state is not None else "sequences in memory"
-        raise DataError(f"the chain was fitted on {wanted}: give the same data to diagnose")
-    if fit.state is None:
-        from corrdp.tables.sequences import count_by_sequence
-
-        return count_by_sequence(data, fit.missing_text)
-    from corrdp.tables.clock import Reading
-    from corrdp.tables.windows import count_by_group
-
-    layout = USUAL if is_frame(data) else fit.layout
-    table = open_table(data, fit.missing_text, layout=layout)
-    assert fit.group is not None  # there are several sequences
-    return count_by_group(
-        table, fit.state, fit.order_by, group=fit.group, reading=fit.reading or Reading()
-    )
-
-
-def _by_state(fit: ChainFit, states: tuple[Any, ...], found: GroupCounts) -> Slices:
-    """G^2 by state, from counts of counts: ``sum n ln n`` over cells, rows, columns and totals."""
-    place = {state: k for k, state in enumerate(states)}
-    totals = fit.counts.sum(axis=1)
-    if any(state not in place for state in found.states):
-        raise DataError("these are not the data of the fit: they hold other states")
-    label = np.array([place[state] for state in found.states], dtype=np.int64)
-
-    def summed(tally: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return np.bincount(label[tally[:, 0]], values * tally[:, 2], minlength=len(states))
-
-    left = summed(found.leaving, found.leaving[:, 1])
-    if (wrong := np.flatnonzero(left != totals)).size:
-        x = int(wrong[0])
-        raise DataError(
-            f"these are not the data of the fit: state {states[x]!r} is left {int(left[x]):,} "
-            f"times in them and {int(totals[x]):,} times in the fit"
-        )
-    inner = summed(found.moving, _n_log_n(found.moving[:, 1]))
-    inner -= summed(found.leaving, _n_log_n(found.leaving[:, 1]))
-    pooled = _n_log_n(fit.counts).sum(axis=1) - _n_log_n(totals)
-    x, n, number = found.leaving.T
-    seen = np.nonzero(fit.counts)
-    return Slices(
-        totals=totals,
-        rows=Margin.of(label[x], n, len(states), number),
-        columns=Margin.of(seen[0], fit.counts[seen], len(states)),
-        statistics=np.maximum(2 * (inner - pooled), 0.0),  # rounding may make it negative
-    )
-
-
-def _n_log_n(n: np.ndarray) -> np.ndarray:
-    return n * np.log(np.maximum(n, 1))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    together = judge(*questions(fit, order, states, data, by_season=bool(season)))
+    return Diagnostics(states, order, fit, (*judge(independence(fit)), *together), season)
 
 
 def _listed(shown: list[str], number: int) -> str:
