@@ -38,13 +38,13 @@ def release(home: Path, ledger: Path, *more: object):
 
 def test_releases_until_the_budget_is_spent(home):
     book = home / "steps.ledger"
-    made = done("ledger", "init", book, "--budget", 12, "--kind", "bdp", "--model",
+    made = done("ledger", "init", book, "--budget", 4, "--kind", "bdp", "--model",
                 home / "model.json")  # fmt: skip
     assert "BDP level" in made.output
     answer = release(home, book, "--epsilon", 0.1, "--json")
     assert answer.exit_code == 0
     assert json.loads(answer.stdout)["charge"] == 1
-    assert json.loads(answer.stdout)["together"].endswith(" of 12 (BDP level)")
+    assert json.loads(answer.stdout)["together"].endswith(" of 4 (BDP level)")
     second = release(home, book, "--epsilon", 0.1, "--verbose")
     assert second.exit_code == 0
     said = " ".join(second.stdout.split())
