@@ -21,8 +21,9 @@ from corrdp.guarantees import GDP, ZCDP, Approximate, Profile, Pure
 from corrdp.ledgers import file as ledger_file
 from corrdp.ledgers import totals
 from corrdp.ledgers.ledger import Ledger
+from corrdp.ledgers.levels import ChargedLevel
 from corrdp.ledgers.totals import compose_levels
-from corrdp.ledgers.units import UNIT, ChargedLevel, units_up
+from corrdp.ledgers.units import UNIT, units_up
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.metric.composition import compose
 from corrdp.metric.profiles import profile_of

@@ -22,8 +22,8 @@ from corrdp.accounting.step import Step
 from corrdp.accounting.totals import Total, certificate_of, curve_at
 from corrdp.errors import CompositionError, GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, Approximate, Pure
+from corrdp.ledgers.levels import ChargedLevel
 from corrdp.ledgers.totals import joint_leakage
-from corrdp.ledgers.units import ChargedLevel
 from corrdp.metric.composition import compose
 from corrdp.metric.domains import StreamDomain, TupleDomain
 from corrdp.metric.finite import Change

@@ -19,8 +19,8 @@ from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.units import ONE, Unit, read_unit
 from corrdp.errors import InputError
 from corrdp.guarantees import GDP, Pure
+from corrdp.ledgers.levels import ChargedLevel
 from corrdp.ledgers.totals import compose_levels, joint_leakage
-from corrdp.ledgers.units import ChargedLevel
 from corrdp.mechanisms.several import normal_mechanism
 from corrdp.metric.profiles import profile_of
 from corrdp.models.base import Model

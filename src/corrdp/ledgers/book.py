@@ -17,14 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from corrdp._checks import check_items, check_kind, check_whole
 from corrdp.errors import GuaranteeError, InputError, NotApplicableError, RefusedError
-from corrdp.ledgers.budget import (
-    BDPBudget,
-    ComposingBDP,
-    ComposingDP,
-    DPBudget,
-    budget_of,
-    fit_units,
-)
+from corrdp.ledgers.budget import BDPBudget, DPBudget, OnceBudget, fit_units
+from corrdp.ledgers.composition import ComposingBDP, ComposingDP
 from corrdp.ledgers.file import (
     append,
     check_pages,
@@ -45,19 +39,23 @@ from corrdp.ledgers.history import (
     Charge,
     Head,
     Header,
-    LastSeen,
     Wanted,
     canonical,
-    check_chain,
-    check_first,
-    check_head,
     check_unit,
-    followed,
     now,
     read_answer,
 )
+from corrdp.ledgers.integrity import LOOK, LastSeen, check_chain, check_first, check_head, followed
+from corrdp.ledgers.levels import ChargedLevel
 from corrdp.ledgers.periods import Period, check_apart
-from corrdp.ledgers.units import MOST, UNIT, ChargedLevel, Runs, budget_units, chance_units, rounded
+from corrdp.ledgers.units import (
+    MOST,
+    UNIT,
+    Runs,
+    budget_units,
+    chance_units,
+    rounded,
+)
 
 if TYPE_CHECKING:
     from corrdp.calibration.robustness import Confidence
@@ -65,7 +63,6 @@ if TYPE_CHECKING:
 
 _RECORDS = 2**53  # more would not be counted exactly
 _HALF = re.compile("[\ud800-\udfff]")
-_LOOK = "corrdp ledger check (ledger.check()) says where"
 
 
 def fit_of(model: Model, units: int) -> Wanted:
@@ -299,6 +296,14 @@ def records_of(kind: str, model: Model | None, records: int | None) -> int | Non
     return model.length
 
 
+def budget_of(header: Header) -> DPBudget:
+    """The rule of a ledger."""
+    if header.delta is None:
+        plain = {"dp": DPBudget, "bdp": BDPBudget, "partial": OnceBudget}
+        return plain[header.kind](header)
+    return ComposingDP(header) if header.kind == "dp" else ComposingBDP(header)
+
+
 _RACES = 3  # lost to other processes; then the lock is held while the cost is worked out
 
 
@@ -352,7 +357,7 @@ class Book:
         for charge in charges:
             levels = self.budget.after(levels, charge.level)
         if followed(last, charges) != head:
-            raise InputError(f"the charges of the ledger do not lead to its head; {_LOOK}")
+            raise InputError(f"the charges of the ledger do not lead to its head; {LOOK}")
         self.seen.kept = (head, levels)
         return levels
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from corrdp.errors import CorrdpError, InputError, RefusedError
 from corrdp.ledgers.history import VERSION, Charge, Head, Header, Wanted
+from corrdp.ledgers.levels import Notion
 from corrdp.ledgers.periods import Period
-from corrdp.ledgers.units import DELTA_UNIT, Notion
+from corrdp.ledgers.units import DELTA_UNIT
 
 APPLICATION = 0x43445031  # "CDP1" in the file's header: this is a corrdp ledger
 PATIENCE = 60.0  # seconds to wait for another process

@@ -25,7 +25,8 @@ from corrdp.ledgers.book import (
     protected,
     wanted_of,
 )
-from corrdp.ledgers.budget import ALL, ALL_GAUSSIAN, NEW, BDPBudget, DPBudget, fit_units
+from corrdp.ledgers.budget import ALL, NEW, BDPBudget, DPBudget, fit_units
+from corrdp.ledgers.composition import ALL_GAUSSIAN
 from corrdp.ledgers.file import (
     create_file,
     opened,
@@ -34,16 +35,11 @@ from corrdp.ledgers.file import (
     read_periods,
     reading,
 )
-from corrdp.ledgers.history import (
-    RECORD,
-    Charge,
-    Header,
-    answer_text,
-    charge_columns,
-    check_kept,
-)
+from corrdp.ledgers.history import RECORD, Charge, Header, answer_text, charge_columns
+from corrdp.ledgers.integrity import check_kept
+from corrdp.ledgers.levels import ChargedLevel
 from corrdp.ledgers.periods import CONDITIONS, Period, merged
-from corrdp.ledgers.units import UNIT, ChargedLevel, Runs, rounded, written
+from corrdp.ledgers.units import UNIT, Runs, rounded, written
 
 if TYPE_CHECKING:
     import numpy as np

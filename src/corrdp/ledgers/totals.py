@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corrdp.ledgers.units import DELTA_UNIT, UNIT, ChargedLevel, Runs
+from corrdp.ledgers.levels import ChargedLevel
+from corrdp.ledgers.units import DELTA_UNIT, UNIT, Runs
 
 if TYPE_CHECKING:
     import numpy as np
