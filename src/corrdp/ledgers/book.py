@@ -34,8 +34,6 @@ from corrdp.ledgers.file import (
     writing,
 )
 from corrdp.ledgers.history import (
-    RECORD,
-    VERSION,
     Charge,
     Head,
     Header,
@@ -50,7 +48,6 @@ from corrdp.ledgers.levels import ChargedLevel
 from corrdp.ledgers.periods import Period, check_apart
 from corrdp.ledgers.units import (
     MOST,
-    UNIT,
     Runs,
     budget_units,
     chance_units,
@@ -230,39 +227,6 @@ def check_model(header: Header, model: Model) -> str:
             "keep another ledger (their promises do not add up)"
         )
     return digest
-
-
-def exported(
-    header: Header, charges: Sequence[Charge], head: Head, budget: DPBudget, spent: Any
-) -> dict[str, Any]:
-    """Everything but the model as plain JSON; budget and levels in units of 1e-12, delta 1e-18."""
-    return {
-        "corrdp": VERSION,
-        "result": "ledger",
-        "id": header.id,
-        "kind": header.kind,
-        "budget": header.budget,
-        "delta": header.delta or 0,
-        "cap": header.cap,
-        "spent": budget.cost(spent),
-        "remaining": budget.room_at_least(spent),
-        "unit": 1 / UNIT,
-        "records": header.records,
-        "protects": protected(header, budget, charges),
-        "digest": header.digest,
-        "made": header.made,
-        "rule": None if header.rule is None else json.loads(header.rule),
-        "epsilon": head.total.to_json(),
-        "charges": [charge.to_dict() for charge in charges],
-        "hash": head.hash,
-    }
-
-
-def protected(header: Header, budget: DPBudget, charges: Sequence[Charge]) -> str | None:
-    """Whom the levels protect, in words; None where nobody said so yet."""
-    if budget.unit is not None:
-        return budget.unit.words
-    return charges[0].unit or RECORD if charges else None
 
 
 def records_of(kind: str, model: Model | None, records: int | None) -> int | None:
