@@ -41,16 +41,20 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	@# compiled while types are checked: else both workers compile everything, each for itself
+	$(BIN)/corrdp warm & compiling=$$!; $(BIN)/mypy && wait $$compiling
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests src
 
 test-reproduction: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal reproduction
 
-# with CORRDP_SCREENSHOTS=1 the pictures of docs/app.md are made anew
+# with CORRDP_SCREENSHOTS=1 the pictures of docs/app.md are made anew; where root may install
+# Debian's packages, as on a fresh machine of CI, Chromium comes from there
 test-app: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,test-app]" --editable reproduction
-	@command -v chromium || command -v chromium-browser || $(BIN)/python -m playwright install chromium || true
+	@command -v chromium || command -v chromium-browser || \
+		{ test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+		$(BIN)/python -m playwright install chromium || true
 	$(BIN)/python -m pytest -m browser tests/app
 
 # compiled loops check their indices here, in a cache of their own
