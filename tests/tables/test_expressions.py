@@ -17,7 +17,7 @@ import corrdp as cdp
 from corrdp.cli.commands import app
 from corrdp.errors import CorrdpError, DataError, ModelError
 from corrdp.models.files import model_from_dict
-from corrdp.tables import duck
+from corrdp.tables import duck, engine
 from corrdp.tables.expressions import check_expression, check_stored
 from corrdp.tables.source import Table, open_table
 from tests.helpers.hostile_sql import BENIGN, BREAKOUTS, HOSTILE, SUBQUERIES
@@ -76,7 +76,8 @@ def test_what_runs_passes_the_gate_again() -> None:
 
 def test_nothing_runs_before_the_gate(walk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = open_table(walk)
-    monkeypatch.setattr(duck, "run", lambda *_: pytest.fail("something ran"))
+    for module in (duck, engine):
+        monkeypatch.setattr(module, "run", lambda *_: pytest.fail("something ran"))
     for text in (*BREAKOUTS, *SUBQUERIES, ATTACK, U200B):
         with pytest.raises(DataError):
             table.pick(state=text)
@@ -206,8 +207,8 @@ def test_memory_and_disk_are_limited(walk: Path, monkeypatch: pytest.MonkeyPatch
     assert unit == own_unit
     assert float(memory) == pytest.approx(0.75 * float(number), abs=0.11)
     assert disk[1].endswith("iB")
-    monkeypatch.setattr(duck, "MEMORY_SHARE", 0.01)
-    monkeypatch.setattr(duck, "DISK_SHARE", 0.0)
+    monkeypatch.setattr(engine, "MEMORY_SHARE", 0.01)
+    monkeypatch.setattr(engine, "DISK_SHARE", 0.0)
     table = open_table(walk)
     assert settings(table, *names)[0] != " ".join([memory, unit])
     assert settings(table, *names)[1] == "0 bytes"
@@ -229,8 +230,8 @@ def test_a_file_that_needs_too_much_is_told_in_words(
     pq.write_table(pa.table({"t": order, "v": np.where(order % 3, "Zyx907", "b")}), path)
     number, unit = own_limit().split()
     mebibytes = float(number) * {"MiB": 1, "GiB": 2**10, "TiB": 2**20}[unit]
-    monkeypatch.setattr(duck, "MEMORY_SHARE", 0.8 * 30 / mebibytes)
-    monkeypatch.setattr(duck, "DISK_SHARE", 0.0)
+    monkeypatch.setattr(engine, "MEMORY_SHARE", 0.8 * 30 / mebibytes)
+    monkeypatch.setattr(engine, "DISK_SHARE", 0.0)
     done = CliRunner().invoke(app, ["fit", str(path), "--state", "v", "--order", "t"])
     assert done.exit_code == 2, done.output
     assert "of the memory" in done.output
@@ -246,14 +247,14 @@ def test_a_probe_is_limited(walk: Path) -> None:
     slow = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 3"
     start = time.perf_counter()
     with pytest.raises(duckdb.InterruptException):
-        duck.run(con, lambda: con.execute(slow).fetchall(), 0.3)
+        engine.run(con, lambda: con.execute(slow).fetchall(), 0.3)
     assert time.perf_counter() - start < 5
     assert duck.PROBE_SECONDS == 5
 
 
 COUNTING = """
 import os, signal, sys, threading
-import corrdp.tables.duck as duck
+import corrdp.tables.engine as engine
 from corrdp.tables.source import open_table
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs the tests may ignore it
@@ -261,7 +262,7 @@ con = open_table(sys.argv[1]).backend.con
 slow = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 3"
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
-    duck.run(con, lambda: con.execute(slow).fetchall())
+    engine.run(con, lambda: con.execute(slow).fetchall())
 except KeyboardInterrupt:
     print(con.execute("SELECT 'ended'").fetchall()[0][0])
 """

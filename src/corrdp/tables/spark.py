@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from corrdp.errors import DataError
-from corrdp.tables.duck import speaking as speaking_of_duckdb
+from corrdp.tables.engine import speaking as speaking_of_duckdb
 from corrdp.tables.expressions import Expression, quoted, refusal
 from corrdp.tables.source import (
     Layout,
