@@ -19,7 +19,7 @@ from corrdp.bounds.gaussian.methods import (
     sharp,
     uncertain_regression,
 )
-from corrdp.calibration.number import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.errors import DataError, InputError, ModelError, NotApplicableError
 from corrdp.guarantees import L1
 from corrdp.models.gaussian.fit import GaussianFit, estimate_covariance

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.calibration.adequacy import CLOSE
-from corrdp.calibration.number import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.errors import CorrdpError, DataError
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitting import fit_chain

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from corrdp._checks import check_choice, check_items
 from corrdp.bounds.leakage import leakage
-from corrdp.calibration.number import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.errors import InputError, RefusedError
 from corrdp.models.base import Model
 from corrdp.plots import axes_or_pyplot
