@@ -46,13 +46,7 @@ from corrdp.ledgers.history import (
 from corrdp.ledgers.integrity import LOOK, LastSeen, check_chain, check_first, check_head, followed
 from corrdp.ledgers.levels import ChargedLevel
 from corrdp.ledgers.periods import Period, check_apart
-from corrdp.ledgers.units import (
-    MOST,
-    Runs,
-    budget_units,
-    chance_units,
-    rounded,
-)
+from corrdp.ledgers.units import MOST, Runs, budget_units, chance_units, rounded
 
 if TYPE_CHECKING:
     from corrdp.calibration.robustness import Confidence

@@ -15,19 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from corrdp._checks import check_path
 from corrdp.errors import InputError, RefusedError
-from corrdp.ledgers.book import (
-    check_model,
-    fit_of,
-    new_budget,
-    wanted_of,
-)
+from corrdp.ledgers.book import check_model, fit_of, new_budget, wanted_of
 from corrdp.ledgers.budget import fit_units
-from corrdp.ledgers.file import (
-    create_file,
-    opened,
-    read_header,
-    reading,
-)
+from corrdp.ledgers.file import create_file, opened, read_header, reading
 from corrdp.ledgers.history import Charge, answer_text
 from corrdp.ledgers.levels import ChargedLevel
 from corrdp.ledgers.periods import Period

@@ -15,12 +15,7 @@ from corrdp.errors import InputError, NotApplicableError
 from corrdp.ledgers.book import Book
 from corrdp.ledgers.budget import ALL, NEW, BDPBudget, DPBudget
 from corrdp.ledgers.composition import ALL_GAUSSIAN
-from corrdp.ledgers.file import (
-    opened,
-    read_charges,
-    read_periods,
-    reading,
-)
+from corrdp.ledgers.file import opened, read_charges, read_periods, reading
 from corrdp.ledgers.history import RECORD, VERSION, Charge, Header, charge_columns
 from corrdp.ledgers.integrity import check_kept
 from corrdp.ledgers.periods import CONDITIONS, Period, merged

@@ -23,12 +23,7 @@ from corrdp._checks import check_kind
 from corrdp._lazy import need
 from corrdp.errors import InputError, RefusedError
 from corrdp.mechanisms.local.direct import GRR
-from corrdp.mechanisms.response import (
-    BinaryResponse,
-    CorrelatedResponse,
-    check_flip,
-    state_numbers,
-)
+from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse, check_flip, state_numbers
 
 # OpenDP saturates at the ends of 64-bit integers, and answers keep to half of the range: noise of
 # a 64th of the other half stays inside but for e^-64 of the draws

@@ -18,10 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from corrdp.errors import DataError
-from corrdp.tables.text import (
-    literal,
-    too_long,
-)
+from corrdp.tables.text import literal, too_long
 
 MEMORY_SHARE = 0.6  # of the machine's, or container's: what is read in the end needs room too
 DISK_SHARE = 0.5  # of what is free for temporary files, where what does not fit into memory goes

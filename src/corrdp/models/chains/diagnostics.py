@@ -29,10 +29,7 @@ from corrdp.models.chains.questions import (
     questions,
     season_name,
 )
-from corrdp.models.chains.ratio_tests import (
-    RatioTest,
-    judge,
-)
+from corrdp.models.chains.ratio_tests import RatioTest, judge
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.results import Result

@@ -8,12 +8,7 @@ import numpy as np
 
 from corrdp.errors import DataError
 from corrdp.models.chains.fitted import ChainFit
-from corrdp.models.chains.ratio_tests import (
-    Cells,
-    Margin,
-    Question,
-    Slices,
-)
+from corrdp.models.chains.ratio_tests import Cells, Margin, Question, Slices
 
 if TYPE_CHECKING:
     from corrdp.tables.sequences import GroupCounts
