@@ -12,7 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from corrdp.cli.commands import app
+from corrdp.errors import RefusedError
 from corrdp.ledgers.ledger import Ledger
+from corrdp.release.signatures import make_keys, verify
 from corrdp.trajectories.mechanisms.noisytree import NoisyTree, must_walk
 from corrdp.trajectories.mechanisms.prefix import NgramTree, PrefixTree
 
@@ -121,6 +123,26 @@ def test_the_ledger_is_charged_and_holds_what_was_published(points):
     result, _ = run(points, *TREE, "--ledger", books, "--force")
     assert result.exit_code == 3
     assert Ledger.open(books).spent == 40
+
+
+def test_a_signed_release_holds_its_rows_and_what_was_paid(points):
+    key, public = make_keys(points.parent / "steward.key")
+    books = points.parent / "days.ledger"
+    Ledger.create(books, budget=50)
+    assert "add --json" in said(run(points, *TREE, "--sign", key)[0])
+    result, _ = run(points, *TREE, "--ledger", books, "--sign", key, "--json")
+    assert result.exit_code == 0, result.output
+    record = json.loads(result.stdout)
+    assert record["rows"] == (points.parent / "out.csv").read_text()
+    file = points.parent / "signed.json"
+    file.write_text(result.stdout)
+    found = verify(file, public)
+    assert found.facts["charge_hash"] == Ledger.open(books).head
+    assert "epsilon 40.0, delta 0 for one trajectory added or removed" in repr(found)
+    assert f"signed       with key {found.signature.key}" in repr(found)
+    for changed in (record | {"rows": record["rows"] + "9,9,r0c0\n"}, record | {"facts": {}}):
+        with pytest.raises(RefusedError, match="the release of movements was changed"):
+            verify(changed, public)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from corrdp.cli.options import (
     OrderFormat,
     Places,
     Report,
+    Sign,
     Split,
     Time,
     TimeZone,
@@ -145,6 +146,7 @@ def release(
         typer.Option(help="Charge this DP ledger, whose records are the units, and store in it."),
     ] = None,
     report: Report = None,
+    sign: Sign = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -162,14 +164,18 @@ def release(
     Every run draws new noise and costs privacy anew: look with --dry-run first.
     """
     from corrdp._files import write_files
-    from corrdp.cli.release import handed_over
+    from corrdp.cli.release import check_signing, handed_over
     from corrdp.cli.show import as_json, show_files, working
 
     if dry_run and (output is not None or report is not None):
         raise InputError("--dry-run makes no release: leave out --output and --report")
     if not dry_run and output is None:
         raise InputError("say where the release is to be written: --output FILE.csv")
-    check_outputs(report, output, inputs=(points, *([ledger] if ledger else [])))
+    if sign is not None:
+        if not json:
+            raise InputError("--sign signs the rows with what they promise: add --json")
+        check_signing(sign, json, dry_run)
+    check_outputs(report, output, inputs=(points, *(p for p in (ledger, sign) if p is not None)))
     refuse_overwriting(report, output, overwrite=force)
     _check_options(
         mechanism, epsilon, radius, rate, length, counts, per_user, bounded, threshold, speed,
@@ -211,7 +217,9 @@ def release(
         )
     with handed_over(done, ledger):
         write_files({output: rows_of(done, cells, counts=counts)})
-        if json:
+        if sign is not None:
+            print(as_json(done.record(cells, counts=counts).sign(sign)))
+        elif json:
             print(as_json(done))
         else:
             _show(done, cells, verbose)

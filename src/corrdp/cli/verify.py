@@ -16,7 +16,8 @@ def verify(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="Signed JSON: a release, a sanitized series, a ledger's head."
+            metavar="FILE",
+            help="Signed JSON: a release (of movements, too), a sanitized series, a ledger's head.",
         ),
     ],
     key: Annotated[

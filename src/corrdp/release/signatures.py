@@ -26,7 +26,7 @@ from corrdp._json import added
 from corrdp._lazy import need
 from corrdp.errors import InputError, RefusedError
 from corrdp.ledgers.history import canonical, now
-from corrdp.results import Result
+from corrdp.results import Result, verb
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -238,7 +238,7 @@ def verify(
 
     Parameters
     ----------
-    record : path, dict, Release, Sanitized or LedgerHead
+    record : path, dict, Release, Sanitized, LedgerHead or MovesRecord
         The signed record: its file, its JSON, or the record itself.
     key : path
         The public key of whoever is trusted to sign. It must not come from where the record comes
@@ -248,7 +248,7 @@ def verify(
 
     Returns
     -------
-    Release, Sanitized or LedgerHead
+    Release, Sanitized, LedgerHead or MovesRecord
 
     Raises
     ------
@@ -297,7 +297,8 @@ def _signable() -> tuple[type[Signable], ...]:
     from corrdp.release.number import Release
     from corrdp.release.series import Sanitized
 
-    return Release, Sanitized, LedgerHead
+    moved: Any = verb("trajectories.mechanisms.publishing.MovesRecord")
+    return Release, Sanitized, LedgerHead, moved
 
 
 def _check_signature(data: dict[str, Any], signed: type[Signable], trusted: Any) -> None:

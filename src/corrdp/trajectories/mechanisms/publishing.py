@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_kind
-from corrdp._json import encode
+from corrdp._json import added, encode
 from corrdp.accounting.step import Step
 from corrdp.errors import InputError, RefusedError
 from corrdp.guarantees import Pure
 from corrdp.ledgers.ledger import Ledger
 from corrdp.release.charged import open_ledger
+from corrdp.release.signatures import Signable, Signature, signed_line
 from corrdp.trajectories.data.cells import CellSequences
 from corrdp.trajectories.data.points import Trajectories
 from corrdp.trajectories.data.reachability import Moves, Reachability
@@ -144,10 +145,49 @@ class PublishedMoves:
             return made
         return f"{made}, {len(self.sequences):,} trajectories"
 
+    def record(self, cells: CellSequences, *, counts: bool = False) -> MovesRecord:
+        """What is handed out, as one file that can be signed; arguments as of :func:`rows_of`."""
+        return MovesRecord(rows_of(self, cells, counts=counts), self.to_dict())
+
     def visits(self, size: int) -> np.ndarray:
         """How often each place occurs in what is published."""
         codes = np.concatenate([np.empty(0, dtype=np.int64), *self.sequences])
         return np.bincount(codes, minlength=size)
+
+
+@dataclass(frozen=True, repr=False)
+class MovesRecord(Signable):
+    """A release of movements in one file: what is published and what is promised.
+
+    Parameters
+    ----------
+    rows : str
+        The CSV that is published.
+    facts : dict
+        As :meth:`PublishedMoves.to_dict`.
+    signature : Signature or None
+
+    Examples
+    --------
+    >>> MovesRecord("cluster,users\\nhome,9\\nwork,7\\n", {"epsilon": 1.0, "unit": "one user replaced"})
+    Release of movements: 2 rows
+      guarantee    epsilon 1.0, delta 0 for one user replaced
+    """
+
+    result = "release of movements"
+
+    rows: str
+    facts: dict[str, Any]
+    signature: Signature | None = added()
+
+    def __repr__(self) -> str:
+        told = self.facts
+        lines = [
+            f"Release of movements: {self.rows.count(chr(10)) - 1:,} rows",
+            f"  guarantee    epsilon {told.get('epsilon')}, delta {told.get('delta', 0)} for "
+            f"{told.get('unit')}",
+        ]
+        return "\n".join([*lines, *signed_line(self.signature)])
 
 
 def release(
