@@ -48,6 +48,17 @@ CALLS = {
         cdp.WindowChain,
         {"transition": [[0.9, 0.1]] * 4, "order": 2, "length": 5, "states": ["a", "b"]},
     ),
+    "MarkovChain.of_series": (
+        cdp.MarkovChain.of_series,
+        {"transition": [[0.9, 0.1], [0.2, 0.8]], "series": ["a", "b"],
+         "slices": [("x", "x"), ("y", "y")], "states": ["x", "y"], "length": 3,
+         "initial": [0.5, 0.5]},
+    ),
+    "MarkovChain.fit, joint": (
+        cdp.MarkovChain.fit,
+        {"data": [[0, 1, 1, 0, 1, 0, 0], [0, 1, 0, 0, 1, 1, 0]], "joint": True, "order": 1,
+         "zeros": "chance", "public": False},
+    ),
     "GaussianRecords": (
         cdp.GaussianRecords,
         {"cov": [[1, 0.5], [0.5, 1]], "mean": [0, 0], "secret_range": (0, 1)},

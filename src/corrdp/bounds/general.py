@@ -20,6 +20,7 @@ from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.models.base import Blocked, Model
 from corrdp.models.chains.chain import Chain, SwitchingChain
+from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.region import ChainClass
 from corrdp.models.chains.seasonal import SeasonalChain
@@ -78,6 +79,11 @@ def general(model: Model, guarantee: Pure) -> Bound:
     )
 
 
+def _size(model: Model) -> int:
+    """How many records a model with a length is about."""
+    return (model.cells if isinstance(model, JointChain) else model.length) or 0
+
+
 # rows of an estimate may agree where those of the true kernel do not
 @bound("general", on=Chain, confidence=True)
 def one_block(model: Model, guarantee: Pure) -> Bound:
@@ -90,9 +96,10 @@ def one_block(model: Model, guarantee: Pure) -> Bound:
     """
     if model.length is None:
         raise NotApplicableError("the general bound grows with the length; give the chain one")
-    value = float(guarantee.vector(model.length).sum())
+    n = _size(model)
+    value = float(guarantee.vector(n).sum())
     certificate = Certificate("general", REFERENCE)
-    return Bound(value, "upper bound", certificate, np.full(model.length, value))
+    return Bound(value, "upper bound", certificate, np.full(n, value))
 
 
 @bound("general", on=Model, paired=True, given=whole)
@@ -125,7 +132,7 @@ def paired_general(model: Model, scope: Scope) -> Bound:
         whole_group = of_largest(scope.guarantee, model.m)
         return close(scope, None, _alone, own=whole_group, count=1).bound(certificate)
     sure = scope.confidence is not None and isinstance(model, Chain)
-    blocks = np.zeros(model.length or 0, dtype=np.int64) if sure else _blocks(model)
+    blocks = np.zeros(_size(model), dtype=np.int64) if sure else _blocks(model)
     if blocks is None or (sure and model.length is None):
         if sure:
             raise NotApplicableError("the general bound grows with the length; give the chain one")
@@ -170,10 +177,10 @@ def _blocks(model: Model) -> np.ndarray | None:
         return _table_blocks(model)
     if isinstance(model, MarkovChain):
         return _chain_blocks(model)
-    if isinstance(model, WindowChain | SwitchingChain | SeasonalChain | ChainClass):
+    if isinstance(model, WindowChain | SwitchingChain | SeasonalChain | ChainClass | JointChain):
         if model.length is None:
             raise NotApplicableError("the general bound grows with the length; give the chain one")
-        return np.zeros(model.length, dtype=np.int64)
+        return np.zeros(_size(model), dtype=np.int64)
     assert isinstance(model, Blocked)
     return model.block_of_record
 

@@ -68,6 +68,7 @@ HOMES = {
         "exact",
     ),
     "class": ("contraction", "chains.sides"),
+    "joint": ("chains.joint",),
     "switching": ("chains.windows", "chains.sides"),
     "tree": ("trees", "messages", "exact"),
     "field": ("fields", "walks", "messages", "bags", "exact"),

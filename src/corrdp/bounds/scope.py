@@ -20,6 +20,7 @@ from corrdp.mechanisms.base import FiniteMechanism, Mechanism
 from corrdp.mechanisms.response import CorrelatedResponse
 from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.region import Region
 from corrdp.models.reads import resolved
 from corrdp.queries import Quantile, Query, Several, Sum
@@ -301,19 +302,21 @@ def _check_adversary(
     if isinstance(adversary, str):
         if adversary != "none":
             raise InputError(f'adversary must be "all", "none" or an Adversary, got {adversary!r}')
-        if model.kind not in ("markov", "window"):
+        if model.kind not in ("markov", "window", "joint"):
             raise InputError('adversary="none" is for Markov chains; leave it out')
         return adversary
     if not isinstance(adversary, Adversary):
         raise InputError(f'adversary must be "all", "none" or an Adversary, got {adversary!r}')
-    if model.kind != "tree":
-        raise InputError("one adversary can be singled out on a MarkovTree only; leave it out")
+    if model.kind not in ("tree", "joint"):
+        raise InputError(
+            "one adversary can be singled out on a MarkovTree or a JointChain only; leave it out"
+        )
     if not isinstance(adversary.known, Mapping):
         raise InputError("known must map records to values, such as {5: 1}")
     for record, value in adversary.known.items():
         if model.states is not None and value not in model.states:
             raise InputError(f"record {record} is known to be {value!r}, which is not a state")
-    n = model.length or 0
+    n = (model.cells if isinstance(model, JointChain) else model.length) or 0
     for record in (adversary.record, *adversary.known):
         if not 0 <= record < n:
             raise InputError(f"record {record} does not exist: the model has records 0 to {n - 1}")

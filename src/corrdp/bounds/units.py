@@ -87,6 +87,11 @@ def read_unit(model: Model, unit: Any) -> Unit | None:
     """
     if unit is None or (isinstance(unit, str) and unit.strip().lower() == "record"):
         return None
+    if model.kind == "joint":
+        raise InputError(
+            "several series at once are priced for single records, one series at one time step: "
+            "leave unit out"
+        )
     if isinstance(unit, str):
         named = {"person": _person, "family": _family}.get(unit.strip().lower())
         found = _duration(model, unit) if named is None else named(model)

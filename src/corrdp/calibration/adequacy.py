@@ -17,6 +17,7 @@ import numpy as np
 from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.chain import MOST_WINDOWS, Chain, SwitchingChain
 from corrdp.models.chains.diagnostics import Diagnostics, diagnose
+from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.questions import GROUPS, HALVES, order_name, season_name
 from corrdp.models.chains.seasonal import SeasonalChain, of_seasons
@@ -78,6 +79,8 @@ def alternatives(chain: Chain) -> tuple[Alternative, ...]:
     fit = chain.fitted
     if fit is None or fit.private_epsilon is not None:
         return ()
+    if isinstance(chain, JointChain):
+        return _beside_joint(chain)
     tests = diagnose(chain)
     if isinstance(chain, SeasonalChain):
         return _beside_seasons(chain, fit, tests)
@@ -88,6 +91,19 @@ def alternatives(chain: Chain) -> tuple[Alternative, ...]:
         _groups(chain, fit, tests),
     ]
     return tuple(each for each in found if each is not None)
+
+
+def _beside_joint(chain: JointChain) -> tuple[Alternative, ...]:
+    """The next order and the halves of the chain of slices, where the data speak for them."""
+    tests = chain.diagnose()
+    why = "richer models of several series at once have no price"
+    named = (("order 2", order_name(1)), ("a kernel for each half", HALVES))
+    asked = [(name, tests.test(key)) for name, key in named]
+    return tuple(
+        Alternative(name, (), test=test, reason=why)
+        for name, test in asked
+        if test is not None and test.rejected
+    )
 
 
 def _order(chain: Chain) -> int:

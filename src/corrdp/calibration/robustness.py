@@ -25,6 +25,7 @@ from corrdp.guarantees import GDP, Guarantee, Pure
 from corrdp.mechanisms.base import Mechanism
 from corrdp.models.base import Model
 from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.ratio_tests import p_in_words
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
@@ -39,7 +40,8 @@ _NOT_NORMAL = 1e-6  # p of Mardia's tests below which a promise by a normal law 
 _REGIONS = 10  # an alternative of more models than this is taken at its fitted numbers
 _MOST_ROWS = 150  # rows up to which an alternative is priced at all: larger ones take minutes
 _SMALLEST = 1e-9  # a chain of which even this epsilon leaks 1 has no bound of any use
-_QUICK = dict.fromkeys(("markov", "switching", "seasonal"), "contraction") | {"window": "blocks"}
+_QUICK = dict.fromkeys(("markov", "switching", "seasonal", "joint"), "contraction")
+_QUICK["window"] = "blocks"
 
 NOT_CONSIDERED = "richer models than the fitted one were not considered (robust=False)"
 PRIVATE = (
@@ -81,11 +83,12 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
         return
     from corrdp.bounds.chains.ratios import unseen_words
 
-    rows = model.row_names if isinstance(model, SeasonalChain) else model.states
+    told = model.chain if isinstance(model, JointChain) else model
+    rows = model.row_names if isinstance(model, SeasonalChain) else told.states
     if isinstance(model, WindowChain):
         rows = [", ".join(str(model.states[x]) for x in window) for window in model.windows]
     region = model.region(level)
-    said = unseen_words(region, rows, model.states)
+    said = unseen_words(region, rows, told.states)
     if not region.unseen:
         raise NotApplicableError(
             f"{said}: at confidence {level} its transition may be impossible, and the chain may "

@@ -59,6 +59,8 @@ _AS_OPTIONS = {
     "(value_range)": "(--range LOW:HIGH)",
     "value_range=(low, high)": "--range LOW:HIGH",
     "value_range": "--range",
+    "joint=True": "--joint",
+    "leave joint out": "leave --joint out",
     "independent_groups='reason'": "--independent-groups 'reason'",
     "name it in missing=": "name it with --missing",
     "method='best'": "--method best",

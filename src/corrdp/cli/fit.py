@@ -140,6 +140,14 @@ def series(
             help="Why the groups are independent, though they were seen to hang together."
         ),
     ] = None,
+    joint: Annotated[
+        bool,
+        typer.Option(
+            "--joint",
+            help="The groups are series over one clock that depend on each other: one chain of "
+            "what all of them are at a time.",
+        ),
+    ] = False,
     markov_order: Annotated[
         str,
         typer.Option(
@@ -223,6 +231,7 @@ def series(
         value_range=None if value_range is None else pair("--range", value_range),
         group=group,
         independent_groups=independent_groups,
+        joint=joint,
         order=_order(markov_order),
         season=season,
         public_columns=words(public_columns or ""),

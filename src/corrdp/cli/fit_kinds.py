@@ -87,6 +87,11 @@ def chain(task: Task, any_length: bool, **options: Any) -> None:
         table = task.table()
         model = MarkovChain.fit(table, **options)
     model = model.with_length(None) if any_length else model
+    if model.kind == "joint":
+        from corrdp.cli.show_joint import show_joint
+
+        task.finish(model, lambda model, verbose: show_joint(model, table, verbose=verbose))
+        return
     if task.output is not None:
         model.save(task.output)
     if task.picture is not None:

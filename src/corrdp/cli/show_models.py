@@ -109,7 +109,7 @@ def show_chain(
     facts = [
         ("rows", f"{fit.rows:,}"),
         ("missing", f"{fit.missing:,}" + (", each of which breaks the chain" * (fit.missing > 0))),
-        *_time_facts(fit, source),
+        *time_facts(fit, source),
         ("sequences", f"{fit.sequences:,}, the longest of {fit.longest:,} rows"),
         *_group_facts(fit),
         *(
@@ -161,7 +161,7 @@ def _show_seasons(chain: SeasonalChain) -> None:
     print_parts(facts_table(facts))
 
 
-def _time_facts(fit: ChainFit, source: SourceTable) -> list[tuple[str, str]]:
+def time_facts(fit: ChainFit, source: SourceTable) -> list[tuple[str, str]]:
     """First and last time, the usual step, formats, clock changes and gaps."""
     if fit.clock is None:
         return [("time", "the order of the rows; gaps cannot be seen")]

@@ -54,6 +54,17 @@ def _many_states() -> None:
     leakage(WindowChain([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4], [0.2, 0.8]], order=2), 0.1)
 
 
+def _many_series() -> None:
+    import numpy as np
+
+    from corrdp.bounds.leakage import leakage
+    from corrdp.models.chains.joint import JointChain
+
+    pair = JointChain(np.full((4, 4), 0.05) + 0.8 * np.eye(4), "ab", length=3)
+    leakage(pair, 0.1, adversary="none")
+    leakage(pair.with_length(None), 0.1)
+
+
 def _clocks() -> None:
     from corrdp.bounds.leakage import leakage
     from corrdp.models.chains.seasonal import SeasonalChain
@@ -126,6 +137,7 @@ def _books() -> None:
 EXERCISES: tuple[Callable[[], None], ...] = (
     _chains,
     _many_states,
+    _many_series,
     _clocks,
     _networks,
     _real_records,

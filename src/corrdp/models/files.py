@@ -128,6 +128,7 @@ _READERS: dict[str, Callable[[Body], Model]] = {
     "markov": _markov,
     "window": _window,
     "seasonal": _by_class("chains.seasonal", "SeasonalChain"),
+    "joint": _by_class("chains.joint", "JointChain"),
     "class": _by_class("chains.region", "ChainClass"),
     "gaussian": _by_class("gaussian.records", "GaussianRecords"),
     "tree": _by_class("networks.tree", "MarkovTree"),

@@ -25,6 +25,7 @@ from corrdp.ledgers.periods import CONDITIONS, Period, check_apart
 from corrdp.models.base import Model
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitted import ChainFit
+from corrdp.models.chains.joint import JointChain
 from corrdp.queries import Query, Several
 from corrdp.release.drift import hold_against
 from corrdp.tables.clock import PLAIN, moment_of, step_in_words, zone_of
@@ -127,6 +128,11 @@ def _check_step(period: Period, fit: ChainFit) -> None:
 
 
 def _fit_of(model: Model) -> ChainFit:
+    if isinstance(model, JointChain):
+        raise NotApplicableError(
+            "a new period of several series at once cannot be held against their model: release "
+            "without a period"
+        )
     fit = model.fitted if isinstance(model, Chain) else None
     if fit is None or not fit.order_by:
         raise NotApplicableError(

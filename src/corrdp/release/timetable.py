@@ -25,12 +25,14 @@ from typing import TYPE_CHECKING, Any
 from corrdp.errors import DataError
 from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.groups import Independent
 from corrdp.queries import Query
 from corrdp.tables.clock import Reading, step_in_words
 from corrdp.tables.order import TOLERANCE, Pace, Walk, rows_in_order
 from corrdp.tables.seasons import CLOCKS, Seasons, check_season
+from corrdp.tables.slices import slices_in_order
 from corrdp.tables.source import Table
 
 if TYPE_CHECKING:
@@ -48,6 +50,11 @@ def time_spans(table: Table, fit: ChainFit) -> tuple[int, int, int, bool, bool]:
     """
     reading = fit.reading or Reading()
     walk = rows_in_order(table, str(fit.state), fit.order_by, fit.group, reading)
+    return _held(walk, table, fit)
+
+
+def _held(walk: Walk, table: Table, fit: ChainFit) -> tuple[int, int, int, bool, bool]:
+    """:func:`time_spans` of rows that are in order."""
     pace, elsewhere = as_fitted(table, fit, walk.pace)
     found = None
     if table.has_row_order:
@@ -155,6 +162,33 @@ class Timetable:
         return f"the data have {least}{self.longest} records{' with gaps' if self.gaps else ''}"
 
 
+def _of_slices(model: JointChain, data: Table | list[list[Any]]) -> Timetable:
+    """What data of several series hold, each time step once; refuses series of others."""
+    series, fit = model.series, model.fitted
+    if not isinstance(data, Table):
+        lengths = {len(values) for values in data}
+        if len(data) != len(series) or len(lengths) > 1:
+            raise DataError(
+                f"the model is about {len(series)} series at once, {', '.join(map(str, series))}: "
+                "give one sequence for each, in this order and all of one length"
+            )
+        (n,) = lengths
+        return Timetable(n, n, n)
+    if fit is None or fit.group is None:
+        raise DataError(
+            "the model does not say which column tells its series apart: fit it on a table "
+            "(joint=True, --joint), or pass one sequence for each series"
+        )
+    reading = replace(fit.reading or Reading(), where=None)  # rows left out are gone already
+    found = slices_in_order(data, str(fit.state), fit.order_by, fit.group, reading)
+    if strange := [name for name in found.series if name not in series]:
+        raise DataError(
+            f"{len(strange)} series of {data.path} are none of the model's: it is about "
+            f"{', '.join(map(str, series))}, and says nothing of others at the same times"
+        )
+    return Timetable(*_held(found.walk, found.walk.table, fit))
+
+
 def timetable_of(model: Model, data: Table | list[list[Any]]) -> Timetable:
     """What a table or some sequences hold.
 
@@ -168,6 +202,8 @@ def timetable_of(model: Model, data: Table | list[list[Any]]) -> Timetable:
     >>> print(timetable_of(MarkovChain([[.9, .1], [.2, .8]]), [[0, 1, 1], [1, 0]]))
     the data have 2 to 3 records
     """
+    if isinstance(model, JointChain):
+        return _of_slices(model, data)
     if not isinstance(data, Table):
         lengths = [len(values) for values in data]
         return Timetable(min(lengths), max(lengths), max(lengths))
@@ -205,9 +241,8 @@ def check_timetable(
     """
     n, on_table = model.length, isinstance(data, Table)
     late = _seasons_late(model, data) if isinstance(model, SeasonalChain) else 0
-    if on_table and (
-        (n is None and wide) or (isinstance(model, RealModel) and model.fitted is not None)
-    ):
+    anyhow = n is None and wide and not isinstance(model, JointChain)  # whose series are looked at
+    if on_table and (anyhow or (isinstance(model, RealModel) and model.fitted is not None)):
         return  # nothing is said of time, or the blocks of the fit are the records
     held = timetable_of(model, data)
     whole = held.shortest == held.span == n

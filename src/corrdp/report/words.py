@@ -44,6 +44,7 @@ MODEL_KINDS = {
     "markov": "a Markov chain: each record depends on the one before it",
     "window": "a Markov chain of higher order: each record depends on the last few",
     "seasonal": "a Markov chain whose law follows the clock: each record depends on the last few",
+    "joint": "several series at once: what all of them are depends on what all of them were before",
     "table": "a joint law of a few records, written out in full",
     "gaussian": "values with a joint normal law, in independent blocks such as families",
     "tree": "a Markov tree: records depend on each other along its branches",

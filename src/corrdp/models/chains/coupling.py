@@ -361,7 +361,7 @@ def refuse_coupled(model: Any) -> None:
         )
         raise RefusedError(
             f"the model {taken}, and {coupling.words}: what is promised for one would leak through "
-            "the others. Fitting each by itself does not make them independent: fit one joint "
-            "model whose state tells of all of them at a time, or say at the fit why they are "
-            "independent all the same (independent_groups='reason')"
+            "the others. Fitting each by itself does not make them independent: fit them together "
+            "(joint=True), or say at the fit why they are independent all the same "
+            "(independent_groups='reason')"
         )

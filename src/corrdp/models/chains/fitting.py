@@ -355,7 +355,7 @@ def fit_chain(
             counts, own = _private_seasons(exact, s, order, private_epsilon)
             seasons = (own,)
     else:
-        _check_counts(found)
+        check_counts(found)
         if season is None:
             seasons = by_season.beside()
         else:
@@ -401,18 +401,25 @@ def fit_chain(
         clock=found.clock,
         seasons=seasons,
     )
-    # with long gaps, any length: it leaks no less and takes no vector of millions of empty steps
-    endless = public or found.span > max(found.longest, _MOST_STEPS)
-    length = None if endless else found.span
+    length = length_of(found, public)
     if season is not None:
         # sequences that begin in different seasons are covered by those that may begin anywhere
         apart = seasons[0].timetable is not None and len(seasons[0].starts) > 1
         return of_seasons(fit, None if apart else length, found.states)
-    chain = MarkovChain(fit.kernel, length, _start(fit), found.states, fitted=fit)
+    chain = MarkovChain(fit.kernel, length, start_of(fit), found.states, fitted=fit)
     return chain if order == 1 else of_order(chain, order)
 
 
-def _start(fit: ChainFit) -> np.ndarray | None:
+def length_of(found: TripleCounts, public: bool) -> int | None:
+    """The time span of the counts, or any length: for public data, and where gaps are long.
+
+    Any length leaks no less, and takes no vector of millions of empty steps.
+    """
+    endless = public or found.span > max(found.longest, _MOST_STEPS)
+    return None if endless else found.span
+
+
+def start_of(fit: ChainFit) -> np.ndarray | None:
     """None for a stationary start; the share of visits where that would rule out recorded states.
 
     A state that is left for ever has stationary probability 0, and yet it is in the data.
@@ -447,7 +454,7 @@ def _longer_runs(
     return runs[np.lexsort(runs[:, -2::-1].T)]
 
 
-def _check_counts(found: TripleCounts) -> None:
+def check_counts(found: TripleCounts) -> None:
     """Refuse counts that do not determine one stationary chain."""
     if found.rows == 1:
         raise DataError("one recorded value only: a chain needs at least two in a row")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from corrdp._checks import check_array, check_kind
+from corrdp._checks import check_array, check_flag, check_kind
 from corrdp.errors import InputError, ModelError
 from corrdp.models.base import check_length, check_states, layout_told
 from corrdp.models.chains.chain import Chain, column_ratio, diameter
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from corrdp.models.chains.fitted import ChainFit
+    from corrdp.models.chains.joint import JointChain
     from corrdp.models.chains.ratio_tests import RatioTest
 
 _ROW_TOLERANCE = 1e-9
@@ -396,12 +397,43 @@ class MarkovChain(Chain):
         season: str | int | None = None,
         public_columns: Sequence[str] = (),
         pool: bool = True,
+        joint: bool = False,
     ) -> Any:
         """Estimate a chain by transition counts: :func:`corrdp.models.chains.fitting.fit_chain`.
 
         With ``order="auto"`` or ``season="auto"`` they are chosen from the data:
-        :mod:`corrdp.calibration.choosing`.
+        :mod:`corrdp.calibration.choosing`. With ``joint=True`` the sequences are series over one
+        clock that depend on each other, and are fitted together:
+        :func:`corrdp.models.chains.joint_fit.fit_joint`.
         """
+        if check_flag("joint", joint, error=InputError):
+            from corrdp.models.chains.joint_fit import check_joint, fit_joint
+
+            check_joint(
+                order=order,
+                private_epsilon=private_epsilon,
+                states=states,
+                gaps=gaps,
+                independent_groups=independent_groups,
+                season=season,
+                public_columns=public_columns,
+                pool=pool,
+                bins=bins,
+                value_range=value_range,
+            )
+            return fit_joint(
+                data,
+                state=state,
+                order_by=order_by,
+                group=group,
+                missing=missing,
+                zeros=zeros,
+                public=public,
+                engine=engine,
+                where=where,
+                order_format=order_format,
+                timezone=timezone,
+            )
         from corrdp.models.chains.fitting import fit_chain
 
         chosen = any(isinstance(given, str) and given == "auto" for given in (order, season))
@@ -429,6 +461,48 @@ class MarkovChain(Chain):
             public_columns=public_columns,
             pool=pool,
         )
+
+    @staticmethod
+    def of_series(
+        transition: Any,
+        series: Sequence[Any],
+        *,
+        slices: Sequence[Sequence[Any]] | None = None,
+        states: Sequence[Any] | None = None,
+        length: int | None = None,
+        initial: Any = None,
+    ) -> JointChain:
+        """Several series over one clock that depend on each other: a chain of what all of them are.
+
+        What the series are at one time step is a *slice*, one state for each of them, and slices
+        form the chain. A record is one cell, one series at one time step (chains#joint).
+
+        Parameters
+        ----------
+        transition : (k, k) array
+            ``P[x, y] = Pr[next slice = y | present slice = x]``, at most 64 slices.
+        series : sequence
+            Names of the series, in the order in which a slice lists their states; two at least.
+        slices : sequence of sequences, optional
+            The slices that can occur, each with one state for each series. When left out, all of
+            them: ``itertools.product(states, repeat=len(series))``.
+        states : sequence, optional
+            What one series can be at one time; those of the slices when left out.
+        length : int, optional
+            Number of time steps; None means that results must hold for every length. Record
+            ``t * len(series) + i`` is series i at time step t.
+        initial : (k,) array, optional
+            Law of the first slice; None means the stationary law.
+
+        Examples
+        --------
+        >>> kernel = [[.9, .04, .04, .02], [.4, .3, .1, .2], [.4, .1, .3, .2], [.1, .1, .1, .7]]
+        >>> MarkovChain.of_series(kernel, ["north", "south"], states=["dry", "wet"])
+        <Markov chain of 2 series at once, 2 states, 4 slices, any length>
+        """
+        from corrdp.models.chains.joint import JointChain
+
+        return JointChain(transition, series, slices, states, length, initial)
 
     def order_test(self) -> RatioTest:
         """First order against second; see :mod:`corrdp.models.chains.diagnostics`."""

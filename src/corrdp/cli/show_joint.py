@@ -1,0 +1,41 @@
+"""A fitted chain of several series at once, for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from corrdp.cli.show import facts_table, print_parts, print_title
+from corrdp.cli.show_models import show_diagnostics, time_facts
+
+if TYPE_CHECKING:
+    from corrdp.models.chains.joint import JointChain
+    from corrdp.tables.source import Table as SourceTable
+
+_SHOWN_SLICES = 16  # more do not fit a terminal; the model file holds them
+
+
+def show_joint(chain: JointChain, source: SourceTable, *, verbose: bool) -> None:
+    """How likely each slice is and stays, what was counted, and whether a chain fits."""
+    fit = chain.fitted
+    assert fit is not None
+    print_title(chain.describe())
+    if len(chain.slices) <= _SHOWN_SLICES:
+        table = Table(*map(str, chain.series), title="What all series are at one time")
+        for name in ("seen", "share", "same again"):
+            table.add_column(name, justify="right")
+        law, left = chain.chain.start, fit.counts.sum(axis=1)
+        for k, one in enumerate(chain.slices):
+            numbers = f"{left[k]:,}", f"{law[k]:.4f}", f"{chain.transition[k, k]:.4f}"
+            table.add_row(*(Text(str(state)) for state in one), *numbers)
+        print_parts(table)
+    facts = [
+        ("time steps", f"{fit.rows:,} with a state of every series"),
+        ("others", f"{fit.missing:,}" + (", each of which breaks the chain" * (fit.missing > 0))),
+        *time_facts(fit, source),
+        ("digest", chain.digest),
+    ]
+    print_parts(facts_table(facts))
+    show_diagnostics(chain.diagnose(), chain.assumptions, verbose=verbose)

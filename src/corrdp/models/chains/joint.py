@@ -1,0 +1,300 @@
+"""Several series over one clock that depend on each other: a chain of what all of them are.
+
+The rain at three airports, the members of a household, the sensors of one machine. What the series
+do at one time step is a *slice*, one state for each of them, and slices form a Markov chain. A
+record is one cell: one series at one time step. Taking the series for independent chains promises
+what does not hold (chains#joint).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from corrdp._checks import check_array, check_items, count_distinct
+from corrdp.errors import ModelError, QueryError
+from corrdp.models.base import check_states, layout_told
+from corrdp.models.chains.chain import Chain
+from corrdp.models.chains.markov import MarkovChain
+from corrdp.queries import Query
+
+if TYPE_CHECKING:
+    from corrdp.models.chains.diagnostics import Diagnostics
+    from corrdp.models.chains.fitted import ChainFit
+
+MOST_SLICES = 64  # different slices: pairs of them are compared at every step of a bound
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointChain(Chain):
+    """A Markov chain of slices, each the states of several series at one time step.
+
+    Parameters
+    ----------
+    transition : (k, k) array
+        ``P[x, y] = Pr[next slice = y | present slice = x]``.
+    series : sequence
+        Names of the series, in the order in which a slice lists their states; two at least.
+    slices : sequence of sequences, optional
+        The slices that can occur, each with one state for each series. When left out, all of them:
+        ``itertools.product(states, repeat=len(series))``.
+    states : sequence, optional
+        What one series can be at one time; those of the slices when left out.
+    length : int, optional
+        Number of time steps; None means that results must hold for every length. Record
+        ``t * len(series) + i`` is series i at time step t.
+    initial : (k,) array, optional
+        Law of the first slice; None means the stationary law.
+
+    Notes
+    -----
+    At most 64 slices. Of more, merge states, or model fewer series at a time where they fall into
+    parts that do not depend on each other.
+
+    References
+    ----------
+    chains#joint.
+
+    Examples
+    --------
+    >>> kernel = [[.9, .04, .04, .02], [.4, .3, .1, .2], [.4, .1, .3, .2], [.1, .1, .1, .7]]
+    >>> pair = JointChain(kernel, ["north", "south"], states=["dry", "wet"], length=24)
+    >>> pair
+    <Markov chain of 2 series at once, 2 states, 4 slices, 24 time steps>
+    >>> pair.slices[1], pair.cells
+    (('dry', 'wet'), 48)
+    """
+
+    kind: ClassVar[str] = "joint"
+    transition: Any
+    series: Any
+    slices: Any = None
+    states: Any = None
+    length: int | None = None
+    initial: Any = None
+    fitted: ChainFit | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        kernel = check_array("transition", self.transition, error=ModelError)
+        if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1]:
+            raise ModelError(f"transition must be slices x slices, got shape {kernel.shape}")
+        series = check_items("series", self.series, letters=True, error=ModelError)
+        if len(series) < 2 or count_distinct("series", series, error=ModelError) < len(series):
+            raise ModelError(f"series must name two or more different series, got {series!r}")
+        check_number_of_slices(len(kernel), len(series))
+        slices = _read_slices(self.slices, self.states, len(series), len(kernel))
+        seen = dict.fromkeys(state for one in slices for state in one)
+        states = tuple(seen)
+        if self.states is not None:
+            named = check_items("states", self.states, letters=True, error=ModelError)
+            states = check_states(named, len(named))
+        if stray := [state for state in seen if state not in states]:
+            raise ModelError(f"slices hold {stray[0]!r}, which is not among states={states!r}")
+        object.__setattr__(self, "series", tuple(series))
+        object.__setattr__(self, "slices", slices)
+        object.__setattr__(self, "states", states)
+        inner = self.chain
+        for name in ("transition", "initial", "length"):
+            object.__setattr__(self, name, getattr(inner, name))
+
+    @cached_property
+    def chain(self) -> MarkovChain:
+        """The same law as a chain whose records are whole slices."""
+        return MarkovChain(
+            self.transition, self.length, self.initial, self.slices, fitted=self.fitted
+        )
+
+    @property
+    def cells(self) -> int | None:
+        """Number of records, one for each series and time step; None for any length."""
+        return None if self.length is None else self.length * len(self.series)
+
+    @property
+    def records(self) -> int | None:
+        return self.cells if self.fitted is None else None
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """The slices as numbers of states, shape (k, series)."""
+        place = {state: number for number, state in enumerate(self.states)}
+        return np.array([[place[state] for state in one] for one in self.slices])
+
+    @property
+    def record_laws(self) -> np.ndarray | None:
+        """The law of each series at one time, where all times are alike."""
+        if self.initial is not None:
+            return None
+        law = np.zeros((len(self.series), len(self.states)))
+        for numbers, chance in zip(self.places, self.chain.stationary, strict=True):
+            law[np.arange(len(self.series)), numbers] += chance
+        return law
+
+    def reads(self, query: Query) -> np.ndarray | None:
+        """A query reads all cells."""
+        if getattr(query, "records", None) is not None:
+            raise QueryError(
+                "records= counts along one series, and this model is about several at once: leave "
+                "it out"
+            )
+        return None
+
+    def diagnose(self, data: Any = None) -> Diagnostics:
+        """Whether the chain of slices describes its data."""
+        del data  # one sequence of slices: there is nothing to compare it with
+        return self.chain.diagnose()
+
+    def sample(self, rng: np.random.Generator, length: int | None = None) -> np.ndarray:
+        """One run of all series, shape (length, series).
+
+        Examples
+        --------
+        >>> pair = JointChain([[.9, .1], [.2, .8]], "ab", slices=["xx", "yz"])
+        >>> pair.sample(np.random.default_rng(1), 5).shape
+        (5, 2)
+        """
+        numbered = MarkovChain(self.transition, self.length, self.initial)
+        labels = np.array(self.states)[self.places]
+        return np.asarray(labels[numbered.sample(rng, length)])
+
+    def with_length(self, length: int | None) -> JointChain:
+        """The same chain with another number of time steps; None is any number."""
+        return replace(self, length=length)
+
+    @classmethod
+    @layout_told
+    def fit(
+        cls,
+        data: Any,
+        *,
+        state: str | None = None,
+        order_by: str | Sequence[str] | None = None,
+        group: str | None = None,
+        missing: Iterable[str] | None = None,
+        zeros: str = "chance",
+        public: bool = False,
+        engine: str | None = None,
+        where: str | None = None,
+        order_format: str | Sequence[str] | None = None,
+        timezone: str | None = None,
+    ) -> JointChain:
+        """Count transitions of slices: :func:`corrdp.models.chains.joint_fit.fit_joint`.
+
+        Examples
+        --------
+        >>> north, south = [0, 0, 1, 1, 0, 1, 0, 0] * 9, [0, 0, 1, 1, 1, 1, 0, 0] * 9
+        >>> JointChain.fit([north, south])
+        <Markov chain of 2 series at once, 2 states, 3 slices, 72 time steps>
+        """
+        from corrdp.models.chains.joint_fit import fit_joint
+
+        return fit_joint(
+            data,
+            state=state,
+            order_by=order_by,
+            group=group,
+            missing=missing,
+            zeros=zeros,
+            public=public,
+            engine=engine,
+            where=where,
+            order_format=order_format,
+            timezone=timezone,
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        law = "stationary" if self.initial is None else "started from the given law"
+        named = ", ".join(map(str, self.series))
+        said = [
+            f"what the series {named} are at one time step, taken together, forms a first-order "
+            f"Markov chain with this kernel, {law}",
+            "a record is one series at one time step: neither a whole series nor a whole time step "
+            "is one record",
+        ]
+        possible = len(self.states) ** len(self.series)
+        if len(self.slices) < possible:
+            said.append(
+                f"of the {possible:,} combinations of states at one time the {len(self.slices):,} "
+                "of the model are possible and the others are not"
+            )
+        return (*said, *self.fit_assumptions)
+
+    def describe(self) -> str:
+        n = "any length" if self.length is None else f"{self.length} time steps"
+        return (
+            f"Markov chain of {len(self.series)} series at once, {len(self.states)} states, "
+            f"{len(self.slices)} slices, {n}"
+        )
+
+    def fields(self) -> dict[str, Any]:
+        return {
+            "series": list(self.series),
+            "states": list(self.states),
+            "slices": [list(one) for one in self.slices],
+            "transition": self.transition,
+            "initial": self.initial,
+            "length": self.length,
+            "fit": None if self.fitted is None else self.fitted.to_dict(),
+        }
+
+    @classmethod
+    def from_fields(cls, body: dict[str, Any]) -> JointChain:
+        """Inverse of :meth:`fields`."""
+        from corrdp.models.chains.fitted import ChainFit
+
+        fit = None if body["fit"] is None else ChainFit.from_dict(body["fit"])
+        chain = cls(
+            body["transition"],
+            body["series"],
+            body["slices"],
+            body["states"],
+            body["length"],
+            body["initial"],
+            fitted=fit,
+        )
+        if fit is not None and not (
+            fit.counts.shape == chain.transition.shape and np.allclose(chain.transition, fit.kernel)
+        ):
+            raise ModelError(
+                "the transition probabilities are not those of the counts beside them: the file "
+                "was edited. For a chain of your own, set fit to null"
+            )
+        return chain
+
+
+def check_number_of_slices(number: int, series: int) -> None:
+    """Refuse more slices than bounds can compare."""
+    if number > MOST_SLICES:
+        raise ModelError(
+            f"{series} series make {number} different slices here, and at most {MOST_SLICES} can "
+            "be compared: merge states, or model fewer series at a time where the others do not "
+            "depend on them; else give blocks in place of a model, Groups(m) (groups:m) for m "
+            "records that depend on each other"
+        )
+
+
+def _read_slices(slices: Any, states: Any, series: int, number: int) -> tuple[Any, ...]:
+    """The slices as tuples of states, as many as the kernel has rows."""
+    if slices is None:
+        each = round(number ** (1.0 / series))
+        if each**series != number:
+            raise ModelError(
+                f"{number} slices of {series} series are not all combinations of some states: say "
+                "which they are (slices=)"
+            )
+        named = check_states(states, each)
+        return tuple(itertools.product(named, repeat=series))
+    listed = check_items("slices", slices, letters=True, error=ModelError)
+    found = tuple(
+        tuple(check_items("a slice", one, letters=True, error=ModelError)) for one in listed
+    )
+    if any(len(one) != series for one in found):
+        raise ModelError(f"a slice lists one state for each of the {series} series")
+    if len(found) != number or count_distinct("slices", found, error=ModelError) != number:
+        raise ModelError(f"{number} rows of transition need as many different slices")
+    return found
