@@ -17,7 +17,7 @@ def verify(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Signed JSON: a release (of movements, too), a sanitized series, a ledger's head.",
+            help="Signed JSON: a release, also of movements, a sanitized series, a ledger's head.",
         ),
     ],
     key: Annotated[

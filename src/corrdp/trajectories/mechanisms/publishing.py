@@ -169,7 +169,8 @@ class MovesRecord(Signable):
 
     Examples
     --------
-    >>> MovesRecord("cluster,users\\nhome,9\\nwork,7\\n", {"epsilon": 1.0, "unit": "one user replaced"})
+    >>> told = {"epsilon": 1.0, "unit": "one user replaced"}
+    >>> MovesRecord("cluster,users\\nhome,9\\nwork,7\\n", told)
     Release of movements: 2 rows
       guarantee    epsilon 1.0, delta 0 for one user replaced
     """
