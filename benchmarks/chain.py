@@ -1,17 +1,14 @@
-"""Chain bounds: ratios measured in one run. ``python benchmarks/chain.py [--quick]``."""
+"""Chain bounds, against a pass over the records and enumeration. ``python benchmarks/chain.py``."""
 
 from __future__ import annotations
 
-import math
 import sys
-import time
 
 import numpy as np
-from _timing import best_of
+from _harness import Board, Row, measure
 
 import corrdp as cdp
 from corrdp.bounds.chains.sides import paired_contraction
-from corrdp.bounds.chains.sweep import Side, prepare
 from corrdp.bounds.contraction import contraction
 from corrdp.bounds.scope import scope_of
 from corrdp.guarantees import Pure
@@ -19,107 +16,48 @@ from corrdp.models.chains.markov import MarkovChain
 
 ACTIVITY = np.array([[9713, 1295], [1295, 2955]], dtype=float)
 ACTIVITY /= ACTIVITY.sum(axis=1, keepdims=True)
+GROWING = """
+import numpy as np
+import corrdp as cdp
+rng = np.random.default_rng(1)
+"""
 
 
-def contraction_against_cumsum() -> None:
+def contraction_against_cumsum(board: Board, sizes: list[int]) -> None:
+    """A million records cost few passes over them."""
     rng = np.random.default_rng(0)
-    print("contraction, one epsilon per record, against numpy.cumsum over the same array")
-    for n in (10**4, 10**5, 10**6):
+    for n in sizes:
         eps = rng.uniform(0.1, 1.0, n)
         chain, guarantee = MarkovChain(ACTIVITY, n), Pure(eps)
-        ours = best_of(lambda c=chain, g=guarantee: contraction(c, g))
-        plain = best_of(lambda e=eps: np.cumsum(e))
-        print(
-            f"  n = {n:>9,}: {ours * 1e3:9.2f} ms, {ours / plain:6.1f} times (at most 60 at 10^6)"
-        )
+        times = measure(lambda c=chain, g=guarantee: contraction(c, g), lambda e=eps: np.cumsum(e))
+        what = f"contraction, one epsilon for each of {n:,} records"
+        board.add(Row(what, "numpy.cumsum of them", *times, 60 if n == 10**6 else None))
 
 
-def pairs_against_pure() -> None:
+def pairs_against_pure(board: Board, sizes: list[int]) -> None:
+    """A delta costs a second number for each record, not a search for each."""
     rng = np.random.default_rng(0)
-    print("(B, Delta), one pair per record, against the pure recursion over the same epsilons")
-    for n in (10**5, 10**6):
+    for n in sizes:
         eps, delta = rng.uniform(0.1, 0.2, n), rng.uniform(1e-9, 2e-9, n)
         chain, guarantee = MarkovChain(ACTIVITY, n), Pure(eps)
         scope = scope_of(chain, cdp.Approximate(eps, delta), None, None, None)
-        ours = best_of(lambda c=chain, s=scope: paired_contraction(c, s))
-        pure = best_of(lambda c=chain, g=guarantee: contraction(c, g))
-        print(f"  n = {n:>9,}: {ours * 1e3:9.2f} ms, {ours / pure:6.1f} times (at most 3 at 10^6)")
-    print("the whole search for one mu per record, against one such pair")
-    for n in (10**4, 10**5):
+        times = measure(
+            lambda c=chain, s=scope: paired_contraction(c, s),
+            lambda c=chain, g=guarantee: contraction(c, g),
+        )
+        what = f"(B, Delta), one pair for each of {n:,} records"
+        board.add(Row(what, "the pure recursion", *times, 3 if n == 10**6 else None))
+    for n in [size // 10 for size in sizes]:
         mu = rng.uniform(0.05, 0.1, n)
         chain = MarkovChain(ACTIVITY, n)
         scope = scope_of(chain, cdp.GDP(mu), None, None, None, delta=1e-6)
-        ours = best_of(lambda c=chain, s=scope: paired_contraction(c, s), 2)
         pair = scope_of(chain, cdp.Approximate(4 * mu, 1e-9), None, None, None)
-        one = best_of(lambda c=chain, s=pair: paired_contraction(c, s), 2)
-        print(f"  n = {n:>9,}: {ours:9.2f} s, {ours / one:6.1f} times")
-
-
-def plain_python_side(kernel: np.ndarray, eps: float, reach: int) -> float:
-    """The same scalar recursion for every known state, sorting at every step."""
-    s = len(kernel)
-    rows = kernel.tolist()
-    worst = 0.0
-    for c in range(s):
-        weights = [float(y == c) for y in range(s)]
-        bound = 0.0
-        for _ in range(reach):
-            laws = []
-            for x in range(s):
-                law = [rows[x][y] * weights[y] for y in range(s)]
-                total = sum(law)
-                laws.append([v / total for v in law])
-            cost = 0.0
-            for p in laws:
-                for q in laws:
-                    if p is q:
-                        continue
-                    order = sorted(
-                        (y for y in range(s) if p[y] + q[y] > 0),
-                        key=lambda y, p=p, q=q: -(p[y] / q[y] if q[y] > 0 else math.inf),
-                    )
-                    p_set = q_set = 0.0
-                    for y in order[:-1]:
-                        p_set += p[y]
-                        q_set += q[y]
-                        grow = math.expm1(bound)
-                        cost = max(cost, math.log((p_set * grow + 1) / (q_set * grow + 1)))
-            new = [sum(rows[x][y] * weights[y] for y in range(s)) for x in range(s)]
-            weights = [v / max(new) for v in new]
-            bound = eps + cost
-            worst = max(worst, cost)
-    return worst
-
-
-def compiled_side(side: Side, reach: int) -> float:
-    profiles = [side.profile(row, reach, False, False) for row in np.eye(len(side.end))]
-    return float(np.nanmax(np.stack(profiles)[:, 1:]))
-
-
-def transfer_against_plain_python(quick: bool) -> None:
-    print("transfer, every known state of one side, against plain Python that sorts each step")
-    rng = np.random.default_rng(1)
-    reach = 2 if quick else 4
-    for s in (5, 10, 30):
-        kernel = rng.dirichlet(np.ones(s), size=s)
-        steps = (1.0 - np.eye(s))[None]
-        kernels = prepare(kernel[None], 1)
-        side = Side(kernels, steps, np.ones(s), 1.0)
-        ours = best_of(lambda side=side: compiled_side(side, reach), 3)
-        start = time.perf_counter()
-        slow = plain_python_side(kernel, 1.0, reach)
-        plain = time.perf_counter() - start
-        assert math.isclose(slow, compiled_side(side, reach), rel_tol=1e-9)
-        print(f"  s = {s:>2}, {reach} distances: {plain / ours:7.0f} times faster (at 30: 100)")
-    for s in (2, 3, 6, 12, 30):
-        chain = MarkovChain(rng.dirichlet(np.full(s, 2.0), size=s), 10_000)
-        whole = best_of(lambda c=chain: cdp.leakage(c, 1.0, method="transfer"), 1)
-        print(f"  whole bound, s = {s:>2}, n = 10,000: {whole:8.3f} s")
-    for n in (10**3, 10**4, 10**5):
-        eps = rng.uniform(0.1, 1.0, n)
-        chain = MarkovChain(ACTIVITY, n)
-        vector = best_of(lambda c=chain, e=eps: cdp.leakage(c, e, method="transfer"), 1)
-        print(f"  one epsilon per record, s = 2, n = {n:>7,}: {vector:8.3f} s")
+        times = measure(
+            lambda c=chain, s=scope: paired_contraction(c, s),
+            lambda c=chain, s=pair: paired_contraction(c, s),
+            repeat=2,
+        )
+        board.add(Row(f"the search for one mu for each of {n:,} records", "one pair each", *times))
 
 
 def enumerated_count(kernel: np.ndarray, n: int, eps: float) -> float:
@@ -135,25 +73,49 @@ def enumerated_count(kernel: np.ndarray, n: int, eps: float) -> float:
     return float(np.abs(np.log(density_zero / density_one)).max())
 
 
-def exact_against_enumeration() -> None:
-    print("exact Laplace count, all adversaries, against 2^n outcomes for one, from n = 16")
-    kernel = np.array([[0.9, 0.1], [0.2, 0.8]])
-    plain = {n: best_of(lambda n=n: enumerated_count(kernel, n, 1.0), 2) for n in (14, 15, 16)}
-    print("  2^n outcomes: " + ", ".join(f"n = {n} {t * 1e3:.1f} ms" for n, t in plain.items()))
-    for n in (16, 100, 1000, 10_000):
-        chain = MarkovChain(kernel, n)
-        query = cdp.Count(1)
-        ours = best_of(lambda c=chain, q=query: cdp.leakage(c, 1.0, query=q, method="exact"), 3)
-        ratio = math.log10(plain[16] / ours) + (n - 16) * math.log10(2)
-        print(f"  n = {n:>6,}: {ours * 1e3:8.2f} ms, 10^{ratio:.1f} times faster")
+def exact_against_enumeration(board: Board) -> None:
+    """Every adversary, against the outcomes written out for one: never below it."""
+    kernel, n = np.array([[0.9, 0.1], [0.2, 0.8]]), 16
+    chain, query = MarkovChain(kernel, n), cdp.Count(1)
+    board.compare(
+        f"exact leakage of a count of {n} records, every adversary",
+        lambda: float(cdp.leakage(chain, 1.0, query=query, method="exact")),
+        "2^16 outcomes for one adversary",
+        lambda: enumerated_count(kernel, n, 1.0),
+        wanted=1,
+        repeat=2,
+        same=lambda ours, theirs: ours >= theirs * (1 - 1e-12),
+    )
+
+
+def growth(board: Board, large: int) -> None:
+    """Transfer by states and by records, the exact leakage of a count by records."""
+    board.grow(
+        "leakage by transfer, 10,000 records", "states", [2, 3, 6, 12, 30],
+        f"{GROWING}chain = cdp.MarkovChain(rng.dirichlet(np.full(size, 2.0), size=size), 10_000)",
+        "float(cdp.leakage(chain, 1.0, method='transfer'))",
+    )  # fmt: skip
+    two = f"{GROWING}kernel = {ACTIVITY.tolist()}\nchain = cdp.MarkovChain(kernel, size)\n"
+    board.grow(
+        "transfer, an epsilon for each record", "records", [10**3, 10**4, large],
+        f"{two}eps = rng.uniform(0.1, 1.0, size)",
+        "float(cdp.leakage(chain, eps, method='transfer'))",
+    )  # fmt: skip
+    board.grow(
+        "exact leakage of a count", "records", [100, 1000, large // 10], two,
+        "float(cdp.leakage(chain, 1.0, query=cdp.Count(1), method='exact'))",
+    )  # fmt: skip
 
 
 def main() -> None:
+    """Print and keep the ratios."""
     quick = "--quick" in sys.argv[1:]
-    contraction_against_cumsum()
-    pairs_against_pure()
-    transfer_against_plain_python(quick)
-    exact_against_enumeration()
+    board = Board("chains")
+    contraction_against_cumsum(board, [10**4, 10**5] if quick else [10**4, 10**5, 10**6])
+    pairs_against_pure(board, [10**5] if quick else [10**5, 10**6])
+    exact_against_enumeration(board)
+    growth(board, 10**4 if quick else 10**5)
+    board.save()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""Local mechanisms and attackers: ratios in one run. ``python benchmarks/local.py [--quick]``."""
+"""Local mechanisms and attackers: ratios. ``python benchmarks/local.py [--quick]``."""
 
 from __future__ import annotations
 
+import math
 import os
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
+from _harness import Board, Row, measure
 
 from corrdp.attacks.forward_backward import Viterbi, posterior
 from corrdp.mechanisms.local.direct import GRR
@@ -16,20 +16,6 @@ from corrdp.mechanisms.sample import flip_bits, grid_flip, grid_thresholds, repo
 from corrdp.models.chains.markov import MarkovChain
 
 HEART_RATE = np.array([[0.9107, 0.0893], [0.1092, 0.8908]])
-REPEATS = 5
-
-
-def side_by_side(*calls: Callable[[], object]) -> list[float]:
-    """Shortest time of each call, taken in turn so that all meet the same machine."""
-    for call in calls:
-        call()  # compilation is not counted
-    times = [float("inf")] * len(calls)
-    for _ in range(REPEATS):
-        for k, call in enumerate(calls):
-            start = time.perf_counter()
-            call()
-            times[k] = min(times[k], time.perf_counter() - start)
-    return times
 
 
 def uniform(n: int, bits: int) -> np.ndarray:
@@ -38,29 +24,41 @@ def uniform(n: int, bits: int) -> np.ndarray:
     return words * 2.0**-bits
 
 
-def sanitizing(n: int) -> None:
-    print(f"sanitizing {n:,} records against as many uniform numbers from the same generator")
+def sanitizing(board: Board, n: int) -> None:
+    """A report costs little more than the random number it needs."""
     x = np.random.default_rng(0).integers(0, 2, n, dtype=np.uint8)
     thresholds = grid_thresholds(GRR(5, 1.0))
     flip0, flip1 = grid_flip(0.3), grid_flip(0.2)
-    ours, grr, words, doubles = side_by_side(
+    ours, grr, words = measure(
         lambda: flip_bits(x, flip0, flip1),
         lambda: report_states(x, thresholds),
         lambda: uniform(n, 32),
-        lambda: uniform(n, 64),
     )
-    print(f"  binary: {ours / words:5.2f} times 32-bit numbers (at most 3)")
-    print(f"  binary: {ours / doubles:5.2f} times 64-bit numbers")
-    print(f"  5 states: {grr / words:5.2f} times 32-bit numbers (at most 2)")
+    peer = "as many uniform numbers of 32 bits"
+    board.add(Row(f"sanitizing {n:,} records of two states", peer, ours, words, 3))
+    board.add(
+        Row(
+            f"sanitizing {n:,} records of five states", peer, grr, words, 2,
+            "half of it draws the same numbers, the rest compares each with its row of thresholds",
+        )
+    )  # fmt: skip
 
 
-def attacking(n: int) -> None:
+def likelihood(path: np.ndarray, chain: MarkovChain, channel: np.ndarray, z: np.ndarray) -> float:
+    """Logarithm of the probability of a path and the reports on it."""
+    steps = chain.transition[path[:-1], path[1:]]
+    return float(
+        np.log(chain.start[path[0]]) + np.log(steps).sum() + np.log(channel[path, z]).sum()
+    )
+
+
+def attacking(board: Board, n: int) -> None:
+    """The same posteriors as hmmlearn's, no slower than its faster form."""
     try:
         from hmmlearn.hmm import CategoricalHMM
     except ImportError:
         print("attackers against hmmlearn: skipped, pip install 'corrdp[bench]' brings hmmlearn")
         return
-    print(f"attackers on {n:,} steps against hmmlearn on the same model, no slower wanted")
     rng = np.random.default_rng(1)
     five = rng.dirichlet(np.full(5, 2.0), size=5)
     for kernel, mechanism in ((HEART_RATE, BinaryResponse(0.3, 0.2)), (five, GRR(5, 1.0))):
@@ -74,32 +72,34 @@ def attacking(n: int) -> None:
         for theirs in (logs, scaled):
             theirs.startprob_, theirs.transmat_ = chain.start, kernel
             theirs.emissionprob_ = channel
-        laws = posterior(chain, channel, z)
-        assert np.allclose(laws, scaled.predict_proba(column), atol=1e-9)
-        path = Viterbi(mechanism).run(z, chain).guesses
-        agree = np.mean(path == logs.predict(column))  # exact ties may fall either way
-        smooth, smooth_logs, smooth_scaled, best, best_theirs = side_by_side(
+        board.compare(
+            f"forward-backward, {len(kernel)} states, {n:,} steps",
             lambda c=chain, q=channel, z=z: posterior(c, q, z),
-            lambda m=logs, z=column: m.predict_proba(z),
+            "hmmlearn, scaled",
             lambda m=scaled, z=column: m.predict_proba(z),
-            lambda m=mechanism, c=chain, z=z: Viterbi(m).run(z, c),
+            wanted=1,
+            same=lambda a, b: np.allclose(a, b, atol=1e-9),
+        )
+        board.compare(
+            f"Viterbi, {len(kernel)} states, {n:,} steps",
+            lambda m=mechanism, c=chain, z=z: Viterbi(m).run(z, c).guesses,
+            "hmmlearn",
             lambda m=logs, z=column: m.predict(z),
-        )
-        print(
-            f"  {len(kernel)} states, forward-backward: {smooth * 1e3:6.1f} ms, "
-            f"{smooth_scaled / smooth:5.1f} times faster than its scaled form, "
-            f"{smooth_logs / smooth:5.1f} than its logarithms"
-        )
-        print(
-            f"  {len(kernel)} states, Viterbi:          {best * 1e3:6.1f} ms, "
-            f"{best_theirs / best:5.1f} times faster; paths agree on {agree:.4%}"
+            wanted=1,
+            # ties may fall either way, but no path is likelier than the other
+            same=lambda a, b, c=chain, q=channel, z=z: math.isclose(
+                likelihood(a, c, q, z), likelihood(b, c, q, z), rel_tol=1e-12
+            ),
         )
 
 
 def main() -> None:
+    """Print and keep the ratios."""
     quick = "--quick" in sys.argv[1:]
-    sanitizing(10**6 if quick else 10**7)
-    attacking(10**5 if quick else 10**6)
+    board = Board("local")
+    sanitizing(board, 10**6 if quick else 10**7)
+    attacking(board, 10**5 if quick else 10**6)
+    board.save()
 
 
 if __name__ == "__main__":

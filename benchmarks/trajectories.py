@@ -6,110 +6,102 @@ The last part reads geolife_sample.txt.gz from the directory that CORRDP_DATA na
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-import time
-from collections.abc import Callable
+import tempfile
 from pathlib import Path
 
 import numpy as np
+from _harness import Board, Row, measure
 
 from corrdp.mechanisms.planar import PlanarLaplace
+from corrdp.mechanisms.sample import integer_mechanism, with_noise
 from corrdp.trajectories.data.cells import Grid, discretise
+from corrdp.trajectories.data.points import read_trajectories
 from corrdp.trajectories.mechanisms.planar import settled_cells
 from corrdp.trajectories.mechanisms.prefix import PrefixTree, nodes
 from corrdp.trajectories.mechanisms.sampling import synthesize
 from corrdp.trajectories.mechanisms.survivors import ZeroTail, zero_survivors
 
 
-def shortest(call: Callable[[], object], repeats: int = 5) -> float:
-    """Least time of several calls."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def planar(points: int) -> None:
+def planar(board: Board, points: int) -> None:
+    """Noise on the plane, in simulations and as it is released."""
     rng = np.random.default_rng(1)
     place = rng.uniform(0, 10_000, (points, 2))
-    numbers = shortest(lambda: rng.random(2 * points))
-    secret = shortest(lambda: os.urandom(16 * points))
     law = PlanarLaplace(0.01)
-    simulated = shortest(lambda: law.sample(place, rng))
-    safe = shortest(lambda: settled_cells(place, 0.01, 500.0, 500.0))
-    print(f"{points:,} planar Laplace points")
-    print(f"  against {2 * points:,} random numbers: simulated {simulated / numbers:.1f} times")
-    print(f"  release to cells, exact: {safe / numbers:.1f} times, and {safe / secret:.1f} times")
-    print("  as many cryptographic ones")
+    simulated, safe, numbers, secret = measure(
+        lambda: law.sample(place, rng),
+        lambda: settled_cells(place, 0.01, 500.0, 500.0),
+        lambda: rng.random(2 * points),
+        lambda: os.urandom(16 * points),
+    )
+    what = f"{points:,} points with planar Laplace noise"
+    board.add(Row(f"{what}, simulated", "twice as many random numbers", simulated, numbers))
+    board.add(Row(f"{what}, released to cells", "as many cryptographic ones", safe, secret))
 
 
-def zeros(few: int) -> None:
+def zeros(board: Board, few: int) -> None:
     """Survivors drawn directly, against drawing every zero."""
-    from corrdp.mechanisms.sample import integer_mechanism, with_noise
-
     measurement, scale = integer_mechanism(2, 1, 0.25, 4.0)
-    tail = ZeroTail(scale, 29)
-    every = shortest(lambda: with_noise(measurement, [0] * few), 1)
-    direct = shortest(lambda: zero_survivors(few, tail))
-    print(f"{few:,} noisy zeros: {every / direct:,.0f} times faster than drawing each")
-    large = shortest(lambda: zero_survivors(10**12, ZeroTail(scale, 72)))
-    print(f"10^12 of them: {large / direct:.1f} times as long as {few:,}")
+    tail, far = ZeroTail(scale, 29), ZeroTail(scale, 72)
+    direct, every, large = measure(
+        lambda: zero_survivors(few, tail),
+        lambda: with_noise(measurement, [0] * few),
+        lambda: zero_survivors(10**12, far),
+        repeat=1,
+    )
+    board.add(Row(f"what survives of {few:,} noisy zeros", "drawing each", direct, every, 1))
+    board.add(Row("what survives of 10^12 noisy zeros", f"of {few:,}", large, direct))
 
 
-def trees(people: int) -> None:
+def trees(board: Board, people: int) -> None:
+    """A tree of many places, against one of few places and the noise of all its nodes alone."""
     rng = np.random.default_rng(2)
     favourite = rng.integers(0, 1000, (50, 4))
     data = list(favourite[rng.integers(0, 50, people)])
     small = [path % 10 for path in data]
     deep, shallow = PrefixTree(1000, 4, 1.0), PrefixTree(10, 4, 1.0)
-    tree = deep.sample(data)
-    large = shortest(lambda: deep.sample(data), 3)
-    little = shortest(lambda: shallow.sample(small), 3)
-    from corrdp.mechanisms.sample import integer_mechanism, with_noise
-
     measurement, _ = integer_mechanism(2, 1, 0.25, 4.0)
-    every = shortest(lambda: with_noise(measurement, [0] * nodes(10, 4)), 1)
-    print(f"prefix tree of depth 4, {people:,} trajectories")
-    print(f"  1,000 places ({nodes(1000, 4):.2e} nodes, {tree.nodes:,} drawn) takes")
-    print(f"  {large / little:.1f} times as long as 10 places ({nodes(10, 4):,} nodes), and")
-    print(f"  {large / every:.2f} times as long as the noise of all {nodes(10, 4):,} alone")
+    few = nodes(10, 4)
+    large, little, every = measure(
+        lambda: deep.sample(data),
+        lambda: shallow.sample(small),
+        lambda: with_noise(measurement, [0] * few),
+        repeat=2,
+    )
+    what = f"a prefix tree of {people:,} movements, 1,000 places, depth 4"
+    board.add(Row(what, "one of 10 places", large, little))
+    board.add(Row(what, f"the noise of the {few:,} nodes of that one", large, every))
 
 
-def geolife() -> None:
+def geolife(board: Board) -> None:
+    """Making a synthetic data set, against reading the real one."""
     where = os.environ.get("CORRDP_DATA")
     if not where:
         print("Geolife: skipped, CORRDP_DATA names no data directory")
         return
-    import shutil
-    import tempfile
-
-    from corrdp.trajectories.data.points import read_trajectories
-
+    grid = Grid.square(39.6, 115.9, 40.3, 116.9, 1000)
     with tempfile.TemporaryDirectory() as folder:
         path = shutil.copy(Path(where) / "geolife_sample.txt.gz", Path(folder) / "points.csv.gz")
-        start = time.perf_counter()
         walks = read_trajectories(path, split="20min")
-        read = time.perf_counter() - start
-    start = time.perf_counter()
-    grid = Grid.square(39.6, 115.9, 40.3, 116.9, 1000)
-    cells = discretise(walks, grid, outside="clip", merge_stays=True)
-    tree = PrefixTree(cells.size, 4, 2.0).sample(cells.sequences)
-    made = synthesize(tree)
-    rest = time.perf_counter() - start
-    print(
-        f"Geolife, {walks.points:,} points, {cells.size:,} cells, four levels: {tree.nodes} nodes,"
-    )
-    print(f"  {len(made)} synthetic trajectories; {rest / read:.3f} times the time of reading")
+
+        def release() -> object:
+            cells = discretise(walks, grid, outside="clip", merge_stays=True)
+            return synthesize(PrefixTree(cells.size, 4, 2.0).sample(cells.sequences))
+
+        times = measure(release, lambda: read_trajectories(path, split="20min"), repeat=2)
+    board.add(Row(f"synthetic movements from {walks.points:,} points", "reading them", *times))
 
 
 def main() -> None:
+    """Print and keep the ratios."""
     quick = "--quick" in sys.argv
-    planar(100_000 if quick else 1_000_000)
-    zeros(20_000 if quick else 200_000)
-    trees(2_000 if quick else 20_000)
-    geolife()
+    board = Board("movements")
+    planar(board, 100_000 if quick else 1_000_000)
+    zeros(board, 20_000 if quick else 200_000)
+    trees(board, 2_000 if quick else 20_000)
+    geolife(board)
+    board.save()
 
 
 if __name__ == "__main__":
