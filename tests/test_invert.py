@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corrdp._invert import inverse, last_below, last_kept, settle
+from corrdp._invert import first_whole, inverse, last_below, last_kept, settle
 
 
 @given(
@@ -30,6 +30,19 @@ def test_the_last_one_kept(one, other, relative, power):
     beyond = found + math.copysign(relative * found, breaks - keeps)
     past = math.nextafter(beyond, math.inf if breaks > keeps else 0.0)
     assert one == other or not min(one, other) < past < max(one, other) or not holds(past)
+
+
+@given(st.integers(-(10**20), 10**20), st.integers(1, 10**20), st.integers(0, 10**20))
+def test_the_first_whole_number(fails, width, offset):
+    first = fails + 1 + offset % width
+    asked = []
+
+    def holds(k: int) -> bool:
+        asked.append(k)
+        return k >= first
+
+    assert first_whole(holds, fails, fails + width) == first
+    assert all(fails < k < fails + width for k in asked)
 
 
 def rising(kind: str, root: float, power: float):

@@ -43,6 +43,22 @@ def last_kept(
     return keeps
 
 
+def first_whole(holds: Callable[[int], bool], fails: int, enough: int) -> int:
+    """The least whole number that holds, of those above ``fails`` up to ``enough``; by bisection.
+
+    Neither of the two is evaluated.
+
+    Examples
+    --------
+    >>> first_whole(lambda k: k * k >= 2_000, 0, 2_000)
+    45
+    """
+    while enough - fails > 1:
+        middle = (fails + enough) // 2
+        fails, enough = (fails, middle) if holds(middle) else (middle, enough)
+    return enough
+
+
 def last_below(
     off: Callable[[float], float], low: float, high: float, start: float, *, within: float
 ) -> float:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from corrdp._invert import last_kept
 from corrdp.auditing.limits import (
     event_delta,
     event_epsilon,
@@ -284,11 +285,9 @@ class Power:
             low, high = high, 2 * high
             if high * max(1, self.fewest) > _MOST:
                 return math.inf
-        while high - low > 0.01 * high and high > 1:
-            middle = (low + high) / 2
-            enough = self.enough(alpha, epsilon, delta, middle)
-            low, high = (low, middle) if enough else (middle, high)
-        return high
+        if high == 1.0:
+            return high
+        return last_kept(lambda f: self.enough(alpha, epsilon, delta, f), high, low, relative=0.01)
 
     def words(self, alpha: float, epsilon: float, delta: float) -> str:
         """What could not be seen, as a sentence without its stop."""
@@ -348,13 +347,8 @@ def smallest_event(runs: float, level: float, epsilon: float) -> float | None:
         low, high = lower_limit(hits, runs, level), upper_limit(false, runs, level)
         return bool(event_epsilon(low, high) > epsilon)
 
-    low, high = 0.0, 1 / (1 + math.exp(-true))
-    if not proved(high):
-        return None
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if proved(middle) else (middle, high)
-    return high
+    most = 1 / (1 + math.exp(-true))
+    return last_kept(proved, most, 0.0, relative=1e-3) if proved(most) else None
 
 
 def _up(probability: float) -> float:

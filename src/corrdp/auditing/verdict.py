@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from corrdp._checks import check_number
+from corrdp._invert import last_kept
 from corrdp.auditing.events import Learner
 from corrdp.auditing.evidence import TOLERANCE, Evidence, Power
 from corrdp.auditing.results import ANY, Audit, Test, Verdict
@@ -321,10 +322,7 @@ def _too_few(
                 f"would an output betray more than epsilon = {epsilon:g}"
             )
         high *= 2
-    low = high / 2
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if reach(middle) <= epsilon else (low, middle)
+    high = last_kept(lambda factor: reach(factor) > epsilon, high, high / 2, relative=1e-3)
     return high, (
         f"runs too few for any verdict: even an attack that never fails could show no more than "
         f"{reach(1.0):.3g} with {runs:,} run{'s' * (runs != 1)}; at least "

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from corrdp._invert import first_whole
 from corrdp.errors import InputError
 
 
@@ -105,7 +106,4 @@ def smallest_step(tail_at: Callable[[int], float], beta: float) -> int:
     above, below = 0, 1
     while tail_at(below) > beta:
         above, below = below, 2 * below
-    while below - above > 1:
-        middle = (above + below) // 2
-        above, below = (middle, below) if tail_at(middle) > beta else (above, middle)
-    return below
+    return first_whole(lambda k: tail_at(k) <= beta, above, below)

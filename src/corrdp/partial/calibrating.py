@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 
 from corrdp._checks import old_attribute
-from corrdp._invert import last_below
+from corrdp._invert import first_whole, last_below
 from corrdp.errors import InfeasibleError
 from corrdp.metric.curves import check_level
 from corrdp.partial.deltas import (
@@ -397,9 +397,7 @@ def noiseless_records(epsilon: float, delta: float, bias: float) -> Noiseless:
                 f"delta {goal:g}, bias {p:g}: add noise, see noise_scale"
             )
         few, many = many, 2 * many
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (middle, many) if reached(middle) > goal else (few, middle)
+    many = first_whole(lambda unknown: reached(unknown) <= goal, few, many)
     reference = "least N of a falling delta (partial-knowledge#missing-noise)"
     certificate = Certificate("natural noise", reference, (independent(f"{p:g}"), ONCE))
     return Noiseless(many, reached(many), level, goal, p, certificate)

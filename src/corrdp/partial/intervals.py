@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 from corrdp._checks import check_items, check_number
+from corrdp._invert import first_whole
 from corrdp.errors import InputError
 from corrdp.mechanisms.base import check_positive
 from corrdp.partial.calibrating import NoiseScale, least_noise
@@ -254,9 +255,6 @@ class _Cover:
         while most < self.unknown and float(bdtrc(most, self.unknown, share)) > chance:
             most, step = most + step, 2 * step
         few = most - step // 2
-        most = min(most, self.unknown)
-        while most - few > 1:
-            middle = (few + most) // 2
-            over = float(bdtrc(middle, self.unknown, share)) > chance
-            few, most = (middle, most) if over else (few, middle)
-        return most
+        return first_whole(
+            lambda k: float(bdtrc(k, self.unknown, share)) <= chance, few, min(most, self.unknown)
+        )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from corrdp._checks import LONGEST, check_items, check_number, check_whole
+from corrdp._invert import first_whole
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
 from corrdp.results import Result
@@ -124,11 +126,8 @@ def must_walk(scales: Sequence[float], thresholds: Sequence[int]) -> tuple[int, 
         high = max(low, 1)
         while not shown(high, levels):
             low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if shown(middle, levels) else (middle, high)
-        found.append(high)
-        low = high - 1
+        found.append(first_whole(partial(shown, levels=levels), low, high))
+        low = found[-1] - 1
     return tuple(found)
 
 
