@@ -215,11 +215,10 @@ def observed_accuracy(errors: Any, alpha: float, confidence: float = 0.95) -> Ac
         raise InputError(f"errors must be numbers, one for each run: {error}") from None
     if not off.size or not (off >= 0).all():
         raise InputError("errors must be one number >= 0 for each run, at least one")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence lies strictly between 0 and 1, got {confidence!r}")
+    sure = check_number("confidence", confidence, above=0, below=1)
     from corrdp._binomial import binomial_interval
 
     level = check_alpha(alpha)
     failures, runs = int((off >= level).sum()), off.size
-    low, high = binomial_interval(failures, runs - failures, 1 - confidence)
-    return Accuracy(level, failures, runs, float(confidence), low, high)
+    low, high = binomial_interval(failures, runs - failures, 1 - sure)
+    return Accuracy(level, failures, runs, sure, low, high)

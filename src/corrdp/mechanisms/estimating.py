@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from corrdp._checks import check_whole
+from corrdp._checks import check_number, check_whole
 from corrdp._compiled import njit
 from corrdp.errors import InputError
 from corrdp.mechanisms.local.direct import GRR
@@ -89,13 +89,6 @@ def worst_radius(n: int, flip0: float, flip1: float, beta: float, slack: float) 
 
 EXACT_RECORDS = 100_000  # up to here every possible true count is tried; a few seconds
 _BERRY_ESSEEN = 0.56  # Shevtsova (2010), for terms that need not have the same law
-
-
-def _probability(name: str, value: float) -> float:
-    number = float(value)
-    if not 0 < number < 1:
-        raise InputError(f"{name} is a probability strictly between 0 and 1, got {value!r}")
-    return number
 
 
 @dataclass(frozen=True)
@@ -220,7 +213,7 @@ class CountEstimate:
         >>> round(estimate.error(.05), 3)
         45.0
         """
-        tail = _probability("beta", beta)
+        tail = check_number("beta", beta, above=0, below=1)
         if self.n > EXACT_RECORDS:
             return self._proven_radius(tail) / self._slope
 
@@ -256,7 +249,7 @@ class CountEstimate:
         >>> [round(end, 3) for end in estimate.interval(.95)]
         [305.0, 395.0]
         """
-        radius = self.error(1 - _probability("level", level))
+        radius = self.error(1 - check_number("level", level, above=0, below=1))
         low, high = self.value - radius, self.value + radius
         return min(max(low, 0.0), float(self.n)), max(min(high, float(self.n)), 0.0)
 

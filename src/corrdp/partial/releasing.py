@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from corrdp._checks import check_number
 from corrdp._files import refuse_overwriting, write_files
 from corrdp.errors import DataError, InputError, RefusedError
 from corrdp.ledgers.ledger import Ledger
@@ -89,10 +90,9 @@ class PartialRelease(Result):
         """Counts between which the exact one lies with probability ``level``; 0 to n at most."""
         from scipy.special import ndtri
 
-        if not 0 < level < 1:
-            raise InputError(f"level must lie strictly between 0 and 1, got {level!r}")
+        share = check_number("level", level, above=0, below=1)
         # rounding takes at most one half
-        radius = math.ceil(self.scale.counts * float(ndtri((1 + level) / 2)) * _RAISED)
+        radius = math.ceil(self.scale.counts * float(ndtri((1 + share) / 2)) * _RAISED)
         low, high = self.value - radius, self.value + radius
         return max(0, min(low, self.knowledge.n)), min(self.knowledge.n, max(high, 0))
 
