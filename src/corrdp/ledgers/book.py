@@ -189,7 +189,7 @@ def _settled(
         rule = canonical({"confidence": kept.confidence, "accept": accept})
         budget = budget_of(replace(header, rule=rule))
         vars(budget)["promise"] = kept
-    if isinstance(budget, ComposingDP | ComposingBDP):
+    if isinstance(budget, ComposingDP):
         budget.header = replace(budget.header, cap=budget.cap())
     return budget
 

@@ -23,16 +23,20 @@ _ROUGH = 1e-4  # of the most, where what remains is only shown
 ALL_GAUSSIAN = ChargedLevel("gaussian", Runs.scalar(1))
 
 
-class _Composing(DPBudget):
-    """A budget with a delta: levels of all kinds are composed, by record or unit, then converted.
+class ComposingDP(DPBudget):
+    """A budget (epsilon, delta) of plain DP.
 
-    What is spent is the levels of all releases, in order (composition#units-of-several-releases).
-    As long as no record's total is above the cap, fixed when the ledger was made, they may have
-    been chosen from earlier answers (composition#levels-chosen-on-the-way).
+    Levels of all kinds are composed, by record or unit, then converted. What is spent is the levels
+    of all releases, in order (composition#units-of-several-releases). As long as no record's total
+    is above the cap, fixed when the ledger was made, they may have been chosen from earlier answers
+    (composition#levels-chosen-on-the-way).
     """
 
     composes = True
-    _known: dict[Any, int]
+
+    def __init__(self, header: Header) -> None:
+        super().__init__(header)
+        self._known: dict[Any, int] = {}
 
     @property
     def limit(self) -> str:
@@ -176,15 +180,7 @@ class _Composing(DPBudget):
         return self._largest(cost, ALL_GAUSSIAN, start, PRECISION) or None
 
 
-class ComposingDP(_Composing):
-    """A budget (epsilon, delta) of plain DP."""
-
-    def __init__(self, header: Header) -> None:
-        super().__init__(header)
-        self._known = {}
-
-
-class ComposingBDP(_Composing, BDPBudget):
+class ComposingBDP(ComposingDP, BDPBudget):
     """A budget (target, delta) of BDP: what all releases promise is converted once.
 
     The private fit of the model is among the levels, so that leakage need not add it.

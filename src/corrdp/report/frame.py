@@ -6,7 +6,6 @@ colours that follow the page.
 
 from __future__ import annotations
 
-import html
 import io
 import re
 from collections.abc import Iterable
@@ -60,7 +59,7 @@ def inline_svg(ax: Axes, name: str, title: str) -> str:
         text = text.replace(colour, f"var({variable})")
     text = re.sub(r"\b(fill|stroke): (#[0-9a-f]{6})\b", _following, text)
     text = re.sub(r"\n\s*", "\n", text)
-    label = html.escape(title, quote=True)
+    label = escape(title)
     return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).strip()
 
 
@@ -155,7 +154,7 @@ def page(title: str, body: str) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>{html.escape(title)}</title>
+<title>{escape(title)}</title>
 <style>{style}</style>
 </head>
 <body>
