@@ -11,18 +11,14 @@ import numpy as np
 import pytest
 
 from corrdp import Adversary, MarkovChain, Pure, leakage
-from corrdp.bounds.chains.joint import (
-    joint_contraction,
-    joint_transfer,
-    joint_uninformed,
-    known_cells,
-    slice_jumps,
-)
+from corrdp.bounds.chains.joint import joint_contraction, known_cells, slice_jumps
 from corrdp.bounds.chains.joint_sides import limit, side_step
+from corrdp.bounds.chains.known_cells import joint_transfer, joint_uninformed
 from corrdp.bounds.contraction import contraction_limit
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.models.chains.joint import JointChain
 from tests.oracles.chains import Joint, chain_joint, lp_one_adversary
+from tests.oracles.orders import lp_by_word
 
 PAIRS = list(itertools.product((0, 1), repeat=2))
 TIMES = 3
@@ -37,20 +33,22 @@ def random_kernel(rng: np.random.Generator, size: int = 4) -> np.ndarray:
     return kernel / kernel.sum(axis=1, keepdims=True)
 
 
-def of_cells(kernel: np.ndarray, start: np.ndarray) -> Joint:
+def of_cells(kernel: np.ndarray, start: np.ndarray, times: int = TIMES) -> Joint:
     """The joint law of the cells of two series, time by time."""
     return {
         tuple(value for slice_ in path for value in PAIRS[slice_]): chance
-        for path, chance in chain_joint(kernel, start, TIMES).items()
+        for path, chance in chain_joint(kernel, start, times).items()
     }
 
 
-def adversary(rng: np.random.Generator, joint: Joint) -> tuple[int, dict[int, int]]:
+def adversary(
+    rng: np.random.Generator, joint: Joint, cells: int = 2 * TIMES
+) -> tuple[int, dict[int, int]]:
     """A cell, and some of the others with values that may occur."""
-    record = int(rng.integers(2 * TIMES))
+    record = int(rng.integers(cells))
     paths = list(joint)
     seen = paths[rng.choice(len(paths), p=np.array(list(joint.values())))]
-    others = [c for c in range(2 * TIMES) if c != record and rng.random() < 0.4]
+    others = [c for c in range(cells) if c != record and rng.random() < 0.4]
     return record, {c: seen[c] for c in others}
 
 
@@ -94,6 +92,21 @@ def test_no_bound_is_below_the_program_on_many_chains():
     ratios = compare(seed=2, cases=400)
     assert ratios[:, 0].mean() <= 1.05
     assert np.median(ratios[:, 0]) <= 1.001
+
+
+def test_slices_that_are_jumped_over_cost_enough():
+    """Four times and many zeros: three slices on one side, some of them known in part."""
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        sparse = np.where(rng.random((4, 4)) < 0.35, 0.0, random_kernel(rng)) + 0.02 * np.eye(4)
+        kernel, start = sparse / sparse.sum(axis=1, keepdims=True), rng.dirichlet(np.ones(4))
+        joint = of_cells(kernel, start, times=4)
+        record, known = adversary(rng, joint, cells=8)
+        eps = np.full(8, rng.choice([0.05, 0.2, 1.0]))
+        truth = lp_by_word(joint, eps, 2, record, known)
+        every = joint_contraction(JointChain(kernel, "ab", length=4, initial=start), Pure(eps))
+        assert every.per_record is not None
+        assert every.per_record[record] >= truth - 1e-7
 
 
 def test_two_steps_of_the_kernel_would_not_do():

@@ -68,7 +68,7 @@ HOMES = {
         "exact",
     ),
     "class": ("contraction", "chains.sides"),
-    "joint": ("chains.joint",),
+    "joint": ("chains.joint", "chains.known_cells"),
     "switching": ("chains.windows", "chains.sides"),
     "tree": ("trees", "messages", "exact"),
     "field": ("fields", "walks", "messages", "bags", "exact"),

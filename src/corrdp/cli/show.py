@@ -352,8 +352,9 @@ def warn_coupled(model: Model) -> None:
     if coupling := seen_together(model):
         print_parts(
             Text(
-                f"warning: {coupling.words}; a release will be refused unless the fit says why "
-                "the groups are independent all the same (--independent-groups 'reason')",
+                f"warning: {coupling.words}; a release will be refused unless they are fitted "
+                "together (--joint), or the fit says why the groups are independent all the same "
+                "(--independent-groups 'reason')",
                 style="bold red",
             )
         )

@@ -33,6 +33,7 @@ def show_joint(chain: JointChain, source: SourceTable, *, verbose: bool) -> None
         print_parts(table)
     facts = [
         ("time steps", f"{fit.rows:,} with a state of every series"),
+        ("a record", "one series at one time step"),
         ("others", f"{fit.missing:,}" + (", each of which breaks the chain" * (fit.missing > 0))),
         *time_facts(fit, source),
         ("digest", chain.digest),

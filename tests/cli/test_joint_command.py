@@ -1,0 +1,64 @@
+"""``corrdp fit series --joint``: several series at once, from a file to a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from corrdp import Ledger, load_model
+from corrdp.models.chains.joint import JointChain
+from tests.helpers.commands import done, run
+from tests.helpers.tabular import write_csv
+
+LAW = JointChain(
+    [[0.9, 0.04, 0.04, 0.02], [0.4, 0.3, 0.1, 0.2], [0.4, 0.1, 0.3, 0.2], [0.1, 0.1, 0.1, 0.7]],
+    "ab",
+    length=2000,
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory) -> Path:
+    seen = LAW.sample(np.random.default_rng(2))
+    rows = [(who, t, int(seen[t, k])) for k, who in enumerate("ab") for t in range(len(seen))]
+    return write_csv(tmp_path_factory.mktemp("pair") / "pair.csv", ["who", "t", "s"], rows)
+
+
+def test_series_are_fitted_together_and_released(path, tmp_path):
+    asked = ("fit", "series", path, "--state", "s", "--order", "t", "--group", "who")
+    alone = done(*asked, "-o", tmp_path / "alone.json")
+    assert "fitted together (--joint)" in " ".join(alone.output.split())
+    release = ("--query", "count:1", "--target", 1, "--confidence", "none")
+    refused = run("release", path, "--model", tmp_path / "alone.json", *release)
+    assert refused.exit_code == 3
+    assert "fit them together (--joint)" in " ".join(refused.stderr.split())
+    model = tmp_path / "pair.json"
+    shown = done(*asked, "--joint", "-o", model, "--picture", tmp_path / "pair.svg")
+    told = " ".join(shown.output.split())
+    assert "2 series at once, 2 states, 4 slices, 2000 time steps" in told
+    assert "one series at one time step" in told
+    assert (tmp_path / "pair.svg").exists()
+    found = load_model(model)
+    assert isinstance(found, JointChain)
+    assert found.series == ("a", "b")
+    assert "contraction" in done("leakage", model, "--epsilon", 0.1).output
+    done("calibrate", model, "--query", "count:1", "--target", 1, "--confidence", "none")
+    book = tmp_path / "book.ledger"
+    budget = ("--budget", 3, "--kind", "bdp", "--confidence", "none")
+    done("ledger", "init", book, *budget, "--model", model)
+    done("release", path, "--model", model, *release, "--ledger", book)
+    assert 0 < Ledger.open(book).spent <= 1.0 + 1e-9
+
+
+def test_what_does_not_go_together_is_refused(path, tmp_path):
+    asked = ("fit", "series", path, "--state", "s", "--order", "t")
+    lacking = run(*asked, "--joint")
+    assert lacking.exit_code == 2
+    assert "what tells the series apart" in " ".join(lacking.stderr.split())
+    both = run(*asked, "--group", "who", "--joint", "--markov-order", 2)
+    assert both.exit_code == 2
+    assert "leave order out" in " ".join(both.stderr.split())
+    whole = run(*asked, "--group", "s", "--joint")
+    assert whole.exit_code == 2
