@@ -10,7 +10,7 @@ import numpy as np
 import pandas
 import pytest
 
-from corrdp import Count, Ledger, MarkovChain, Series, calibrate, load_model
+from corrdp import Count, Ledger, MarkovChain, Series, calibrate, load_model, write_report
 from corrdp.errors import (
     CorrdpError,
     DataError,
@@ -246,6 +246,12 @@ def test_a_count_of_all_cells_is_released_and_charged(fitted, tmp_path):
     counted = int(pandas.read_csv(path).wet.sum())
     assert abs(done.value - counted) < 40.0 / asked.epsilon
     assert "one series at one time step" in " ".join(done.assumptions)
+    write_report(tmp_path / "report.html", done, chain)
+    assert "One record is one series at one time step (one row)" in (
+        (tmp_path / "report.html").read_text()
+    )
+    by_place = calibrate(chain, 1.0, query=Count(True, by="origin"), confidence=None)
+    assert len(by_place.release(path).value) == len(PLACES)
     before = ledger.spent
     assert 0 < before <= 1.0 * (1 + 1e-9)
     asked.release(path, ledger=ledger)

@@ -53,12 +53,15 @@ MODEL_KINDS = {
 }
 
 _RECORDS = {
+    "joint": "one series at one time step (one row)",
     "gaussian": "one person's value (one cell of a wide table, one row of a long one)",
     "tree": "one node's value (one row)",
     "field": "one node's value (one row)",
     "pedigree": "one person's genotype at this SNP (one row)",
 }
 _LARGER = {
+    "joint": "What all series do at one time is not one record, nor is a whole series: neither is "
+    "hidden by this promise.",
     "gaussian": "A family is not one record: what all its members have in common is not hidden by "
     "this promise.",
     "tree": "What many nodes have in common is not hidden by this promise.",
