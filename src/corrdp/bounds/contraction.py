@@ -39,7 +39,7 @@ from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import ROUNDING, Bound, Scope, up
 from corrdp.errors import NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.chains.chain import LONGEST_SKIP, Skips, skip_diameters
+from corrdp.models.chains.chain import LONGEST_SKIP, Skips
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.region import ChainClass
 from corrdp.models.chains.stretches import period_of
@@ -241,7 +241,7 @@ def contraction(chain: MarkovChain, guarantee: Pure, diameters: np.ndarray | Non
     >>> round(contraction(chain, Pure(1.0)).value, 6)
     4.813705
     """
-    skips = skip_diameters(chain) if diameters is None else Skips(diameters)
+    skips = chain.skips if diameters is None else Skips(diameters)
     if chain.length is None:
         value, jump = limit_with_skipping(guarantee.largest, skips.table)
         if math.isinf(value):
@@ -438,7 +438,7 @@ def side_costs(
     ----------
     eps : (n,) array
     skips : Skips
-        From :func:`skip_diameters`.
+        Of ``chain.skips``.
     leftwards : bool
         The records before t instead.
     begin : float

@@ -22,7 +22,6 @@ from corrdp.bounds.scope import Reach, scope_of
 from corrdp.calibration.noise import LaplaceNoise, Noise
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.models.base import Model, RealModel
-from corrdp.models.chains.chain import skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
@@ -160,7 +159,7 @@ def _start(model: Model, target: float) -> float:
     elif isinstance(model, WindowChain):
         table, order = block_diameters(model), model.order
     elif isinstance(model, MarkovChain):
-        table, order = skip_diameters(model).table, 1
+        table, order = model.skips.table, 1
     else:
         return target
     diameters = table.max(axis=0)[None]

@@ -26,7 +26,6 @@ from corrdp.bounds.scope import ROUNDING, Reach
 from corrdp.bounds.steps import ULP, eta
 from corrdp.guarantees import Guarantee
 from corrdp.metric.profiles import profile_of
-from corrdp.models.chains.chain import skip_diameters
 from corrdp.models.chains.markov import MarkovChain
 
 _POINTS = 256  # of a curve
@@ -210,7 +209,7 @@ def least_level(
     """
     alive = np.flatnonzero(chain.occurring)
     kernel = np.ascontiguousarray(chain.transition[np.ix_(alive, alive)])
-    diameters = skip_diameters(chain).table[0]
+    diameters = chain.skips.table[0]
     record, unit = profile_of(guarantee), profile_of(own)
     eps = record.epsilon(_SHARE * limit)
     highest = unit.epsilon(_SHARE * limit) - eps

@@ -33,7 +33,7 @@ from corrdp.bounds.chains.sweep import (
 from corrdp.bounds.scope import ROUNDING, Bound, Reach
 from corrdp.bounds.steps import joined_arrays
 from corrdp.errors import NotApplicableError
-from corrdp.models.chains.chain import Skips, skip_diameters
+from corrdp.models.chains.chain import Skips
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.stretches import (
     Stretches,
@@ -286,7 +286,7 @@ def follow_records(
         rare = _Numbered(values[:, 0], which)
     masks, support = chain.distinct_support
     possible = _Numbered(np.ascontiguousarray(masks[:, alive]), support)
-    skips = skip_diameters(chain)
+    skips = chain.skips
     sides = [
         _one_side(chain, alive, eps, rare, possible, longest, skips, leftwards)
         for leftwards in (False, True)

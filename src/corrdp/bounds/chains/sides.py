@@ -39,7 +39,7 @@ from corrdp.bounds.units import ONE, Unit, hull_of, of_largest, of_unit, read_un
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Approximate, Pure
 from corrdp.models.base import Model
-from corrdp.models.chains.chain import LONGEST_SKIP, Skips, SwitchingChain, skip_diameters
+from corrdp.models.chains.chain import LONGEST_SKIP, Skips, SwitchingChain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.region import ChainClass
 from corrdp.models.chains.window import WindowChain
@@ -124,7 +124,7 @@ def side_steps(
     eps, delta : (n,) arrays
         What each record is worth by itself.
     skips : Skips
-        Diameters of jumps, from :func:`~corrdp.bounds.contraction.skip_diameters`.
+        Diameters of jumps, from ``chain.skips``.
     leftwards : bool
         The records before t instead.
     begin : tuple of float
@@ -208,7 +208,7 @@ def unit_noise(chain: MarkovChain, size: int, target: float = 1.0) -> float:
     >>> [round(unit_noise(chain, size), 2) for size in (1, 12, 288)]
     [3.96, 1.25, 1.01]
     """
-    table = skip_diameters(chain).table[0]
+    table = chain.skips.table[0]
 
     def kept(eps: float) -> bool:
         return size * eps + 2.0 * limit_steps(eps, 0.0, table)[0] <= target
@@ -288,7 +288,7 @@ def paired_contraction(chain: MarkovChain, scope: Scope, skips: Skips | None = N
     ----------
     delta#sides, delta#units.
     """
-    skips = skip_diameters(chain) if skips is None else skips
+    skips = chain.skips if skips is None else skips
     unit, own = scope.unit or ONE, None
     if hull_of(unit) != unit:
         own = of_unit(scope.guarantee, hull_of(unit), chain.length)

@@ -27,7 +27,7 @@ from corrdp.bounds.scope import ROUNDING, VISIBLE, Bound, Reach, Scope
 from corrdp.bounds.steps import joined, repeated
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.base import steps as steps_of
-from corrdp.models.chains.chain import Chain, skip_diameters
+from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
 
@@ -222,7 +222,7 @@ def _ways(chain: MarkovChain) -> tuple[Kernels, Kernels, np.ndarray]:
     kernels = np.ascontiguousarray(kernels[:, alive][:, :, alive])
     back = np.ascontiguousarray(np.swapaxes(kernels, 1, 2)[::-1])
     longest = limits_of(len(alive))[1]
-    table = skip_diameters(chain).table if chain.homogeneous else np.empty((1, 0))
+    table = chain.skips.table if chain.homogeneous else np.empty((1, 0))
     return prepare(kernels, longest), prepare(back, longest), table
 
 

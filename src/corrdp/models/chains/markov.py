@@ -12,7 +12,7 @@ import numpy as np
 from corrdp._checks import check_array, check_flag, check_kind
 from corrdp.errors import InputError, ModelError
 from corrdp.models.base import check_length, check_states, layout_told
-from corrdp.models.chains.chain import Chain, column_ratio, diameter
+from corrdp.models.chains.chain import Chain, Skips, column_ratio, diameter, skip_diameters
 from corrdp.models.chains.stretches import distinct, first_places, paired
 from corrdp.plots import axes_or_pyplot
 from corrdp.results import verb
@@ -259,6 +259,11 @@ class MarkovChain(Chain):
         if self.homogeneous:
             return diameter(self.transition, self.occurring)
         return max((diameter(kernel, rows) for kernel, rows in self.distinct_steps[0]), default=0.0)
+
+    @cached_property
+    def skips(self) -> Skips:
+        """Diameters of jumps over records; kept, since every bound at every level asks for them."""
+        return skip_diameters(self)
 
     @cached_property
     def distinct_steps(self) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
