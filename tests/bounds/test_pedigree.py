@@ -433,4 +433,4 @@ def test_too_large_and_other_queries():
             exact_pedigree(nuclear(10, UNIFORM), query, Pure(1.0))
     with pytest.raises(NotApplicableError, match="count of one genotype"):
         exact_pedigree(nuclear(3, UNIFORM), Histogram(GENOTYPES), Pure(1.0))
-    assert cdp.leakage(big, 1.0).value == 13.0  # the general bound is left
+    assert cdp.leakage(big, 1.0).value == pytest.approx(12.0)  # by its branches, no mechanism more

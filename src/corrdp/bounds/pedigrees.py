@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from corrdp._checks import check_number
+from corrdp.bounds.branches import by_branches, grouped, in_pedigree
 from corrdp.bounds.exact import exact_every_mechanism
 from corrdp.bounds.general import MinimumError
-from corrdp.bounds.peeling import few_known, log_densities, shifted, spread
+from corrdp.bounds.peeling import few_known, log_densities, reach, shifted, spread
 from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import InputError, NotApplicableError
@@ -71,7 +73,8 @@ def exact_pedigree(pedigree: Pedigree, query: Query | None, guarantee: Pure) -> 
     -------
     Bound
         Of kind "upper bound" where a family of 10 people and more is too large to look at every
-        adversary (pedigrees#peeling); the witness then says what is attained.
+        adversary and no count attains the bound (pedigrees#branches, pedigrees#peeling); the
+        witness then says what is attained.
 
     Raises
     ------
@@ -98,7 +101,7 @@ def exact_pedigree(pedigree: Pedigree, query: Query | None, guarantee: Pure) -> 
     """
     assert pedigree.length is not None
     if query is None:
-        groups = _grouped(pedigree, guarantee.vector(pedigree.length))
+        groups = grouped(pedigree, guarantee.vector(pedigree.length))
     else:
         if not isinstance(query, Count) or query.where is not None:
             raise NotApplicableError(
@@ -106,8 +109,8 @@ def exact_pedigree(pedigree: Pedigree, query: Query | None, guarantee: Pure) -> 
                 "use method='best'"
             )
         reads = pedigree.reads(query)
-        groups = _grouped(pedigree, np.ones(pedigree.length) if reads is None else reads)
-    best, witness, kind = 0.0, None, _EXACT
+        groups = grouped(pedigree, np.ones(pedigree.length) if reads is None else reads)
+    best, witness, kind, reference = 0.0, None, _EXACT, REFERENCE
     per_record = np.zeros(pedigree.length)
     for shape, levels, records in groups:
         if query is None:
@@ -117,40 +120,11 @@ def exact_pedigree(pedigree: Pedigree, query: Query | None, guarantee: Pure) -> 
         assert found.per_record is not None
         per_record[records] = found.per_record
         if found.value > best:
-            best, kind = found.value, found.kind
-            witness = _in_pedigree(pedigree, records[0], found.witness, len(records))
+            best, kind, reference = found.value, found.kind, found.certificate.reference
+            witness = in_pedigree(pedigree, records[0], found.witness, len(records))
     said = (_ANY_MISSING,) if query is not None and query.missing == "skip" else ()
-    certificate = Certificate("exact", REFERENCE, said)
+    certificate = Certificate("exact", reference, said)
     return Bound(best, kind, certificate, per_record, witness)
-
-
-def _grouped(
-    pedigree: Pedigree, per_record: np.ndarray
-) -> Iterator[tuple[Shape, np.ndarray, np.ndarray]]:
-    """Families of one shape that are treated alike: shape, treatment, record numbers by family."""
-    for shape, records in pedigree.shapes.items():
-        levels, which = np.unique(per_record[records], axis=0, return_inverse=True)
-        for k, level in enumerate(levels):
-            yield shape, level, records[which.ravel() == k]
-
-
-def _in_pedigree(
-    pedigree: Pedigree, records: np.ndarray, witness: Witness | None, families: int
-) -> Witness | None:
-    """A witness found in a shape, for a family of that shape, with the ids in its note."""
-    if witness is None or witness.record is None:
-        return None
-    inside = witness.record
-    record = int(records[inside])
-    facts = [(int(records[inside + offset]), value) for offset, value in witness.known]
-    told = "".join(f", {pedigree.ids[r]!r} is {value}" for r, value in facts)
-    note = f"attacks {pedigree.ids[record]!r}{told}; every other family is known"
-    if witness.note:
-        note += f"; {witness.note}"
-    if families > 1:
-        note += f"; {families} families are alike"
-    known = tuple(sorted((r - record, value) for r, value in facts))
-    return Witness(record, witness.values, known, note)
 
 
 def _every_mechanism(shape: Shape, eps: np.ndarray) -> Bound:
@@ -182,7 +156,7 @@ def _count(shape: Shape, query: Count, reads: np.ndarray, epsilon: float) -> Bou
     cells = math.prod(3 + len(way) for way in ways) * (shape.size + 1)
     everybody = all(way == (True,) for way in ways)
     if everybody and (cells > _CELLS or len(shape.parents) > MOST_PEOPLE):
-        return few_known(shape, scores, epsilon)
+        return _large(shape, query, scores, epsilon)
     if cells > _CELLS:
         raise NotApplicableError(
             f"a family of {shape.size} people has too many adversaries to enumerate; where not "
@@ -205,6 +179,27 @@ def _count(shape: Shape, query: Count, reads: np.ndarray, epsilon: float) -> Bou
     certificate = Certificate("exact", REFERENCE)
     slack = 1.0 + ROUNDING
     return Bound(best * slack, "exact", certificate, values * slack, witness)
+
+
+def _large(shape: Shape, query: Count, scores: Sequence[int], epsilon: float) -> Bound:
+    """The better of two bounds on a family too large to enumerate; the second where it can win."""
+    indicator = np.array(scores, dtype=float)
+    level = epsilon * abs(indicator[:, None] - indicator[None, :])
+    try:
+        found = by_branches(shape, np.tile(level, (shape.size, 1, 1)), epsilon, (str(query.state),))
+    except NotApplicableError:
+        return few_known(shape, scores, epsilon)
+    beyond = (shape.size - 1 - reach(shape.size)) * epsilon
+    if found.kind != _EXACT and beyond < found.value:
+        try:
+            other = few_known(shape, scores, epsilon)
+        except NotApplicableError:
+            return found
+        assert found.per_record is not None
+        assert other.per_record is not None
+        better = min(found, other, key=lambda one: one.value)
+        return replace(better, per_record=np.minimum(found.per_record, other.per_record))
+    return found
 
 
 def _unknown_counts(law: np.ndarray, scores: Sequence[int], ways: Sequence[Reads]) -> np.ndarray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -75,11 +75,8 @@ def few_known(
     m = shape.size
     values = np.zeros(m)
     witness: Witness | None = None
-    beyond, looked_at = m * epsilon, 0
-    for known in range(m):
-        looked_at += math.comb(m, known + 1)
-        if known and looked_at > (_SETS if most is None else most):
-            break
+    beyond = m * epsilon
+    for known in range(1 + reach(m, _SETS if most is None else most)):
         for chosen in itertools.combinations(range(m), known + 1):
             density, possible = log_densities(family.counts(chosen), epsilon)
             for axis, i in enumerate(chosen):
@@ -109,6 +106,68 @@ def few_known(
         np.maximum(values, beyond) * slack,
         witness,
     )
+
+
+def reach(size: int, most: int = _SETS) -> int:
+    """How many known people, in a family of this size, so many sets of people allow.
+
+    Examples
+    --------
+    >>> reach(12), reach(30)
+    (11, 2)
+    """
+    sets = 0
+    for known in range(size):
+        sets += math.comb(size, known + 1)
+        if known and sets > most:
+            return known - 1
+    return size - 1
+
+
+def attained_by_counts(
+    shape: Shape,
+    epsilon: float,
+    record: int,
+    known: Mapping[int, int],
+    genotypes: Sequence[str] = GENOTYPES,
+) -> tuple[float, str, tuple[str, str]]:
+    """What one adversary learns from the worst count: how much, of which genotype, which values.
+
+    The largest, over counts of one genotype with Laplace noise and their outputs, of
+    ``ln Pr[Y | x_K, X_i = a] / Pr[Y | x_K, X_i = b]``. O(m^2) a count.
+
+    Parameters
+    ----------
+    shape : Shape
+    epsilon : float
+    record : int
+        The one attacked, as a place among the records of the family.
+    known : mapping of int to int
+        Places of records whose genotypes, numbers in GENOTYPES, are known.
+    genotypes : sequence of str
+        What may be counted.
+
+    Examples
+    --------
+    >>> from corrdp.models.pedigrees.mendel import HardyWeinberg
+    >>> from corrdp.models.pedigrees.pedigree import Pedigree
+    >>> family = {"dad": None, "mum": None, "kid": ("dad", "mum")}
+    >>> (trio,) = Pedigree(family, founders=HardyWeinberg(.5)).shapes
+    >>> value, genotype, values = attained_by_counts(trio, 1.0, 0, {1: 0})
+    >>> round(value, 6), genotype, values
+    (2.0, 'BB', ('BB', 'bb'))
+    """
+    found = []
+    for genotype in genotypes:
+        scores = [int(x == genotype) for x in GENOTYPES]
+        density, possible = log_densities(_Family(shape, scores, known).counts((record,)), epsilon)
+        laws = np.stack([shifted(density[x], score, epsilon) for x, score in enumerate(scores)])
+        gaps = spread(laws, possible[:, None])
+        at = laws[:, int(gaps.argmax())]
+        a = int(np.where(possible, at, -np.inf).argmax())
+        b = int(np.where(possible, at, np.inf).argmin())
+        found.append((float(gaps.max()), genotype, (GENOTYPES[a], GENOTYPES[b])))
+    return max(found, key=lambda one: one[0])
 
 
 def log_densities(counts: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
@@ -161,11 +220,15 @@ class _Family:
 
     The order of summing out is chosen once. Each person's table is handed to the next of those it
     is about, so that what is handed on depends on no more than who is kept among those before.
+    Those who are known have their genotype and are not counted.
     """
 
-    def __init__(self, shape: Shape, scores: Sequence[int]) -> None:
+    def __init__(
+        self, shape: Shape, scores: Sequence[int], known: Mapping[int, int] | None = None
+    ) -> None:
         self.scores = scores
         self.records = [k for k, seen in enumerate(shape.observed) if seen]
+        self.known = {self.records[k]: genotype for k, genotype in (known or {}).items()}
         self.observed = shape.observed
         factors = list(shape.factors())
         rarest = math.prod(float(factor[factor > 0].min()) for _, factor in factors)
@@ -235,7 +298,9 @@ class _Family:
         if who not in kept:
             by_genotype = np.moveaxis(table, axes.index(who), 0)
             axes = tuple(k for k in axes if k != who)
-            if self.observed[who]:
+            if who in self.known:
+                table = by_genotype[self.known[who]]
+            elif self.observed[who]:
                 total = np.zeros((*by_genotype.shape[1:-1], by_genotype.shape[-1] + 1))
                 for score, part in zip(self.scores, by_genotype, strict=True):
                     total[..., score : score + part.shape[-1]] += part

@@ -73,7 +73,7 @@ HOMES = {
     "tree": ("trees", "messages", "exact"),
     "field": ("fields", "walks", "messages", "bags", "exact"),
     "seasonal": ("chains.seasons", "chains.phases"),
-    "pedigree": ("pedigrees",),
+    "pedigree": ("pedigrees", "branches"),
     "gaussian": ("gaussian.methods", "gaussian.shifts"),
 }
 
