@@ -242,6 +242,7 @@ def test_a_count_of_all_cells_is_released_and_charged(fitted, tmp_path):
     ledger = Ledger.create(
         tmp_path / "rain.ledger", budget=2, kind="bdp", model=chain, confidence=None
     )
+    assert "a kernel for each season was not looked at" in repr(asked)
     done = asked.release(path, ledger=ledger)
     counted = int(pandas.read_csv(path).wet.sum())
     assert abs(done.value - counted) < 40.0 / asked.epsilon

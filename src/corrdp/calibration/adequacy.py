@@ -94,16 +94,21 @@ def alternatives(chain: Chain) -> tuple[Alternative, ...]:
 
 
 def _beside_joint(chain: JointChain) -> tuple[Alternative, ...]:
-    """The next order and the halves of the chain of slices, where the data speak for them."""
+    """The next order and the halves of the chain of slices, where the data speak for them, and that
+    seasons were not looked at."""
     tests = chain.diagnose()
     why = "richer models of several series at once have no price"
     named = (("order 2", order_name(1)), ("a kernel for each half", HALVES))
     asked = [(name, tests.test(key)) for name, key in named]
-    return tuple(
+    found = [
         Alternative(name, (), test=test, reason=why)
         for name, test in asked
         if test is not None and test.rejected
-    )
+    ]
+    if chain.fitted is not None and chain.fitted.clock is not None:
+        why = "several series at once are not counted by season"
+        found.append(Alternative("a kernel for each season", (), reason=why, tested=False))
+    return tuple(found)
 
 
 def _order(chain: Chain) -> int:
