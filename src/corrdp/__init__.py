@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from corrdp.bounds.leakage import Leakage as Leakage
     from corrdp.bounds.leakage import leakage as leakage
     from corrdp.bounds.scope import Adversary as Adversary
-    from corrdp.calibration import calibrate as calibrate
+    from corrdp.calibration.calibrate import calibrate as calibrate
     from corrdp.calibration.number import Calibration as Calibration
     from corrdp.calibration.series import SeriesCalibration as SeriesCalibration
     from corrdp.errors import CorrdpError as CorrdpError

@@ -1,3 +1,1 @@
 """calibrate: the least noise that keeps a promise on dependent records."""
-
-from corrdp.calibration.calibrate import calibrate as calibrate

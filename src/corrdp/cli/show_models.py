@@ -34,7 +34,7 @@ _SHOWN = 12  # kinds of block
 
 def show_orders(chain: MarkovChain) -> None:
     """What a promise costs under first and second order, in noise relative to plain DP."""
-    from corrdp.calibration import calibrate
+    from corrdp.calibration.calibrate import calibrate
     from corrdp.errors import CorrdpError
     from corrdp.queries import Count
 

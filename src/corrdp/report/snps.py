@@ -204,7 +204,7 @@ def _row(
     linkage: Linkage, known: tuple[str, Any, Any], numbers: tuple[int, int], target: float
 ) -> SnpRow:
     from corrdp.bounds.leakage import leakage
-    from corrdp.calibration import calibrate
+    from corrdp.calibration.calibrate import calibrate
     from corrdp.queries import Count
 
     pedigree = linkage.pedigree(known[0])

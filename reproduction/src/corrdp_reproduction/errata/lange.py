@@ -11,7 +11,7 @@ from corrdp.bounds.exact import adversaries, table_of
 from corrdp.bounds.gaussian.clipped import clipped_estimate
 from corrdp.bounds.gaussian.factors import lange_factor
 from corrdp.bounds.leakage import leakage
-from corrdp.calibration import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.guarantees import L1
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords

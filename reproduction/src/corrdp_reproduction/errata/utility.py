@@ -11,7 +11,7 @@ from corrdp.bounds.chains.uninformed import uninformed_limit
 from corrdp.bounds.gaussian.clipped import clipped_estimate
 from corrdp.bounds.gaussian.factors import lange_factor
 from corrdp.bounds.leakage import leakage
-from corrdp.calibration import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.calibration.response import least_flips
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp.bounds.leakage import leakage
-from corrdp.calibration import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.models.pedigrees.linkage import Linkage, read_linkage
 from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp.queries import Count

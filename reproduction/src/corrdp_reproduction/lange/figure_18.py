@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from corrdp.bounds.gaussian.factors import lange_factor
-from corrdp.calibration import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.errors import DataError
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.plots import ACCENT, MUTED, WARM

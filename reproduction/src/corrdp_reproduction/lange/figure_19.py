@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.calibration import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.errors import DataError, InfeasibleError
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.plots import ACCENT, MUTED, WARM

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corrdp.bounds.general import minimum_error
-from corrdp.calibration import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import Groups
 from corrdp.plots import ACCENT, WARM

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from corrdp.bounds.leakage import leakage
 from corrdp.bounds.pedigrees import least_error, lower_bound
-from corrdp.calibration import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.mechanisms.laplace import Laplace
 from corrdp.models.groups import Groups
 from corrdp.models.pedigrees.mendel import FounderLaw, HardyWeinberg

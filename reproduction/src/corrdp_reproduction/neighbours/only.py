@@ -10,7 +10,7 @@ from corrdp.accounting.maps import ReadsCount
 from corrdp.accounting.plan import Plan
 from corrdp.accounting.step import Step
 from corrdp.bounds.leakage import leakage
-from corrdp.calibration import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.linting.registry import survey
 from corrdp.metric.domains import MultisetDomain
 from corrdp.models.chains.markov import MarkovChain

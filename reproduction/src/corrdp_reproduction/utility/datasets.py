@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.bounds.gaussian.factors import lange_factor
-from corrdp.calibration import calibrate
+from corrdp.calibration.calibrate import calibrate
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.queries import Count, Sum
