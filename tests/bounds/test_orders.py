@@ -166,7 +166,7 @@ def test_every_random_word_lies_in_its_cell():
     for chain in (random_chain(rng, spread=2.0), cdp.WindowChain(SOME_ZEROS, 2)):
         side = sides_of(chain)[0]
         cells = lay_cells(side, 0.3, 10**6)
-        costs, far = settle_costs(cells, steps, np.full((4, 4), np.inf), 10**6)
+        costs, far = settle_costs(cells, steps, np.full((1, 4, 4), np.inf), 10**6)
         for _ in range(20):
             here, node, state = follow(side, np.zeros((1, 0), np.int64), steps), -1, -1
             for _ in range(30):
@@ -178,11 +178,13 @@ def test_every_random_word_lies_in_its_cell():
                     state += 1
                     node = -1 if state == cells.first[node + 1] else node
                 elif letter != UNKNOWN:
-                    node = (cells.origins if node < 0 else cells.following[state])[letter]
+                    node = (cells.origins[0] if node < 0 else cells.following[state])[letter]
                     state = cells.first[node]
                 here, seen = after, after.alive[0]
                 both = seen[:, None] & seen[None, :] & ~np.eye(4, dtype=bool)
-                bound, zone = (far, cells.room) if node < 0 else (costs[state], cells.zones[state])
+                bound, zone = (
+                    (far[0], cells.room[0]) if node < 0 else (costs[state], cells.zones[state])
+                )
                 if node >= 0:
                     np.testing.assert_array_equal(seen, cells.alive[state])
                 assert (here.costs[0] <= bound + 1e-12)[both].all()
@@ -202,12 +204,12 @@ def test_one_full_sweep_without_change_is_the_certificate(monkeypatch):
 
         return spy
 
-    monkeypatch.setattr(cells_module, "_sweep_zones", spied(cells_module._sweep_zones, 9))
-    monkeypatch.setattr(cells_module, "_sweep_costs", spied(cells_module._sweep_costs, 11))
+    monkeypatch.setattr(cells_module, "_sweep_zones", spied(cells_module._sweep_zones, 10))
+    monkeypatch.setattr(cells_module, "_sweep_costs", spied(cells_module._sweep_costs, 12))
     for side in sides_of(activity()):
         cells = lay_cells(side, 0.2, 10**6)
         assert swept[-1] == (True, 0)
-        settle_costs(cells, 0.3 * APART, np.full((4, 4), np.inf), 10**6)
+        settle_costs(cells, 0.3 * APART, np.full((1, 4, 4), np.inf), 10**6)
         assert swept[-1] == (True, 0)
     assert len(swept) > 8
 

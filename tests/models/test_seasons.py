@@ -434,4 +434,4 @@ def test_hours_of_the_activity_series_are_pooled():
     assert chain.seasons[0] == "0 to 3"
     assert len(chain.seasons) == 7
     assert not chain.region(0.95).unseen
-    assert cdp.leakage(chain, 0.25, confidence=0.95).certificate.name == "contraction"
+    assert cdp.leakage(chain, 0.25, confidence=0.95).certificate.name == "transfer"

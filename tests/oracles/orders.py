@@ -13,13 +13,17 @@ from tests.oracles.chains import Joint
 
 
 def window_joint(table: np.ndarray, order: int, start: np.ndarray, n: int) -> Joint:
-    """Joint law of n records; ``start`` is the law of the first ``order`` of them."""
-    s = np.shape(table)[1]
+    """Joint law of n records; ``start`` is the law of the first ``order`` of them.
+
+    A table for each record is one that changes with time.
+    """
+    s = np.shape(table)[-1]
+    tables = np.broadcast_to(table, (max(n, order), *np.shape(table)[-2:]))
     joint: Joint = {}
     for path in itertools.product(range(s), repeat=max(n, order)):
         p = float(start[_number(path[:order], s)])
         for t in range(order, n):
-            p *= float(table[_number(path[t - order : t], s)][path[t]])
+            p *= float(tables[t][_number(path[t - order : t], s)][path[t]])
         if p > 0:
             joint[path[:n]] = joint.get(path[:n], 0.0) + p
     return joint
@@ -100,9 +104,11 @@ def product_output(
 ) -> float:
     """What one output tells: Pr[output | x] = prod_t e^{-eps [x_t != s_t]}, s by coordinate ascent.
 
-    A mechanism of level ``eps`` per record has such an output, so the leakage is no less.
+    A mechanism of level ``eps`` per record has such an output, so the leakage is no less. A table
+    for each record is one that changes with time.
     """
-    size, s = np.shape(table)
+    size, s = np.shape(table)[-2:]
+    tables = np.broadcast_to(table, (n, size, s))
 
     def told(signs: np.ndarray) -> float:
         logs = []
@@ -113,7 +119,7 @@ def product_output(
                     if t < order:
                         new = np.arange(size) // s ** (order - 1 - t) % s
                     else:
-                        moved = law[:, None] * table
+                        moved = law[:, None] * tables[t]
                         law = moved.reshape(s, -1).sum(axis=0)
                         new = np.arange(size) % s
                     fixed = value if t == target else known.get(t)

@@ -72,7 +72,7 @@ HOMES = {
     "switching": ("chains.windows", "chains.sides"),
     "tree": ("trees", "messages", "exact"),
     "field": ("fields", "walks", "messages", "bags", "exact"),
-    "seasonal": ("chains.seasons", "chains.phases"),
+    "seasonal": ("chains.seasons", "chains.phases", "chains.timetables"),
     "pedigree": ("pedigrees", "branches"),
     "gaussian": ("gaussian.methods", "gaussian.shifts"),
 }

@@ -72,16 +72,19 @@ class Box:
 
     @property
     def laws(self) -> np.ndarray:
-        """The largest ``ln pi(u)/pi(v)`` of windows that differ in their older record, (S, S).
+        """The largest ``ln pi(u)/pi(v)`` of two windows, (S, S).
 
-        What enters 00 and 11 leaves them: ``pi(0a) P(0a, 1) = pi(1a) P(1a, 0)``, a = 0, 1.
+        What enters a state or a window leaves it: ``pi(0) P(0, 1) = pi(1) P(1, 0)`` of order 1,
+        ``pi(0a) P(0a, 1) = pi(1a) P(1a, 0)``, a = 0, 1, and ``pi(01) = pi(10)`` of order 2.
         """
-        low, high = np.array(self.low), np.array(self.high)
-        most = np.zeros((len(low), len(low)))
-        for zero, one in ((0, 2), (1, 3)) if self.order == 2 else ():
-            most[zero, one] = np.log((1.0 - low[one]) / low[zero])
-            most[one, zero] = np.log(high[zero] / (1.0 - high[one]))
-        return most
+        ends = []
+        for ones in (np.array(self.low), np.array(self.high)):
+            half = len(ones) // 2
+            # ln pi(0..)/pi(1..) with a common last record; both fall with both rows
+            ratio = np.log((1.0 - ones[half:]) / ones[:half])
+            ends.append(np.array([0.0, -ratio[0]] if half == 1 else [ratio[0], 0, 0, -ratio[1]]))
+        most = np.maximum(*ends)[:, None] - np.minimum(*ends)
+        return np.where(np.eye(len(most)) > 0, 0.0, most)
 
     def parts(self) -> list[Box]:
         """The box cut into equal parts along every row."""
@@ -101,7 +104,7 @@ class Box:
 def _laid(box: Box, width: float) -> Mesh | None:
     """Cells of a box, read to the right; None where they are more than the budget."""
     size = len(box.low)
-    side = Flank(np.ascontiguousarray(box.rows), np.ones(size, dtype=bool), np.arange(size))
+    side = Flank.steady(box.rows[None], np.ones(size, dtype=bool), np.arange(size))
     try:
         return lay_cells(side, width, _BUDGET)
     except TooManyCells:
@@ -147,7 +150,7 @@ def certify_box(box: Box, steps: np.ndarray) -> float:
 def _told(box: Box, cells: Mesh, steps: np.ndarray) -> float:
     """The largest leakage over all pairs of states of the two sides."""
     size, order = len(box.low), box.order
-    costs, far = settle_costs(cells, steps, np.full((size, size), np.inf), _BUDGET)
+    costs, far = settle_costs(cells, steps, np.full((1, size, size), np.inf), _BUDGET)
     if order * steps.max() + 2.0 * max(costs.max(), far.max()) > LARGEST:
         raise NotApplicableError("epsilons this large leave nothing to compare; use contraction")
     turned = np.arange(size).reshape((2,) * order).transpose().ravel()

@@ -63,21 +63,24 @@ class Mesh:
         The known record of each node.
     first : (nodes + 1,) array
         The first state of each node; the others follow, one for each unknown record.
+    places : (states,) array
+        The place of each state's window.
     alive : (states, S) array of bool
         Where h > 0.
     following : (states, s) array
         Node to which a known record leads; -1 where it is impossible.
-    origins : (s,) array
+    origins : (places, s) array
         Node to which a known record leads from far; -1 where it is impossible.
     zones : (states, S, S) array
         U in each state.
-    room : (S, S) array
+    room : (places, S, S) array
         U far from everything known.
     """
 
     side: Flank
     letters: np.ndarray
     first: np.ndarray
+    places: np.ndarray
     alive: np.ndarray
     following: np.ndarray
     origins: np.ndarray
@@ -85,29 +88,58 @@ class Mesh:
     room: np.ndarray
 
     @property
-    def graph(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def graph(
+        self,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """What a sweep goes along."""
-        return self.first, self.letters, self.alive, self.following, self.side.rows
+        return (self.first, self.letters, self.places, self.alive, self.following, self.side.rows)
 
 
 @njit(cache=True)
 def _run(
-    weights: np.ndarray, alive: np.ndarray, letter: int, rows: np.ndarray, used: np.ndarray
+    weights: np.ndarray,
+    alive: np.ndarray,
+    letter: int,
+    place: int,
+    rows: np.ndarray,
+    used: np.ndarray,
+    middle: np.ndarray,
+    still: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """ln h and where h > 0 before a known letter and 0, 1, .. unknown records, until far."""
     size = len(used)
     run, seen = np.zeros((_LONGEST, size)), np.zeros((_LONGEST, size), np.bool_)
-    here = step_weights(weights, alive, rows, letter)
+    here = step_weights(weights, alive, rows[place], letter)
     for a in range(_LONGEST):
         run[a], seen[a] = here[0][0], here[1][0]
-        low, full = 0.0, True
+        low, high, full, at = math.inf, -math.inf, True, (place + a) % len(rows)
         for u in range(size):
-            low = min(low, run[a, u])
+            if used[u]:
+                apart = run[a, u] - still[at, u]
+                low, high = min(low, apart), max(high, apart)
             full = full and seen[a, u] == used[u]
-        if full and low >= -_FAR / 2.0:
+        if full and high - low <= _FAR / 2.0:
             return run[: a + 1], seen[: a + 1]
-        here = step_weights(here[0], here[1], rows, UNKNOWN)
+        at = (at + 1) % len(rows)
+        here = step_weights(here[0] + middle[at], here[1], rows[at], UNKNOWN)
     return run, seen
+
+
+def _middle(side: Flank) -> tuple[np.ndarray, np.ndarray]:
+    """What multiplies h at each place, in the middle of what it may, and ln h far from all known.
+
+    (places, S) each.
+    """
+    middle = (side.change[:, :, 0] - side.change[:, 0]) / 2.0
+    still = np.zeros_like(middle)
+    for _ in range(_TURNS if middle.any() else 0):
+        before = still.copy()
+        for at in range(len(still)):
+            weights = (still[at - 1] + middle[at])[None]
+            still[at] = step_weights(weights, side.used[None], side.rows[at], UNKNOWN)[0][0]
+        if np.abs(still - before).max() < _FAR / 100.0:
+            break
+    return middle, still
 
 
 def lay_cells(side: Flank, width: float, most: int) -> Mesh:
@@ -115,56 +147,68 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
 
     O(states S^2) a sweep.
     """
-    size, s = side.table.shape
+    period, size, _, s = side.rows.shape
     ids: dict[bytes, int] = {}
     letters: list[int] = []
+    places: list[int] = []
     members: list[tuple[np.ndarray, np.ndarray]] = []  # ln h and where h > 0 by window
 
-    def nodes(letter: int, weights: np.ndarray, alive: np.ndarray) -> list[int]:
+    def nodes(letter: int, at: np.ndarray, weights: np.ndarray, alive: np.ndarray) -> list[int]:
         """Nodes of a batch, restricted to windows that end in the letter; -1 if impossible."""
         alive, weights = alive[:, letter::s], weights[:, letter::s]
         level = np.take_along_axis(weights, alive.argmax(axis=1)[:, None], axis=1)
         weights = np.where(alive, weights - level, 0.0)
         weights = np.clip(weights, -_FAINT, _FAINT)
         codes = np.floor(weights / width + 0.5)
-        keys = np.column_stack([np.full(len(alive), letter), alive, codes])
+        keys = np.column_stack([np.full(len(alive), letter), at, alive, codes])
         found = []
         for n, key in enumerate(map(bytes, keys)):
             if key not in ids and alive[n].any():
                 ids[key] = len(letters)
                 letters.append(letter)
+                places.append(int(at[n]))
                 members.append(
                     (np.repeat(weights[n : n + 1], s, 1), np.repeat(alive[n : n + 1], s, 1))
                 )
             found.append(ids.get(key, -1))
         return found
 
-    origins = [nodes(letter, np.zeros((1, size)), side.used[None])[0] for letter in range(s)]
+    middle, still = _middle(side)
+    nearer = (np.arange(period) + 1) % period
+    beyond, every = still + middle[nearer], np.repeat(side.used[None], period, axis=0)
+    origins = np.array([nodes(letter, nearer, beyond, every) for letter in range(s)]).T
     following: list[np.ndarray] = []
     seen: list[np.ndarray] = []
     kept = 0
     while len(seen) < len(letters):
         n = len(seen)
-        weights, alive = _run(*members[n], letters[n], side.rows, side.used)
+        given = side.rows, side.used, middle, still
+        weights, alive = _run(*members[n], letters[n], places[n], *given)
         if (alive[-1] != side.used).any():
             raise NotApplicableError(
                 "by zeros of the kernel, some records tell for ever what a window cannot be; use "
                 "contraction"
             )
-        following.append(np.array([nodes(letter, weights, alive) for letter in range(s)]).T)
+        at = (places[n] + np.arange(len(alive)) + 1) % period
+        weights = weights + middle[at]
+        following.append(np.array([nodes(letter, at, weights, alive) for letter in range(s)]).T)
         seen.append(alive)
         kept += len(alive)
         if max(kept, len(letters)) * size * size > most:
             raise TooManyCells(f"more than {len(seen)} cells")
+    # place by place, as what is found goes inwards; the last entry is for the impossible
+    order = np.argsort(places, kind="stable")
+    rank = np.append(np.argsort(order), -1)
     cells = Mesh(
         side,
-        np.array(letters),
-        np.cumsum([0, *(len(alive) for alive in seen)]),
-        np.concatenate(seen),
-        np.concatenate(following),
-        np.array(origins),
+        np.array(letters)[order],
+        np.cumsum([0, *(len(seen[n]) for n in order)]),
+        np.concatenate([(places[n] + np.arange(len(seen[n]))) % period for n in order]),
+        np.concatenate([seen[n] for n in order]),
+        rank[np.concatenate([following[n] for n in order])],
+        rank[origins],
         np.zeros((kept, size, size)),
-        _FAR * (1.0 - np.eye(size)),
+        still[:, :, None] - still[:, None] + _FAR * (1.0 - np.eye(size)),
     )
     return _with_zones(cells, width * _ZONE_GRAIN, _TIMES * most // size**2)
 
@@ -211,6 +255,7 @@ def _take_in(
 def _sweep_zones(
     first: np.ndarray,
     letters: np.ndarray,
+    places: np.ndarray,
     alive: np.ndarray,
     following: np.ndarray,
     rows: np.ndarray,
@@ -222,9 +267,10 @@ def _sweep_zones(
     zones: np.ndarray,
     room: np.ndarray,
     spent: np.ndarray,
+    change: np.ndarray,
 ) -> int:
     """One sweep over the nodes that rose, or all; how many entries rose."""
-    size, tails = len(rows), floors.shape[1]
+    size, tails = rows.shape[1], floors.shape[1]
     rose = 0
     out = np.empty((size, size))
     for n in range(len(letters)):
@@ -233,26 +279,29 @@ def _sweep_zones(
         dirty[n] = False
         c = letters[n]
         for state in range(first[n], first[n + 1]):
-            zone, seen = zones[state], alive[state]
+            zone, seen, at = zones[state], alive[state], places[state]
+            own = rows[at]
             for u in range(size):
                 for v in range(size):
                     if u == v or not (seen[u] and seen[v]):
                         zone[u, v] = 0.0
                         continue
                     if state == first[n]:
-                        value = math.log(rows[u, :, c].max()) - math.log(rows[v, :, c].min())
+                        value = math.log(own[u, :, c].max()) - math.log(own[v, :, c].min())
                         value += floors[n, u % tails, v % tails]
                     else:
                         value = out[u, v]
-                    zone[u, v] = min(value, limit[u, v])
+                    zone[u, v] = min(value, limit[at, u, v])
                     if not zone[u, v] <= STEEP:
                         zone[u, v] = ENDLESS
             spent[0] += 1
-            rose += _take_in(zone, seen, following[state], limit, grain, floors, dirty)
+            after = (at + 1) % len(rows)
+            moved = zone + change[after]
+            rose += _take_in(moved, seen, following[state], limit[at], grain, floors, dirty)
             if state + 1 < first[n + 1]:
-                step_zone(zone, seen, rows, out)
+                step_zone(moved, seen, rows[after], out)
             else:
-                rose += _raise(zone, limit, grain, room)
+                rose += _raise(zone, limit[at], grain, room[at])
     return rose
 
 
@@ -264,11 +313,22 @@ def _with_zones(cells: Mesh, grain: float, most: int) -> Mesh:
     floors[:, np.arange(tails), np.arange(tails)] = 0.0
     dirty, spent = np.zeros(count, np.bool_), np.zeros(1, np.int64)
     for sweep in itertools.count(1):
-        rose = _close_room(side.rows, side.used, side.limit, grain, room)
-        rose += _take_in(room, side.used, cells.origins, side.limit, grain, floors, dirty)
+        rose = _close_room(side.rows, side.used, side.change, side.limit, grain, room)
+        for at, origins in enumerate(cells.origins):
+            moved = room[at] + side.change[(at + 1) % len(room)]
+            rose += _take_in(moved, side.used, origins, side.limit[at], grain, floors, dirty)
         whole = not dirty.any()
         rose += _sweep_zones(
-            *cells.graph, side.limit, grain, floors, dirty, whole, cells.zones, room, spent
+            *cells.graph,
+            side.limit,
+            grain,
+            floors,
+            dirty,
+            whole,
+            cells.zones,
+            room,
+            spent,
+            side.change,
         )
         if whole and rose == 0:
             return cells
@@ -280,22 +340,29 @@ def _with_zones(cells: Mesh, grain: float, most: int) -> Mesh:
 
 @njit(cache=True)
 def _close_room(
-    rows: np.ndarray, used: np.ndarray, limit: np.ndarray, grain: float, room: np.ndarray
+    rows: np.ndarray,
+    used: np.ndarray,
+    change: np.ndarray,
+    limit: np.ndarray,
+    grain: float,
+    room: np.ndarray,
 ) -> int:
     """Raise U until an unknown record does not raise it any more; how many entries rose."""
-    size = len(rows)
+    period, size = rows.shape[:2]
     out = np.empty((size, size))
     total, turn = 0, 0
     while True:
         turn += 1
         grain *= 2.0 if turn % _TURNS == 0 else 1.0
-        step_zone(room, used, rows, out)
-        for u in range(size):
-            for v in range(size):
-                out[u, v] = min(out[u, v], limit[u, v]) if used[u] and used[v] else 0.0
-                if not out[u, v] <= STEEP:
-                    out[u, v] = ENDLESS
-        rose = _raise(out, limit, grain, room)
+        rose = 0
+        for at in range(period):
+            step_zone(room[at - 1] + change[at], used, rows[at], out)
+            for u in range(size):
+                for v in range(size):
+                    out[u, v] = min(out[u, v], limit[at, u, v]) if used[u] and used[v] else 0.0
+                    if not out[u, v] <= STEEP:
+                        out[u, v] = ENDLESS
+            rose += _raise(out, limit[at], grain, room[at])
         total += rose
         if rose == 0:
             return total
@@ -305,6 +372,7 @@ def _close_room(
 def _sweep_costs(
     first: np.ndarray,
     letters: np.ndarray,
+    places: np.ndarray,
     alive: np.ndarray,
     following: np.ndarray,
     rows: np.ndarray,
@@ -318,9 +386,10 @@ def _sweep_costs(
     costs: np.ndarray,
     far: np.ndarray,
     spent: np.ndarray,
+    change: np.ndarray,
 ) -> int:
     """One sweep over the nodes that rose, or all; how many entries rose."""
-    size, tails = len(rows), floors.shape[1]
+    size, tails = rows.shape[1], floors.shape[1]
     rose = 0
     out = np.empty((size, size))
     for n in range(len(letters)):
@@ -328,18 +397,19 @@ def _sweep_costs(
             continue
         dirty[n] = False
         for state in range(first[n], first[n + 1]):
-            cost, seen = costs[state], alive[state]
+            cost, seen, at = costs[state], alive[state], places[state]
             for u in range(size):
                 for v in range(size):
                     value = floors[n, u % tails, v % tails] if state == first[n] else out[u, v]
                     both = u != v and seen[u] and seen[v]
-                    cost[u, v] = min(value, limit[u, v]) if both else 0.0
+                    cost[u, v] = min(value, limit[at, u, v]) if both else 0.0
             spent[0] += 1
-            rose += _take_in(cost, seen, following[state], limit, grain, floors, dirty)
+            rose += _take_in(cost, seen, following[state], limit[at], grain, floors, dirty)
             if state + 1 < first[n + 1]:
-                step_costs(cost, zones[state], seen, rows, steps, out)
+                after = (at + 1) % len(rows)
+                step_costs(cost, zones[state] + change[after], seen, rows[after], steps, out)
             else:
-                rose += _raise(cost, limit, grain, far)
+                rose += _raise(cost, limit[at], grain, far[at])
     return rose
 
 
@@ -359,6 +429,7 @@ def _raise(values: np.ndarray, limit: np.ndarray, grain: float, floor: np.ndarra
 def settle_far(
     rows: np.ndarray,
     used: np.ndarray,
+    change: np.ndarray,
     room: np.ndarray,
     steps: np.ndarray,
     limit: np.ndarray,
@@ -372,18 +443,20 @@ def settle_far(
     With h in the zone ``room``, what is found bounds any number of unknown records. Returned is how
     many entries rose; -1 once more is spent than allowed, or T is out of range.
     """
-    size = len(rows)
+    period, size = rows.shape[:2]
     out = np.empty((size, size))
     total, turn = 0, 0
     while spent[0] <= allowed and far.max() + steps.max() <= LARGEST:
-        spent[0] += 1
+        spent[0] += period
         turn += 1
         grain *= 2.0 if turn % _TURNS == 0 else 1.0
-        step_costs(far, room, used, rows, steps, out)
-        for u in range(size):
-            for v in range(size):
-                out[u, v] = min(out[u, v], limit[u, v])
-        rose = _raise(out, limit, grain, far)
+        rose = 0
+        for at in range(period):
+            step_costs(far[at - 1], room[at - 1] + change[at], used, rows[at], steps, out)
+            for u in range(size):
+                for v in range(size):
+                    out[u, v] = min(out[u, v], limit[at, u, v])
+            rose += _raise(out, limit[at], grain, far[at])
         total += rose
         if rose == 0:
             return total
@@ -393,7 +466,7 @@ def settle_far(
 def settle_costs(
     cells: Mesh, steps: np.ndarray, limit: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """T in every state, shape (states, S, S), and far, shape (S, S).
+    """T in every state, shape (states, S, S), and far, shape (places, S, S).
 
     Found from below, so that nothing is needed to begin with. O(states S^2) a sweep.
 
@@ -401,27 +474,39 @@ def settle_costs(
     ----------
     cells : Mesh
     steps : (s, s) array
-    limit : (S, S) array
+    limit : (places, S, S) array
         What bounds T whatever is known.
     most : int
         Numbers that may be kept for a side; some times as many may be worked out.
     """
     side, count = cells.side, len(cells.letters)
-    size, s = side.table.shape
+    period, size, _, s = side.rows.shape
     tails, allowed = size // s, _TIMES * most // size**2
     grain = _GRAIN * float(steps.max())
-    floors, far = np.zeros((count, tails, tails)), np.zeros((size, size))
+    floors, far = np.zeros((count, tails, tails)), np.zeros((period, size, size))
     costs, spent = np.zeros(cells.zones.shape), np.zeros(1, np.int64)
     dirty = np.ones(count, np.bool_)
     for sweep in itertools.count(1):
         whole = not dirty.any()
-        given = side.rows, side.used, cells.room, steps, limit, grain
+        given = side.rows, side.used, side.change, cells.room, steps, limit, grain
         rose = settle_far(*given, far, spent, allowed)
         if rose < 0 or not floors.max() + steps.max() <= LARGEST:
             break
-        rose += _take_in(far, side.used, cells.origins, limit, grain, floors, dirty)
+        for at, origins in enumerate(cells.origins):
+            rose += _take_in(far[at], side.used, origins, limit[at], grain, floors, dirty)
         rose += _sweep_costs(
-            *cells.graph, cells.zones, steps, limit, grain, floors, dirty, whole, costs, far, spent
+            *cells.graph,
+            cells.zones,
+            steps,
+            limit,
+            grain,
+            floors,
+            dirty,
+            whole,
+            costs,
+            far,
+            spent,
+            side.change,
         )
         if whole and rose == 0:  # the certificate: one full sweep that changes nothing
             return costs, far
@@ -438,9 +523,10 @@ def states_of(
     cells: Mesh, costs: np.ndarray, far: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """T, U and where h > 0 in all states and far, windows numbered as the chain is written."""
-    side, room = cells.side, cells.room
+    side = cells.side
+    used = np.repeat(side.used[None], len(far), axis=0)
     return (
-        side.natural(np.concatenate([costs, far[None]])),
-        side.natural(np.concatenate([cells.zones, room[None]])),
-        side.natural(np.concatenate([cells.alive, side.used[None]])),
+        side.natural(np.concatenate([costs, far])),
+        side.natural(np.concatenate([cells.zones, cells.room])),
+        side.natural(np.concatenate([cells.alive, used])),
     )

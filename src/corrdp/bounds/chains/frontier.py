@@ -37,46 +37,65 @@ class Flank:
 
     Parameters
     ----------
-    rows : (S, c, s) array
+    rows : (places, S, c, s) array
         Probabilities of the next record by window: one row, or the corners of what it may be.
+        Places follow each other inwards, round a period; without seasons there is one.
     used : (S,) array of bool
         The windows that occur.
     turned : (S,) array
         The number of each window of the chain in this side's reading.
+    change : (places, S, S) array, optional
+        Between a place and the one before h is multiplied by something: what that does to
+        ln h(u)/h(v), at most.
     """
 
     rows: np.ndarray
     used: np.ndarray
     turned: np.ndarray
+    change: np.ndarray
+
+    @staticmethod
+    def steady(rows: np.ndarray, used: np.ndarray, turned: np.ndarray) -> Flank:
+        """A side on which h goes on as it is."""
+        places, size = rows.shape[:2]
+        return Flank(np.ascontiguousarray(rows), used, turned, np.zeros((places, size, size)))
 
     @property
     def states(self) -> int:
-        return int(self.rows.shape[2])
+        return int(self.rows.shape[3])
 
     @property
     def table(self) -> np.ndarray:
-        """One row for each window."""
-        return np.asarray(self.rows[:, 0])
+        """One row for each window, where there is one place."""
+        return np.asarray(self.rows[0, :, 0])
 
     @cached_property
     def following(self) -> np.ndarray:
         """The window after each window and new record, shape (S, s)."""
-        size, s = self.table.shape
+        size, s = len(self.used), self.states
         return (np.arange(size) % (size // s))[:, None] * s + np.arange(s)
 
     @cached_property
     def limit(self) -> np.ndarray:
-        """What ln h(u)/h(v) is at most, whatever is known: by the next k records."""
-        size, s = self.table.shape
+        """What ln h(u)/h(v) is at most, whatever is known: by the next k records.
+
+        (places, S, S). Their changes are added; that of the window they lead to is common.
+        """
+        size, order = len(self.used), round(math.log(len(self.used), self.states))
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = []
-            for logs in (np.log(self.rows.min(axis=1)), np.log(self.rows.max(axis=1))):
-                paths = np.log(np.eye(size))  # from a window to one that follows there is one path
-                for _ in range(round(math.log(size, s))):
-                    paths = (logs[:, :, None] + paths[self.following]).max(axis=1)
+            for logs in (np.log(self.rows.min(axis=2)), np.log(self.rows.max(axis=2))):
+                # from a window to one that follows there is one path
+                paths = np.repeat(np.log(np.eye(size))[None], len(logs), axis=0)
+                for before in range(order - 1, -1, -1):
+                    step = np.roll(logs, before, axis=0)[..., None]
+                    paths = (step + paths[:, self.following]).max(axis=2)
                 ends.append(paths)
-            ratio = ends[1][:, None] - ends[0][None]
-        most = np.where(ends[1][:, None] > -np.inf, ratio, -np.inf).max(axis=2) + 1e-12
+            ratio = ends[1][:, :, None] - ends[0][:, None]
+        most = np.where(ends[1][:, :, None] > -np.inf, ratio, -np.inf).max(axis=3) + 1e-12
+        widest = self.change.max(axis=(1, 2))
+        for before in range(order - 1):
+            most += np.roll(widest, before)[:, None, None]
         return np.where(np.logical_and.outer(self.used, self.used), most, np.inf)
 
     def natural(self, batch: np.ndarray) -> np.ndarray:
@@ -374,9 +393,14 @@ class Worst:
     values: tuple[int, int] = (0, 0)
 
 
-def worst_pair(window: Window, right: Tree, left: Tree, cores: list[tuple[int, ...]]) -> Worst:
-    """The largest leakage over all pairs of states and these patterns of the window."""
-    worst = Worst()
+def worst_pair(
+    window: Window,
+    right: Tree,
+    left: Tree,
+    cores: list[tuple[int, ...]],
+    worst: Worst = Worst(),
+) -> Worst:
+    """The largest leakage over all pairs of states and these patterns; ``worst`` if it is more."""
     out = np.empty((window.states, window.states))
     for core in cores:
         given = window.law, window.own, window.places, np.array(core, np.int64)

@@ -170,8 +170,8 @@ def sides_of(chain: WindowChain) -> tuple[Flank, Flank]:
     if (forth[forth > 0.0] < _RAREST).any():
         raise NotApplicableError("records of this chain are too rare to be followed")
     return (
-        Flank(np.ascontiguousarray(forth[:, None]), used, np.arange(size)),
-        Flank(np.ascontiguousarray(back[:, None]), used[turned], turned),
+        Flank.steady(forth[None, :, None], used, np.arange(size)),
+        Flank.steady(back[None, :, None], used[turned], turned),
     )
 
 
@@ -193,7 +193,7 @@ def _settle(chain: WindowChain, laid: Laid, steps: np.ndarray) -> tuple[Beyond, 
     found = []
     for cells, limit in zip(laid.cells, limits, strict=True):
         back = np.argsort(cells.side.turned)  # the numbers of this side's windows
-        own = np.ascontiguousarray(limit[np.ix_(back, back)]) * (1.0 + _ROUNDED)
+        own = np.ascontiguousarray(limit[np.ix_(back, back)])[None] * (1.0 + _ROUNDED)
         found.append(states_of(cells, *settle_costs(cells, steps, own, _budget(chain))))
     return found[0], found[1]
 
@@ -387,11 +387,12 @@ def _free_trees(side: Flank, steps: np.ndarray, most: int) -> list[Tree]:
     """Sides with 0, 1, .. unknown records beyond the window, and, last, with any number."""
     size = len(side.used)
     words = [follow(side, np.full((1, length), UNKNOWN), steps) for length in range(most)]
-    far, grain = words[-1].costs[0].copy(), 1e-9 * max(float(steps.max()), _TINY)
-    given = side.rows, side.used, 0.0 * far, steps, np.full((size, size), np.inf), grain
+    far, grain = words[-1].costs.copy(), 1e-9 * max(float(steps.max()), _TINY)
+    limit = np.full((1, size, size), np.inf)
+    given = side.rows, side.used, side.change, 0.0 * far, steps, limit, grain
     if settle_far(*given, far, np.zeros(1, np.int64), _FREE_TURNS) < 0:
         raise NotApplicableError("the chain never forgets; give it a length")
-    words.append(replace(words[0], costs=far[None]))
+    words.append(replace(words[0], costs=far))
     return [plant(each.beyond(side)) for each in words]
 
 

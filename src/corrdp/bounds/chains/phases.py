@@ -18,6 +18,7 @@ from corrdp.bounds.chains.records import raise_to
 from corrdp.bounds.chains.seasons import NEVER, chain_diameters, round_bound
 from corrdp.bounds.chains.sides import limit_steps
 from corrdp.bounds.chains.sweep import CLOSED, Boundary, Kernels, Road, prepare, sweep
+from corrdp.bounds.chains.timetables import transfer_by_cells
 from corrdp.bounds.chains.transfer import given_steps, has_closed, transfer
 from corrdp.bounds.levels import close
 from corrdp.bounds.registry import bound, whole
@@ -51,6 +52,8 @@ def seasonal_transfer(chain: SeasonalChain, steps: np.ndarray, reach: Reach | No
     >>> round(seasonal_transfer(chain, np.array([[[0, .25], [.25, 0]]])).value, 4)
     1.2115
     """
+    if chain.order > 1:
+        return transfer_by_cells(chain, steps)
     if _is_written_out(chain, len(steps) > 1):
         found = transfer(chain.unrolled(), steps, reach)
         return replace(found, certificate=Certificate("transfer", REFERENCE))

@@ -79,7 +79,7 @@ def seasonal_contraction(chain: SeasonalChain, guarantee: Pure) -> Bound:
 @bound("contraction", on=SeasonalChain, confidence=True, given=level_and_region)
 def uncertain_seasonal_contraction(chain: SeasonalChain, guarantee: Pure, region: Region) -> Bound:
     """The same with the largest diameters over the region: every kernel that the data allow."""
-    value = round_bound(chain, guarantee, *_region_diameters(chain, region.confidence))
+    value = round_bound(chain, guarantee, *region_diameters(chain, region.confidence))
     certificate = _certified(chain, region, finite=math.isfinite(value))
     return _bounded(chain, guarantee, value, certificate)
 
@@ -88,6 +88,17 @@ def _certified(chain: SeasonalChain, region: Region | None, finite: bool) -> Cer
     """The certificate, for one law or for a region; an error where a region never forgets."""
     if region is None:
         return Certificate("contraction", CONTRACTION)
+    if not finite:
+        raise NotApplicableError(
+            f"{unseen_words(region, chain.row_names, chain.states)}, so the true chain may never "
+            "forget; pool seasons, merge states, declare what was never seen in any season "
+            "impossible (zeros='structural'), or take the fitted numbers as exact (confidence=None)"
+        )
+    return Certificate("contraction", CONTRACTION, region_words(chain, region))
+
+
+def region_words(chain: SeasonalChain, region: Region) -> tuple[str, ...]:
+    """What a bound over the region assumes."""
     said = [
         f"the true kernels lie in the joint {region.confidence:.4g} confidence region of the "
         "counts of all seasons (exact binomial intervals for all transitions at once; exits from a "
@@ -95,16 +106,10 @@ def _certified(chain: SeasonalChain, region: Region | None, finite: bool) -> Cer
     ]
     if chain.fitted is not None and chain.counted.merges:
         said.append("this is given which seasons share a kernel")
-    if region.unseen or not finite:
+    if region.unseen:
         unseen = unseen_words(region, chain.row_names, chain.states)
-        if not finite:
-            raise NotApplicableError(
-                f"{unseen}, so the true chain may never forget; pool seasons, merge states, "
-                "declare what was never seen in any season impossible (zeros='structural'), or "
-                "take the fitted numbers as exact (confidence=None)"
-            )
         said.append(f"{unseen}: it may be rare or impossible")
-    return Certificate("contraction", CONTRACTION, tuple(said))
+    return tuple(said)
 
 
 def _bounded(
@@ -137,7 +142,7 @@ def paired_seasons(chain: SeasonalChain, scope: Scope) -> Bound:
     region = scope.region
     measured = chain_diameters(chain)
     if region is not None:
-        measured = _region_diameters(chain, region.confidence)
+        measured = region_diameters(chain, region.confidence)
     table, period = measured[0], len(measured[1])
     finite = math.isfinite(limit_steps(1.0, 0.0, table.max(axis=0))[0])
     certificate = _certified(chain, region, finite)
@@ -147,7 +152,7 @@ def paired_seasons(chain: SeasonalChain, scope: Scope) -> Bound:
     size = max(unit.size, k if n is None else min(k, n))
 
     def sides(eps: np.ndarray, delta: np.ndarray) -> Steps:
-        right, left = _round_sides(k, table, period, float(eps.max()), float(delta.max()))
+        right, left = round_sides(k, table, period, float(eps.max()), float(delta.max()))
         first = (np.arange(period) - size + k) % period  # blocks are named by their last record
         beside = np.stack([right, left[:, first]], axis=2)
         return Steps(beside[0], beside[1])
@@ -178,7 +183,7 @@ def chain_diameters(chain: SeasonalChain) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lru_cache(maxsize=16)
-def _region_diameters(chain: SeasonalChain, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+def region_diameters(chain: SeasonalChain, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     regions = _split(chain, chain.region(confidence))
     return _words(chain, region_jumps(regions, chain.order), _BOUNDED_WORDS)
 
@@ -235,14 +240,14 @@ def round_bound(
     value, _ = limit_with_skipping(k * eps, table.max(axis=0)[None])
     if math.isinf(value) or len(rows) == 1 or eps == 0.0:
         return value
-    right, left = _round_sides(k, table, len(rows), eps, 0.0)
+    right, left = round_sides(k, table, len(rows), eps, 0.0)
     total = k * eps + right[0] + left[0]
     # a record lies in the blocks that end with it, with the next one, ..
     best = np.min([np.roll(total, -j) for j in range(k)], axis=0)
     return min(float(best.max()) * (1.0 + ROUNDING), value)
 
 
-def _round_sides(
+def round_sides(
     k: int, table: np.ndarray, period: int, eps: float, delta: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Level and delta of both sides of the block of k records that ends at each place, (2, period).

@@ -100,7 +100,7 @@ def follow(
     else:
         costs, weights, alive = begin.costs.copy(), begin.weights.copy(), begin.alive.copy()
         before = begin.letters
-    _follow(letters, costs, weights, alive, side.rows, steps)
+    _follow(letters, costs, weights, alive, side.rows[0], steps)
     return Words(np.concatenate([letters, before], axis=1), costs, weights, alive)
 
 
