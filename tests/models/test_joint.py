@@ -313,3 +313,6 @@ def test_richer_models_that_the_data_speak_for_are_said():
         calibrate(chain, 1.0, query=Count(1), confidence=None)
     taken = calibrate(chain, 1.0, query=Count(1), confidence=None, accept="a test")
     assert "order 2" in " ".join(taken.adequacy.lines)
+    (warning,) = (text for text in chain.diagnose().warnings if "order 2" in text)
+    assert "a promise needs accept=" in warning
+    assert "fit order=2" not in warning

@@ -132,11 +132,14 @@ class Diagnostics(Result):
         said = []
         past = self.own_order
         if past is not None and past.rejected:
+            richer = self.order + 1
+            advice = f"calibrate prices both; or fit order={richer} (--markov-order {richer}; docs/fit.md)"
+            if isinstance(self.states[0], tuple):  # slices of several series at once
+                advice = "that one has no price, and a promise needs accept= (--accept-model)"
             said.append(
-                f"a chain of order {self.order} is rejected against one of order {self.order + 1} "
-                f"({past.p_words}): bounds on it may be too small. calibrate prices both; or fit "
-                f"order={self.order + 1} (--markov-order {self.order + 1}; docs/fit.md), or use a "
-                "bound that needs no chain (Groups, --model groups:M)"
+                f"a chain of order {self.order} is rejected against one of order {richer} "
+                f"({past.p_words}): bounds on it may be too small. {advice}, or use a bound that "
+                "needs no chain (Groups, --model groups:M)"
             )
         elif past is None or past.p_value is None:
             why = "the fit kept no longer runs" if past is None else past.words
