@@ -11,8 +11,10 @@ import pytest
 import corrdp as cdp
 from corrdp.bounds.chains import cells as cells_module
 from corrdp.bounds.chains import orders
-from corrdp.bounds.chains.cells import lay_cells, settle_costs
+from corrdp.bounds.chains import settling as settling_module
+from corrdp.bounds.chains.cells import lay_cells
 from corrdp.bounds.chains.orders import certify, sides_of, transfer, uninformed
+from corrdp.bounds.chains.settling import settle_costs
 from corrdp.bounds.chains.windows import window_contraction
 from corrdp.bounds.chains.words import attained, follow, price_words, search_words
 from corrdp.bounds.chains.zones import UNKNOWN, largest_ratio, step_costs, step_zone
@@ -205,7 +207,7 @@ def test_one_full_sweep_without_change_is_the_certificate(monkeypatch):
         return spy
 
     monkeypatch.setattr(cells_module, "_sweep_zones", spied(cells_module._sweep_zones, 10))
-    monkeypatch.setattr(cells_module, "_sweep_costs", spied(cells_module._sweep_costs, 12))
+    monkeypatch.setattr(settling_module, "_sweep_costs", spied(settling_module._sweep_costs, 12))
     for side in sides_of(activity()):
         cells = lay_cells(side, 0.2, 10**6)
         assert swept[-1] == (True, 0)

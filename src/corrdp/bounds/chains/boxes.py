@@ -16,10 +16,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from corrdp.bounds.chains.cells import Mesh, TooManyCells, lay_cells, settle_costs, states_of
+from corrdp.bounds.chains.cells import Mesh, TooManyCells, lay_cells, states_of
 from corrdp.bounds.chains.frontier import Flank, Window, all_cores, plant, worst_pair
 from corrdp.bounds.chains.orders import bounded
 from corrdp.bounds.chains.ratios import over_region, unseen_words
+from corrdp.bounds.chains.settling import settle_costs
 from corrdp.bounds.chains.transfer import given_steps
 from corrdp.bounds.chains.zones import LARGEST
 from corrdp.bounds.registry import bound

@@ -13,7 +13,8 @@ in c is close to that of its first member. It has a zone for h and a cost for T 
 them, found by sweeping along the graph: every image is taken into the node it falls to, by
 elementwise maxima, until **one full sweep changes nothing**. As the steps are monotone, that
 proves that every word is dominated by a state, by induction over its letters. Zones are found once
-for a kernel (no epsilon in them), costs once for each epsilon.
+for a kernel (no epsilon in them), here; costs once for each epsilon, in
+:mod:`corrdp.bounds.chains.settling`.
 """
 
 from __future__ import annotations
@@ -28,10 +29,8 @@ from corrdp._compiled import njit
 from corrdp.bounds.chains.frontier import Flank
 from corrdp.bounds.chains.zones import (
     ENDLESS,
-    LARGEST,
     STEEP,
     UNKNOWN,
-    step_costs,
     step_weights,
     step_zone,
 )
@@ -39,12 +38,10 @@ from corrdp.errors import NotApplicableError
 
 _FAR = 3e-5  # ln h varies by about this after the last unknown record that is followed
 _LONGEST = 400  # unknown records followed
-_GRAIN = 3e-5  # costs are raised in multiples of this share of epsilon
 _ZONE_GRAIN = 1e-3  # zones in multiples of this share of the width
-_PATIENCE = 2  # sweeps after which the grain is doubled, so that every search ends
-_HURRY = 0.7  # share of the work allowed after which costs jump to what bounds them anyway
-_TURNS = 100  # the same where one matrix is worked out again and again
-_TIMES = 24  # how often as many numbers may be worked out as may be kept
+PATIENCE = 2  # sweeps after which the grain is doubled, so that every search ends
+TURNS = 100  # the same where one matrix is worked out again and again
+TIMES = 24  # how often as many numbers may be worked out as may be kept
 _FAINT = 14.0  # windows whose h is smaller than e^-14 of another's stand in one cell
 
 
@@ -132,7 +129,7 @@ def _middle(side: Flank) -> tuple[np.ndarray, np.ndarray]:
     """
     middle = (side.change[:, :, 0] - side.change[:, 0]) / 2.0
     still = np.zeros_like(middle)
-    for _ in range(_TURNS if middle.any() else 0):
+    for _ in range(TURNS if middle.any() else 0):
         before = still.copy()
         for at in range(len(still)):
             weights = (still[at - 1] + middle[at])[None]
@@ -210,7 +207,7 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
         np.zeros((kept, size, size)),
         still[:, :, None] - still[:, None] + _FAR * (1.0 - np.eye(size)),
     )
-    return _with_zones(cells, width * _ZONE_GRAIN, _TIMES * most // size**2)
+    return _with_zones(cells, width * _ZONE_GRAIN, TIMES * most // size**2)
 
 
 @njit(cache=True)
@@ -220,7 +217,7 @@ def _rounded_up(value: float, grain: float, limit: float) -> float:
 
 
 @njit(cache=True)
-def _take_in(
+def take_in(
     values: np.ndarray,
     alive: np.ndarray,
     following: np.ndarray,
@@ -248,6 +245,18 @@ def _take_in(
                     floors[to, i, j] = _rounded_up(values[u, v], grain, limit[u, v])
                     dirty[to] = True
                     rose += 1
+    return rose
+
+
+@njit(cache=True)
+def raise_floor(values: np.ndarray, limit: np.ndarray, grain: float, floor: np.ndarray) -> int:
+    """Raise what is exceeded, in multiples of the grain; how many entries rose."""
+    rose = 0
+    for u in range(len(floor)):
+        for v in range(len(floor)):
+            if not values[u, v] <= floor[u, v]:
+                floor[u, v] = _rounded_up(values[u, v], grain, limit[u, v])
+                rose += 1
     return rose
 
 
@@ -297,11 +306,11 @@ def _sweep_zones(
             spent[0] += 1
             after = (at + 1) % len(rows)
             moved = zone + change[after]
-            rose += _take_in(moved, seen, following[state], limit[at], grain, floors, dirty)
+            rose += take_in(moved, seen, following[state], limit[at], grain, floors, dirty)
             if state + 1 < first[n + 1]:
                 step_zone(moved, seen, rows[after], out)
             else:
-                rose += _raise(zone, limit[at], grain, room[at])
+                rose += raise_floor(zone, limit[at], grain, room[at])
     return rose
 
 
@@ -316,7 +325,7 @@ def _with_zones(cells: Mesh, grain: float, most: int) -> Mesh:
         rose = _close_room(side.rows, side.used, side.change, side.limit, grain, room)
         for at, origins in enumerate(cells.origins):
             moved = room[at] + side.change[(at + 1) % len(room)]
-            rose += _take_in(moved, side.used, origins, side.limit[at], grain, floors, dirty)
+            rose += take_in(moved, side.used, origins, side.limit[at], grain, floors, dirty)
         whole = not dirty.any()
         rose += _sweep_zones(
             *cells.graph,
@@ -334,7 +343,7 @@ def _with_zones(cells: Mesh, grain: float, most: int) -> Mesh:
             return cells
         if spent[0] > most:
             break
-        grain *= 2.0 if sweep % _PATIENCE == 0 else 1.0
+        grain *= 2.0 if sweep % PATIENCE == 0 else 1.0
     raise TooManyCells("what is known of records did not settle within the work allowed")
 
 
@@ -353,7 +362,7 @@ def _close_room(
     total, turn = 0, 0
     while True:
         turn += 1
-        grain *= 2.0 if turn % _TURNS == 0 else 1.0
+        grain *= 2.0 if turn % TURNS == 0 else 1.0
         rose = 0
         for at in range(period):
             step_zone(room[at - 1] + change[at], used, rows[at], out)
@@ -362,161 +371,10 @@ def _close_room(
                     out[u, v] = min(out[u, v], limit[at, u, v]) if used[u] and used[v] else 0.0
                     if not out[u, v] <= STEEP:
                         out[u, v] = ENDLESS
-            rose += _raise(out, limit[at], grain, room[at])
+            rose += raise_floor(out, limit[at], grain, room[at])
         total += rose
         if rose == 0:
             return total
-
-
-@njit(cache=True)
-def _sweep_costs(
-    first: np.ndarray,
-    letters: np.ndarray,
-    places: np.ndarray,
-    alive: np.ndarray,
-    following: np.ndarray,
-    rows: np.ndarray,
-    zones: np.ndarray,
-    steps: np.ndarray,
-    limit: np.ndarray,
-    grain: float,
-    floors: np.ndarray,
-    dirty: np.ndarray,
-    whole: bool,
-    costs: np.ndarray,
-    far: np.ndarray,
-    spent: np.ndarray,
-    change: np.ndarray,
-) -> int:
-    """One sweep over the nodes that rose, or all; how many entries rose."""
-    size, tails = rows.shape[1], floors.shape[1]
-    rose = 0
-    out = np.empty((size, size))
-    for n in range(len(letters)):
-        if not (whole or dirty[n]):
-            continue
-        dirty[n] = False
-        for state in range(first[n], first[n + 1]):
-            cost, seen, at = costs[state], alive[state], places[state]
-            for u in range(size):
-                for v in range(size):
-                    value = floors[n, u % tails, v % tails] if state == first[n] else out[u, v]
-                    both = u != v and seen[u] and seen[v]
-                    cost[u, v] = min(value, limit[at, u, v]) if both else 0.0
-            spent[0] += 1
-            rose += _take_in(cost, seen, following[state], limit[at], grain, floors, dirty)
-            if state + 1 < first[n + 1]:
-                after = (at + 1) % len(rows)
-                step_costs(cost, zones[state] + change[after], seen, rows[after], steps, out)
-            else:
-                rose += _raise(cost, limit[at], grain, far[at])
-    return rose
-
-
-@njit(cache=True)
-def _raise(values: np.ndarray, limit: np.ndarray, grain: float, floor: np.ndarray) -> int:
-    """Raise what is exceeded, in multiples of the grain; how many entries rose."""
-    rose = 0
-    for u in range(len(floor)):
-        for v in range(len(floor)):
-            if not values[u, v] <= floor[u, v]:
-                floor[u, v] = _rounded_up(values[u, v], grain, limit[u, v])
-                rose += 1
-    return rose
-
-
-@njit(cache=True)
-def settle_far(
-    rows: np.ndarray,
-    used: np.ndarray,
-    change: np.ndarray,
-    room: np.ndarray,
-    steps: np.ndarray,
-    limit: np.ndarray,
-    grain: float,
-    far: np.ndarray,
-    spent: np.ndarray,
-    allowed: int,
-) -> int:
-    """Raise T, in multiples of the grain, until an unknown record does not raise it any more.
-
-    With h in the zone ``room``, what is found bounds any number of unknown records. Returned is how
-    many entries rose; -1 once more is spent than allowed, or T is out of range.
-    """
-    period, size = rows.shape[:2]
-    out = np.empty((size, size))
-    total, turn = 0, 0
-    while spent[0] <= allowed and far.max() + steps.max() <= LARGEST:
-        spent[0] += period
-        turn += 1
-        grain *= 2.0 if turn % _TURNS == 0 else 1.0
-        rose = 0
-        for at in range(period):
-            step_costs(far[at - 1], room[at - 1] + change[at], used, rows[at], steps, out)
-            for u in range(size):
-                for v in range(size):
-                    out[u, v] = min(out[u, v], limit[at, u, v])
-            rose += _raise(out, limit[at], grain, far[at])
-        total += rose
-        if rose == 0:
-            return total
-    return -1
-
-
-def settle_costs(
-    cells: Mesh, steps: np.ndarray, limit: np.ndarray, most: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """T in every state, shape (states, S, S), and far, shape (places, S, S).
-
-    Found from below, so that nothing is needed to begin with. O(states S^2) a sweep.
-
-    Parameters
-    ----------
-    cells : Mesh
-    steps : (s, s) array
-    limit : (places, S, S) array
-        What bounds T whatever is known.
-    most : int
-        Numbers that may be kept for a side; some times as many may be worked out.
-    """
-    side, count = cells.side, len(cells.letters)
-    period, size, _, s = side.rows.shape
-    tails, allowed = size // s, _TIMES * most // size**2
-    grain = _GRAIN * float(steps.max())
-    floors, far = np.zeros((count, tails, tails)), np.zeros((period, size, size))
-    costs, spent = np.zeros(cells.zones.shape), np.zeros(1, np.int64)
-    dirty = np.ones(count, np.bool_)
-    for sweep in itertools.count(1):
-        whole = not dirty.any()
-        given = side.rows, side.used, side.change, cells.room, steps, limit, grain
-        rose = settle_far(*given, far, spent, allowed)
-        if rose < 0 or not floors.max() + steps.max() <= LARGEST:
-            break
-        for at, origins in enumerate(cells.origins):
-            rose += _take_in(far[at], side.used, origins, limit[at], grain, floors, dirty)
-        rose += _sweep_costs(
-            *cells.graph,
-            cells.zones,
-            steps,
-            limit,
-            grain,
-            floors,
-            dirty,
-            whole,
-            costs,
-            far,
-            spent,
-            side.change,
-        )
-        if whole and rose == 0:  # the certificate: one full sweep that changes nothing
-            return costs, far
-        if spent[0] > _HURRY * allowed:
-            grain *= 8.0
-        elif sweep % _PATIENCE == 0:
-            grain *= 2.0
-    raise NotApplicableError(
-        "what records cost did not settle within the work allowed; use contraction"
-    )
 
 
 def states_of(

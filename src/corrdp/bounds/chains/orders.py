@@ -17,8 +17,6 @@ from corrdp.bounds.chains.cells import (
     Mesh,
     TooManyCells,
     lay_cells,
-    settle_costs,
-    settle_far,
     states_of,
 )
 from corrdp.bounds.chains.frontier import (
@@ -31,6 +29,7 @@ from corrdp.bounds.chains.frontier import (
     plant,
     worst_pair,
 )
+from corrdp.bounds.chains.settling import settle_costs, settle_far
 from corrdp.bounds.chains.transfer import given_steps
 from corrdp.bounds.chains.uninformed import given_alone
 from corrdp.bounds.chains.windows import window_costs

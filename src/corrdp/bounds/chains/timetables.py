@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from corrdp.bounds.chains.boxes import Box
-from corrdp.bounds.chains.cells import Mesh, TooManyCells, lay_cells, settle_costs, states_of
+from corrdp.bounds.chains.cells import Mesh, TooManyCells, lay_cells, states_of
 from corrdp.bounds.chains.frontier import (
     Beyond,
     Flank,
@@ -35,6 +35,7 @@ from corrdp.bounds.chains.seasons import (
     region_words,
     round_sides,
 )
+from corrdp.bounds.chains.settling import settle_costs
 from corrdp.bounds.chains.transfer import given_steps
 from corrdp.bounds.chains.zones import LARGEST, STATES
 from corrdp.bounds.registry import bound
