@@ -133,7 +133,8 @@ class Diagnostics(Result):
         past = self.own_order
         if past is not None and past.rejected:
             richer = self.order + 1
-            advice = f"calibrate prices both; or fit order={richer} (--markov-order {richer}; docs/fit.md)"
+            given = f"order={richer} (--markov-order {richer}; docs/fit.md)"
+            advice = f"calibrate prices both; or fit {given}"
             if isinstance(self.states[0], tuple):  # slices of several series at once
                 advice = "that one has no price, and a promise needs accept= (--accept-model)"
             said.append(

@@ -38,6 +38,7 @@ def fit_joint(
     where: str | None = None,
     order_format: str | Sequence[str] | None = None,
     timezone: str | None = None,
+    **others: Any,
 ) -> JointChain:
     """Estimate a chain of several series by the transitions of their slices.
 
@@ -51,6 +52,8 @@ def fit_joint(
         tells the series apart.
     missing, zeros, public, engine, where, order_format, timezone
         As in :func:`corrdp.models.chains.fitting.fit_chain`.
+    **others
+        What :func:`~corrdp.models.chains.fitting.fit_chain` takes besides: refused.
 
     Returns
     -------
@@ -63,6 +66,7 @@ def fit_joint(
     >>> pair.slices, pair.fitted.counts.tolist()
     ((('dry', 'dry'), ('wet', 'dry'), ('wet', 'wet')), [[0, 0, 1], [1, 0, 0], [0, 1, 0]])
     """
+    _refuse(others)
     for name, text in (("state", state), ("group", group), ("engine", engine)):
         check_text(name, text, error=DataError)
     check_flag("public", public, error=DataError)
@@ -119,17 +123,9 @@ def fit_joint(
 _UNSAID = {"order": "1", "gaps": "True", "pool": "True", "public_columns": "()"}  # else None
 
 
-def check_joint(**options: Any) -> None:
-    """Refuse what a joint chain is not fitted with.
-
-    Examples
-    --------
-    >>> check_joint(order=2)
-    Traceback (most recent call last):
-    ...
-    corrdp.errors.DataError: a joint chain is of order 1, with one kernel and ...: leave order out
-    """
-    for name, value in options.items():
+def _refuse(others: dict[str, Any]) -> None:
+    """Refuse what a joint chain is not fitted with, where it says something."""
+    for name, value in others.items():
         if repr(value) not in (_UNSAID.get(name, "None"), "[]"):
             raise DataError(
                 f"a joint chain is of order 1, with one kernel and without noise: leave {name} out"

@@ -411,61 +411,38 @@ class MarkovChain(Chain):
         clock that depend on each other, and are fitted together:
         :func:`corrdp.models.chains.joint_fit.fit_joint`.
         """
+        options: dict[str, Any] = {
+            "state": state,
+            "order_by": order_by,
+            "group": group,
+            "missing": missing,
+            "order": order,
+            "zeros": zeros,
+            "private_epsilon": private_epsilon,
+            "states": states,
+            "public": public,
+            "engine": engine,
+            "where": where,
+            "order_format": order_format,
+            "timezone": timezone,
+            "gaps": gaps,
+            "bins": bins,
+            "value_range": value_range,
+            "independent_groups": independent_groups,
+            "season": season,
+            "public_columns": public_columns,
+            "pool": pool,
+        }
+        chosen = any(isinstance(given, str) and given == "auto" for given in (order, season))
         if check_flag("joint", joint, error=InputError):
-            from corrdp.models.chains.joint_fit import check_joint, fit_joint
+            from corrdp.models.chains.joint_fit import fit_joint
 
-            check_joint(
-                order=order,
-                private_epsilon=private_epsilon,
-                states=states,
-                gaps=gaps,
-                independent_groups=independent_groups,
-                season=season,
-                public_columns=public_columns,
-                pool=pool,
-                bins=bins,
-                value_range=value_range,
-            )
-            return fit_joint(
-                data,
-                state=state,
-                order_by=order_by,
-                group=group,
-                missing=missing,
-                zeros=zeros,
-                public=public,
-                engine=engine,
-                where=where,
-                order_format=order_format,
-                timezone=timezone,
-            )
+            return fit_joint(data, **options)
+        if chosen:
+            return verb("calibration.choosing.choose_chain")(data, **options)
         from corrdp.models.chains.fitting import fit_chain
 
-        chosen = any(isinstance(given, str) and given == "auto" for given in (order, season))
-        estimate: Any = verb("calibration.choosing.choose_chain") if chosen else fit_chain
-        return estimate(
-            data,
-            state=state,
-            order_by=order_by,
-            group=group,
-            missing=missing,
-            order=order,
-            zeros=zeros,
-            private_epsilon=private_epsilon,
-            states=states,
-            public=public,
-            engine=engine,
-            where=where,
-            order_format=order_format,
-            timezone=timezone,
-            gaps=gaps,
-            bins=bins,
-            value_range=value_range,
-            independent_groups=independent_groups,
-            season=season,
-            public_columns=public_columns,
-            pool=pool,
-        )
+        return fit_chain(data, **options)
 
     @staticmethod
     def of_series(
