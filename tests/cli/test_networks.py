@@ -72,7 +72,7 @@ def test_one_adversary_on_a_tree():
     ):
         with pytest.raises(InputError, match=said):
             cdp.leakage(star, 1.0, adversary=bad)
-    with pytest.raises(InputError, match="MarkovTree only"):
+    with pytest.raises(InputError, match="MarkovTree or a JointChain only"):
         cdp.leakage(cdp.MarkovChain(KERNEL, 4), 1.0, adversary=cdp.Adversary(0))
 
 
