@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 from _harness import RESULTS, Growth, Row
@@ -77,6 +78,7 @@ def draw(growths: list[Growth], path: Path) -> None:
     """Time against size, one small picture for each curve."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     columns = 3
     rows = -(-len(growths) // columns)
@@ -85,6 +87,13 @@ def draw(growths: list[Growth], path: Path) -> None:
     for k, g in enumerate(growths):
         axis = axes_or_new(figure.add_subplot(rows, columns, k + 1, facecolor=PAPER), 0)
         axis.loglog(g.sizes, g.seconds, "o-", color=ACCENT, markersize=4)
+        # ends only, and whole decades: names of sizes between would lie on top of each other
+        ends = g.sizes[0], g.sizes[-1]
+        axis.set_xticks(ends, [f"{size:,}" for size in ends])
+        low, high = (math.log10(each(g.seconds)) for each in (min, max))
+        axis.set_ylim(10 ** math.floor(low), 10 ** max(math.ceil(high), math.floor(low) + 1))
+        for scale in (axis.xaxis, axis.yaxis):
+            scale.set_minor_formatter(NullFormatter())
         axis.set_title(g.what, color=INK, fontsize=9)
         axis.set_xlabel(f"{g.unit} (power {g.exponent:.2f})", fontsize=8, color=MUTED)
         axis.set_ylabel("CPU seconds", fontsize=8, color=MUTED)
