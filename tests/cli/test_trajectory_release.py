@@ -99,6 +99,9 @@ def test_planar_release(points):
     assert result.exit_code == 0, result.output
     assert "epsilon 0.02 for each metre" in result.output
     assert "a trajectory of m points costs the sum" in " ".join(result.output.split())
+    given = [str(points), *map(str, (*arguments, *BOX)), "--dry-run"]
+    planned = CliRunner().invoke(app, ["trajectories", "release", *given])
+    assert "epsilon 0.02 for each metre" in planned.output  # and not that of the whole box
     assert len(rows) == 168
     assert len({row["time"] for row in rows}) == 4
 

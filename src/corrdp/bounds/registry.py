@@ -30,7 +30,7 @@ METHODS = {
     "transfer": "what a record tells, followed record by record to the worst adversary",
     "walks": "contraction along walks through the network that never return",
     "bags": "contraction from layer to layer of the network, as along a chain",
-    "exact": "the worst case itself, by going through all cases",
+    "exact": "the worst case itself, or a bound on it for this query alone",
     "sharp": "a factor of the largest correlation and the size of a block alone",
     "positive": "all covariances added up, where the adversary who knows nothing is worst",
     "comparison": "all adversaries at once, by a matrix made from the inverse covariance",

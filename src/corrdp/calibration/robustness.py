@@ -87,7 +87,12 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
     rows = model.row_names if isinstance(model, SeasonalChain) else told.states
     if isinstance(model, WindowChain):
         rows = [", ".join(str(model.states[x]) for x in window) for window in model.windows]
-    region = model.region(level)
+    region, fit = model.region(level), model.fitted
+    if fit is not None and fit.zeros == "structural":
+        raise NotApplicableError(
+            "transitions are declared impossible, and then what is known of records far away can "
+            f"rule a value out: the chain may never forget. Merge states, or {IN_WORDS}"
+        )
     said = unseen_words(region, rows, told.states)
     if not region.unseen:
         raise NotApplicableError(

@@ -25,7 +25,6 @@ from corrdp.cli.options import (
     OrderFormat,
     Places,
     Report,
-    Sign,
     Split,
     Time,
     TimeZone,
@@ -146,7 +145,14 @@ def release(
         typer.Option(help="Charge this DP ledger, whose records are the units, and store in it."),
     ] = None,
     report: Report = None,
-    sign: Sign = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="KEY",
+            help="With --json: print rows and promise as one record, signed with this private key "
+            "of [bold]corrdp keys new[/bold].",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -173,7 +179,9 @@ def release(
         raise InputError("say where the release is to be written: --output FILE.csv")
     if sign is not None:
         if not json:
-            raise InputError("--sign signs the rows with what they promise: add --json")
+            raise InputError(
+                "--sign signs the rows and the promise that --json prints: add --json > FILE.json"
+            )
         check_signing(sign, json, dry_run)
     check_outputs(report, output, inputs=(points, *(p for p in (ledger, sign) if p is not None)))
     refuse_overwriting(report, output, overwrite=force)
@@ -394,8 +402,12 @@ def _show_planned(
     """What a release would promise; nothing of it was drawn from the data."""
     from corrdp.cli.release import say_what_is_left
     from corrdp.cli.show import assumed, facts_table, print_parts, print_title
+    from corrdp.guarantees import L1
 
-    epsilon, delta = made.guarantee.epsilon, getattr(made.guarantee, "delta", 0.0)
+    given = made.guarantee
+    # of noise on the plane it is per metre: what the whole box would give away is not the promise
+    epsilon = given.rate if isinstance(given, L1) else given.epsilon
+    delta = getattr(given, "delta", 0.0)
     shows = getattr(made, "shows", None)
     if json:
         from json import dumps

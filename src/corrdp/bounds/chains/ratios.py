@@ -212,7 +212,7 @@ def unseen_words(region: Region, rows: Any, columns: Any = None, most: int = 3) 
     """Which transitions were never seen, in words: a row without any by its name alone."""
     columns = rows if columns is None else columns
     if not region.unseen:
-        return "a count is no larger than the noise of the private fit may be"
+        return "a transition is impossible, or its count may be noise of the private fit alone"
     by_row: dict[int, list[int]] = {}
     for x, y in region.unseen:
         by_row.setdefault(x, []).append(y)

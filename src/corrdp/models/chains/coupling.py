@@ -354,14 +354,13 @@ def refuse_coupled(model: Any) -> None:
     """Refuse to release from a fit of what was seen to hang together, unless that is accepted."""
     if coupling := seen_together(model):
         fit = model.fitted
-        taken = (
-            f"takes the {fit.sequences:,} sequences for independent"
-            if coupling is fit.coupling
-            else f"leaves out rows at the same times (where `{fit.reading.where}` does not hold)"
-        )
+        taken = f"takes the {fit.sequences:,} sequences for independent"
+        advice = "fit them together (joint=True)"
+        if coupling is not fit.coupling:
+            taken = f"leaves out rows at the same times (where `{fit.reading.where}` does not hold)"
+            advice = "fit all of them together (joint=True, without where=)"
         raise RefusedError(
             f"the model {taken}, and {coupling.words}: what is promised for one would leak through "
-            "the others. Fitting each by itself does not make them independent: fit them together "
-            "(joint=True), or say at the fit why they are independent all the same "
-            "(independent_groups='reason')"
+            f"the others. Fitting some by themselves does not make them independent: {advice}, or "
+            "say at the fit why they are independent all the same (independent_groups='reason')"
         )

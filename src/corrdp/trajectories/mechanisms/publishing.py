@@ -71,7 +71,7 @@ class PathCost:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PublishedMoves:
     """One release of movements.
 
@@ -136,6 +136,13 @@ class PublishedMoves:
             "together": self.together,
         }
         return {**self.result.to_dict(), **encode(more)}
+
+    def __repr__(self) -> str:
+        lines = [repr(self.result)]
+        lines += [] if self.path is None else [f"  whole path   {self.path}"]
+        lines += [f"  warning      {text}" for text in self.warnings]
+        lines += [f"  together     {self.together}"] if self.together else []
+        return "\n".join(lines)
 
     @property
     def title(self) -> str:
