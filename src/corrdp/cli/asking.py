@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corrdp.cli.options import literal, words
+from corrdp.cli.options import Number, literal, words
 from corrdp.errors import InputError, QueryError
 
 if TYPE_CHECKING:
@@ -71,41 +71,43 @@ Weights = Annotated[
 ]
 
 
-def read_query(
-    texts: list[str],
-    model: Model,
-    *,
-    by: list[str] | None = None,
-    values: list[str] | None = None,
-    public_columns: str | None = None,
-    rollup: bool = False,
-    weights: str | None = None,
-    skip_missing: bool = False,
-    n: int | None = None,
-) -> dict[str, Any]:
-    """Queries as written on the command line, as arguments of ``calibrate``.
+@dataclass(frozen=True)
+class Asked:
+    """Queries as written on the command line."""
 
-    States are those of the model, by their labels.
-    """
-    if by is not None and len(by) not in (1, len(texts)):
-        raise InputError(f"--by is given {len(by)} times for {len(texts)} queries: once, or each")
-    keys = [None] * len(texts) if by is None else by * len(texts) if len(by) == 1 else by
-    if by is None and (values or rollup):
-        raise InputError(f"--{'values' if values else 'rollup'} is about keys: add --by")
-    lists = read_values(values or [], [key for text in keys for key in split_keys(text)])
-    named = words(public_columns or "")
-    found: list[Query] = []
-    for text, key in zip(texts, keys, strict=True):
-        query = parse_query(text, model.states, "skip" if skip_missing else "raise", n)
-        if asked := split_keys(key):
-            query = replace(
-                query, by={name: lists.get(name) for name in asked}, public_columns=named
+    query: QueryTexts
+    n: Number = None
+    by: ByTexts = None
+    values: ValuesTexts = None
+    public_columns: PublicColumns = None
+    rollup: RollUp = False
+    weights: Weights = None
+
+    def read(self, model: Model, *, skip_missing: bool = False) -> dict[str, Any]:
+        """As arguments of ``calibrate``; states are those of the model, by their labels."""
+        texts, by = self.query, self.by
+        missing: Missing = "skip" if skip_missing else "raise"
+        if by is not None and len(by) not in (1, len(texts)):
+            raise InputError(
+                f"--by is given {len(by)} times for {len(texts)} queries: once, or each"
             )
-        found += query.rollup() if rollup else (query,)
-    shares = None if weights is None else [_number("--weights", word) for word in words(weights)]
-    if len(found) == 1 and shares is None:
-        return {"query": found[0]}
-    return {"query": found, "weights": shares}
+        keys = [None] * len(texts) if by is None else by * len(texts) if len(by) == 1 else by
+        if by is None and (self.values or self.rollup):
+            raise InputError(f"--{'values' if self.values else 'rollup'} is about keys: add --by")
+        lists = read_values(self.values or [], [key for text in keys for key in split_keys(text)])
+        named = words(self.public_columns or "")
+        found: list[Query] = []
+        for text, key in zip(texts, keys, strict=True):
+            query = parse_query(text, model.states, missing, self.n)
+            if asked := split_keys(key):
+                query = replace(
+                    query, by={name: lists.get(name) for name in asked}, public_columns=named
+                )
+            found += query.rollup() if self.rollup else (query,)
+        if len(found) == 1 and self.weights is None:
+            return {"query": found[0]}
+        shares = self.weights and [_number("--weights", word) for word in words(self.weights)]
+        return {"query": found, "weights": shares}
 
 
 def _number(option: str, text: str) -> float:

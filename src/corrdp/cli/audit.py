@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corrdp.cli.groups import TextFile, grouped
 from corrdp.cli.options import (
     MODEL_HELP,
-    Decimal,
-    Delimiter,
     Engine,
     Json,
-    Names,
-    NoHeader,
     Report,
     Verbose,
     check_outputs,
     pair,
-    read_layout,
     read_model,
     words,
 )
@@ -40,7 +36,9 @@ corrdp audit oue --k 100 --epsilon 1 --python mymodule:client.
 _MECHANISM, _DEPENDENT = "Another mechanism", "Dependent records"
 
 
+@grouped
 def audit(
+    *,
     protocol: Annotated[
         str | None,
         typer.Argument(
@@ -137,10 +135,7 @@ def audit(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the audit as JSON.")
     ] = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    text: TextFile,
     engine: Engine = "duckdb",
     verbose: Verbose = False,
     json: Json = False,
@@ -159,7 +154,7 @@ def audit(
         raise InputError(f"--picture {picture}: the name must end in .svg or .png")
     if sum(given is not None for given in (python, command, recorded)) > 1:
         raise InputError("give one of --python, --command and --recorded")
-    layout = read_layout(no_header, names, delimiter, decimal)
+    layout = text.layout
     if recorded is None and (columns is not None or layout.to_dict() or engine != "duckdb"):
         raise InputError(
             "--columns goes with --recorded, and so do --engine and the options of text files"

@@ -2,60 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from corrdp.cli.asking import (
-    ByTexts,
-    PublicColumns,
-    QueryTexts,
-    RollUp,
-    ValuesTexts,
-    Weights,
-    read_query,
-)
+from corrdp.cli.asking import Asked
+from corrdp.cli.groups import Level, Promise, grouped
 from corrdp.cli.options import (
-    AcceptModel,
-    Confidence,
-    Delta,
-    Epsilon,
     Json,
-    Method,
     ModelText,
-    NoiseName,
-    Number,
     Picture,
     SweepText,
-    Target,
-    UnitText,
     Verbose,
     check_outputs,
-    one_of,
-    read_confidence,
     read_model,
-    read_unit,
 )
 from corrdp.errors import InputError
 
 EXAMPLE = "Example: corrdp calibrate model.json --target 1 --query count:True"
 
 
+@grouped
 def calibrate(
+    *,
     model: ModelText,
-    query: QueryTexts,
-    target: Target = None,
-    epsilon: Epsilon = None,
-    method: Method = "best",
-    confidence: Confidence = None,
-    accept_model: AcceptModel = None,
-    noise: NoiseName = "laplace",
-    delta: Delta = None,
-    unit: UnitText = None,
-    n: Number = None,
-    by: ByTexts = None,
-    values: ValuesTexts = None,
-    public_columns: PublicColumns = None,
-    rollup: RollUp = False,
-    weights: Weights = None,
+    asked: Asked,
+    level: Level,
+    promise: Promise,
     sweep: SweepText = None,
     picture: Picture = None,
     verbose: Verbose = False,
@@ -69,37 +38,19 @@ def calibrate(
     from corrdp import calibrate as invert
     from corrdp.cli.show import as_json, save_picture, show_calibration, show_files, working
 
-    if sweep is not None and (target is not None or epsilon is not None):
+    if sweep is not None and level != Level():
         raise InputError("--sweep LOW:HIGH takes the place of --target: give one of them")
-    level = {} if sweep is not None else one_of(target, epsilon)
+    kept = {} if sweep is not None else level.given()
     check_outputs(picture, inputs=(model,))
     law = read_model(model)
-    asked = read_query(
-        query,
-        law,
-        by=by,
-        values=values,
-        public_columns=public_columns,
-        rollup=rollup,
-        weights=weights,
-        n=n,
-    )
-    options: dict[str, Any] = {
-        **asked,
-        "method": method,
-        "confidence": read_confidence(confidence, "default"),
-        "accept": accept_model,
-        "noise": noise,
-        "delta": delta,
-        "unit": read_unit(unit),
-    }
+    options = asked.read(law) | promise.given()
     if sweep is not None:
         from corrdp.cli.show import run_sweep
 
         run_sweep(law, sweep, "calibrate", options, picture, json=json, verbose=verbose)
         return
     with working("finding the least noise"):
-        result = invert(law, **level, **options)
+        result = invert(law, **kept, **options)
     _ = result.scale  # says what is missing before anything is printed
     if picture is not None:
         from corrdp.plots.results import draw_noise

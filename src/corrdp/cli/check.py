@@ -6,20 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from corrdp.cli.groups import Rows, grouped
 from corrdp.cli.options import (
-    Decimal,
-    Delimiter,
     Engine,
     Json,
-    MissingTexts,
-    Names,
-    NoHeader,
     OrderFormat,
     Picture,
     TimeZone,
     check_outputs,
-    missing_texts,
-    read_layout,
     words,
 )
 
@@ -31,7 +25,9 @@ _PROPOSED = 8  # states
 EXAMPLE = "Example: corrdp check steps.csv --picture steps.png"
 
 
+@grouped
 def check(
+    *,
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="CSV or Parquet file with the records.")
     ],
@@ -53,11 +49,7 @@ def check(
     where: Annotated[
         str | None, typer.Option(help="SQL condition; other rows are left out.")
     ] = None,
-    missing: MissingTexts = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    rows: Rows,
     engine: Engine = "duckdb",
     picture: Picture = None,
     json: Json = False,
@@ -73,11 +65,9 @@ def check(
     from corrdp.tables.source import open_table
 
     check_outputs(picture, inputs=(file,))
-    layout = read_layout(no_header, names, delimiter, decimal)
-    texts = missing_texts(missing, MISSING_TEXT, layout.decimal)
     with working(f"looking at {file}"):
         found = look(
-            open_table(file, texts, engine, layout),
+            open_table(file, rows.texts(MISSING_TEXT), engine, rows.layout),
             order_by=None if order is None else words(order),
             group=group,
             where=where,

@@ -11,20 +11,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from corrdp.cli.groups import Rows, grouped
 from corrdp.cli.options import (
-    Decimal,
-    Delimiter,
     Engine,
     Json,
-    MissingTexts,
-    Names,
-    NoHeader,
     OrderFormat,
     TimeZone,
     Verbose,
     check_outputs,
     pair,
-    read_layout,
     words,
 )
 from corrdp.errors import InputError
@@ -98,7 +93,9 @@ def learn() -> None:
 
 
 @fit.command(epilog=EXAMPLE)
+@grouped
 def series(
+    *,
     file: File,
     state: Annotated[
         str, typer.Option(help="Column or SQL expression whose value is the state of a row.")
@@ -192,7 +189,7 @@ def series(
             help="The series goes on: what the model promises holds however long it becomes.",
         ),
     ] = False,
-    missing: MissingTexts = None,
+    rows: Rows,
     skip_missing: Annotated[
         bool,
         typer.Option(
@@ -201,10 +198,6 @@ def series(
             "a state keeps its time step, cuts the sequence, and is told.",
         ),
     ] = False,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
     output: Output = None,
     picture: Annotated[
         Path | None, typer.Option(help="Where to draw whether a chain fits, as SVG or PNG.")
@@ -216,8 +209,7 @@ def series(
     """A series: a Markov chain, from rows in order of time."""
     from corrdp.cli import fit_kinds as kinds
 
-    layout = read_layout(no_header, names, delimiter, decimal)
-    task = kinds.Task(file, missing, layout, output, picture, json, verbose, engine)
+    task = kinds.Task(file, rows, output, picture, json, verbose, engine)
     kinds.chain(
         task,
         any_length,
@@ -253,7 +245,9 @@ def _order(text: str) -> int | str:
     epilog="Example: corrdp fit families heights.csv --columns father,mother,child "
     "--secret-range 55:80 -o heights.json"
 )
+@grouped
 def families(
+    *,
     file: File,
     columns: Annotated[
         str | None,
@@ -279,11 +273,7 @@ def families(
             "way is --group with the family's column.",
         ),
     ] = None,
-    missing: MissingTexts = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    rows: Rows,
     output: Output = None,
     picture: Picture = None,
     engine: Engine = "duckdb",
@@ -297,8 +287,7 @@ def families(
     """
     from corrdp.cli import fit_kinds as kinds
 
-    layout = read_layout(no_header, names, delimiter, decimal)
-    task = kinds.Task(file, missing, layout, output, picture, json, verbose, engine)
+    task = kinds.Task(file, rows, output, picture, json, verbose, engine)
     if siblings not in (None, "independent"):
         raise InputError(
             f"--siblings {siblings}: only 'independent' can be said; otherwise --group"
@@ -330,7 +319,9 @@ def families(
     epilog="Example: corrdp fit network people.csv --id person --state ill --edges contacts.csv "
     "-o network.json"
 )
+@grouped
 def network(
+    *,
     file: File,
     state: Annotated[
         str, typer.Option(help="Column or SQL expression whose value is the state of a row.")
@@ -339,11 +330,7 @@ def network(
     edges: Annotated[
         str, typer.Option(help="File of links, two columns of ids, laid out as FILE.")
     ],
-    missing: MissingTexts = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    rows: Rows,
     output: Output = None,
     picture: Picture = None,
     engine: Engine = "duckdb",
@@ -354,13 +341,14 @@ def network(
     from corrdp.cli import fit_kinds as kinds
 
     check_outputs(output, picture, inputs=(edges,))
-    layout = read_layout(no_header, names, delimiter, decimal)
-    task = kinds.Task(file, missing, layout, output, picture, json, verbose, engine)
+    task = kinds.Task(file, rows, output, picture, json, verbose, engine)
     kinds.network(task, state=state, identity=identity, edges=edges)
 
 
 @fit.command(epilog="Example: corrdp fit pedigree trios.csv --snp rs1 -o rs1.json")
+@grouped
 def pedigree(
+    *,
     file: Annotated[
         str,
         typer.Argument(
@@ -378,11 +366,7 @@ def pedigree(
     target: Annotated[
         float, typer.Option(help="BDP level for which the list of SNPs shows the noise.")
     ] = 1.0,
-    missing: MissingTexts = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    rows: Rows,
     output: Output = None,
     picture: Picture = None,
     verbose: Verbose = False,
@@ -391,6 +375,5 @@ def pedigree(
     """A pedigree: how relatives inherit, from their genotypes."""
     from corrdp.cli import fit_kinds as kinds
 
-    layout = read_layout(no_header, names, delimiter, decimal)
-    task = kinds.Task(file, missing, layout, output, picture, json, verbose)
+    task = kinds.Task(file, rows, output, picture, json, verbose)
     kinds.pedigree(task, snp=snp, frequency=frequency, target=target)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from corrdp.cli.options import check_outputs, literal, missing_texts
+from corrdp.cli.groups import Rows
+from corrdp.cli.options import check_outputs, literal
 from corrdp.cli.show import as_json, save_picture, show_files, warn, warn_about_fit, working
 from corrdp.cli.show_models import (
     show_chain,
@@ -31,8 +32,7 @@ class Task:
     """What a model of any kind is learned from, and what becomes of it."""
 
     file: str
-    missing: list[str] | None  # further texts that mean missing
-    layout: Layout
+    rows: Rows
     output: Path | None
     picture: Path | None
     json: bool
@@ -48,12 +48,11 @@ class Task:
 
     def table(self) -> Table:
         """The rows."""
-        return self.open(self.file, self.layout)
+        return self.open(self.file, self.rows.layout)
 
     def open(self, file: str, layout: Layout) -> Table:
         """The rows of a file that is read as this one is."""
-        texts = missing_texts(self.missing, MISSING_TEXT, self.layout.decimal)
-        return open_table(file, texts, self.engine, layout)
+        return open_table(file, self.rows.texts(MISSING_TEXT), self.engine, layout)
 
     def finish(self, model: Any, show: Callable[..., None]) -> None:
         """Write the model, draw what the report would show, and tell."""
@@ -130,7 +129,7 @@ def network(task: Task, *, state: str, identity: str, edges: str) -> None:
     from corrdp.models.networks.field import MarkovField
 
     # names are those of FILE; otherwise the links are laid out as it is
-    links = USUAL if is_parquet(edges) else replace(task.layout, names=())
+    links = USUAL if is_parquet(edges) else replace(task.rows.layout, names=())
     with working(f"fitting couplings in {task.file}"):
         model = MarkovField.fit(
             task.table(), state=state, id=identity, edges=task.open(edges, links)

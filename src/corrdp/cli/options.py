@@ -16,8 +16,6 @@ from corrdp.errors import InputError, ModelError
 if TYPE_CHECKING:
     from corrdp.guarantees import Guarantee
     from corrdp.models.base import Model
-    from corrdp.tables.source import Layout
-    from corrdp.trajectories.data.points import Trajectories
 
 MODEL_HELP = (
     "Model file made by [bold]corrdp fit[/bold], or independent[:N], or groups:M, or diameter:D "
@@ -224,13 +222,6 @@ def _number(text: str, number: str) -> float:
         raise ModelError(f"{text!r}: {number!r} is not a number") from None
 
 
-def one_of(target: float | None, epsilon: float | None) -> dict[str, Any]:
-    """The single level that was given, as arguments of ``calibrate``."""
-    if (target is None) == (epsilon is None):
-        raise InputError("give exactly one of --target (BDP level) and --epsilon (DP level)")
-    return {"target": target} if epsilon is None else {"epsilon": epsilon}
-
-
 def read_unit(text: str | None) -> int | str | None:
     """What is protected, as written on the command line: a whole number is a number of records."""
     return int(text) if text is not None and text.strip().isdecimal() else text
@@ -273,64 +264,6 @@ def pair(option: str, text: str) -> tuple[float, float]:
 def words(text: str) -> list[str]:
     """A comma-separated list."""
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def missing_texts(
-    further: list[str] | None, usual: tuple[str, ...], decimal: str = "."
-) -> list[str]:
-    """The texts that mean missing: the usual ones and those of ``--missing``, split at commas
-    that are no decimal marks."""
-    split = words if decimal == "." else lambda text: [text.strip()]
-    return [*usual, *(word for text in further or () for word in split(text))]
-
-
-def read_layout(no_header: bool, names: str | None, delimiter: str | None, decimal: str) -> Layout:
-    """How a text file is laid out, by the options that say so."""
-    from corrdp.tables.source import Layout
-
-    if names is not None and not no_header:
-        raise InputError("--names is for a file without a header: add --no-header")
-    mark = "\t" if delimiter is not None and delimiter.lower() in ("tab", "\\t") else delimiter
-    return Layout(not no_header, tuple(words(names or "")), mark, decimal)
-
-
-def read_points(
-    path: Path,
-    user: str,
-    time: str,
-    lat: str,
-    lng: str,
-    label: str | None,
-    split: str | None,
-    keep_first: bool,
-    missing: list[str] | None,
-    layout: Layout,
-    order_format: list[str] | None,
-    timezone: str | None,
-    places: str | None = None,
-) -> Trajectories:
-    """The trajectories of a file, by the options that the commands share."""
-    from corrdp.queries import MISSING_TEXT
-    from corrdp.tables.source import open_table
-    from corrdp.trajectories.data.points import read_trajectories
-
-    if places is not None and label is None:
-        raise InputError("--places lists labels: add --label COLUMN")
-    if len(order_format or ()) > 1:
-        raise InputError("there is one column of times: give --order-format once")
-    return read_trajectories(
-        open_table(path, missing_texts(missing, MISSING_TEXT, layout.decimal), layout=layout),
-        user=user,
-        time=time,
-        lat=lat,
-        lng=lng,
-        label=label,
-        split=split,
-        duplicates="first" if keep_first else "error",
-        places=None if places is None else words(places),
-        order_format=order_format[0] if order_format else None,
-        timezone=timezone,
-    )
 
 
 def cell_side(text: str) -> float:

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corrdp.cli.groups import TextFile, grouped
 from corrdp.cli.options import (
-    Decimal,
-    Delimiter,
     Json,
-    Names,
-    NoHeader,
     Report,
     Verbose,
     check_outputs,
-    read_layout,
 )
 from corrdp.errors import InputError, RefusedError
 
@@ -46,6 +42,7 @@ def _whole(text: str) -> int:
 EXAMPLE = "Example: corrdp partial --n 100000 --known 90000 --epsilon 0.1 --delta 1e-6 --bias 0.3"
 
 
+@grouped
 def partial(
     *,
     action: Annotated[
@@ -117,10 +114,7 @@ def partial(
     picture: Annotated[
         Path | None, typer.Option(help="Draw noise against unknown records, as SVG or PNG.")
     ] = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    text: TextFile,
     verbose: Verbose = False,
     json: Json = False,
 ) -> None:
@@ -141,7 +135,7 @@ def partial(
     if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
         raise InputError(f"--picture {picture}: the name must end in .svg or .png")
     knowledge = Knowledge(n, known)
-    layout = read_layout(no_header, names, delimiter, decimal)
+    layout = text.layout
     if action is not None:
         if action != "release":
             raise InputError(f"{action!r} is no action of corrdp partial; there is one: release")

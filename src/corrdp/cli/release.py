@@ -15,45 +15,19 @@ from typing import Annotated, Any
 import typer
 
 from corrdp._files import refuse_overwriting
-from corrdp.cli.asking import (
-    ByTexts,
-    PublicColumns,
-    QueryTexts,
-    RollUp,
-    ValuesTexts,
-    Weights,
-    read_query,
-)
+from corrdp.cli.asking import Asked
+from corrdp.cli.groups import Level, Promise, Rows, grouped
 from corrdp.cli.options import (
     MODEL_HELP,
-    AcceptModel,
-    Confidence,
-    Decimal,
-    Delimiter,
-    Delta,
     Engine,
-    Epsilon,
     Json,
-    Method,
-    MissingTexts,
-    Names,
-    NoHeader,
-    NoiseName,
-    Number,
     Picture,
     Report,
     Sign,
     State,
-    Target,
-    UnitText,
     Verbose,
     check_outputs,
-    missing_texts,
-    one_of,
-    read_confidence,
-    read_layout,
     read_model,
-    read_unit,
 )
 from corrdp.errors import InputError
 
@@ -108,32 +82,18 @@ Every day anew: corrdp release steps.csv --model model.json --target 1 --query c
 """
 
 
+@grouped
 def release(
+    *,
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="CSV or Parquet file with the private records.")
     ],
     model: Annotated[str, typer.Option(help=MODEL_HELP)],
-    query: QueryTexts,
-    target: Target = None,
-    epsilon: Epsilon = None,
-    method: Method = "best",
-    confidence: Confidence = None,
-    accept_model: AcceptModel = None,
-    noise: NoiseName = "laplace",
-    delta: Delta = None,
-    unit: UnitText = None,
-    n: Number = None,
-    by: ByTexts = None,
-    values: ValuesTexts = None,
-    public_columns: PublicColumns = None,
-    rollup: RollUp = False,
-    weights: Weights = None,
+    asked: Asked,
+    level: Level,
+    promise: Promise,
     state: State = None,
-    missing: MissingTexts = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    rows: Rows,
     skip_missing: Annotated[
         bool,
         typer.Option("--skip-missing", help="Leave missing rows out; which ones is then public."),
@@ -206,7 +166,7 @@ def release(
     new noise and costs privacy anew: look with --dry-run first. Of a series that goes on, --new
     (or --from and --to) reads each record once, so that one promise holds for ever.
     """
-    level = one_of(target, epsilon)
+    kept = level.given()
     period = _period(first, end, new, ledger)
     for option, path in (("--output", output), ("--csv", csv), ("--picture", picture)):
         if dry_run and path is not None:
@@ -240,31 +200,16 @@ def release(
     from corrdp.plots.cells import draw_release
     from corrdp.report.words import public_release
 
-    layout = read_layout(no_header, names, delimiter, decimal)
+    layout = rows.layout
     law = read_model(model)
     refuse_coupled(law)
-    asked = read_query(
-        query,
-        law,
-        by=by,
-        values=values,
-        public_columns=public_columns,
-        rollup=rollup,
-        weights=weights,
-        skip_missing=skip_missing,
-        n=n,
-    )
+    queries = asked.read(law, skip_missing=skip_missing)
     with working("finding the least noise"):
         calibration = calibrate(
             law,
-            **level,
-            **asked,
-            method=method,
-            confidence=read_confidence(confidence, "default"),
-            accept=accept_model,
-            noise=noise,
-            delta=delta,
-            unit=read_unit(unit),
+            **kept,
+            **queries,
+            **promise.given(),
             # what is handed out must not spell out what was fitted from the data
             coarse=public and law.fitted is not None,
         )
@@ -276,8 +221,7 @@ def release(
     answer = None
     if not dry_run:
         with working(f"answering on {file}"):
-            decimal = layout_for(law, layout).decimal
-            texts = missing_texts(missing, missing_text(law), decimal)
+            texts = rows.texts(missing_text(law), layout_for(law, layout).decimal)
             table = open_for(law, file, texts, layout, engine)
             answer = calibration.release(
                 table,

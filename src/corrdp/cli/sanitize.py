@@ -9,26 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corrdp._files import refuse_overwriting
+from corrdp.cli.groups import Level, Rows, grouped
 from corrdp.cli.options import (
     MODEL_HELP,
     AcceptModel,
     Confidence,
-    Decimal,
-    Delimiter,
-    Epsilon,
     Json,
-    MissingTexts,
-    Names,
-    NoHeader,
     Report,
     State,
-    Target,
     Verbose,
     check_outputs,
-    missing_texts,
-    one_of,
     read_confidence,
-    read_layout,
     read_model,
 )
 from corrdp.errors import DataError, InputError
@@ -43,7 +34,9 @@ RECORD, REPORT = "record", "report"
 EXAMPLE = "Example: corrdp sanitize steps.csv --model model.json --target 1 -o sanitized.csv"
 
 
+@grouped
 def sanitize(
+    *,
     file: Annotated[
         str,
         typer.Argument(
@@ -53,8 +46,7 @@ def sanitize(
         ),
     ],
     model: Annotated[str, typer.Option(help=MODEL_HELP)],
-    target: Target = None,
-    epsilon: Epsilon = None,
+    level: Level,
     symmetric: Annotated[
         bool,
         typer.Option("--symmetric", help="Two states: misreport both equally often."),
@@ -80,11 +72,7 @@ def sanitize(
     confidence: Confidence = None,
     accept_model: AcceptModel = None,
     state: State = None,
-    missing: MissingTexts = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    rows: Rows,
     skip_missing: Annotated[
         bool,
         typer.Option("--skip-missing", help="Leave gaps where nothing was recorded."),
@@ -130,7 +118,7 @@ def sanitize(
     from corrdp.models.reads import layout_for, missing_text
     from corrdp.queries import Series
 
-    level = one_of(target, epsilon)
+    kept = level.given()
     streaming = file == "-"
     books = [] if ledger is None else [ledger]
     check_outputs(report, output, inputs=(model, *books) if streaming else (file, model, *books))
@@ -150,7 +138,7 @@ def sanitize(
     with working("finding the least distortion"):
         calibration = calibrate(
             law,
-            **level,
+            **kept,
             query=asked,
             method=method,
             confidence=read_confidence(confidence, "default"),
@@ -164,8 +152,8 @@ def sanitize(
 
             say_what_is_left(ledger)
         return
-    layout = read_layout(no_header, names, delimiter, decimal)
-    texts = missing_texts(missing, missing_text(law), layout_for(law, layout).decimal)
+    layout = rows.layout
+    texts = rows.texts(missing_text(law), layout_for(law, layout).decimal)
     if streaming:
         _report(calibration, report)
         _stream(calibration, texts, opened)

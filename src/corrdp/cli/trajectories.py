@@ -8,33 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corrdp.cli import trajectories_release
+from corrdp.cli.groups import Points, grouped
 from corrdp.cli.options import (
     Box,
     CellSide,
     Clip,
-    Decimal,
-    Delimiter,
     Json,
-    KeepFirst,
-    Label,
-    Lat,
-    Lng,
-    MissingTexts,
-    Names,
-    NoHeader,
-    OrderFormat,
     Places,
     Report,
-    Split,
     Step,
-    Time,
-    TimeZone,
-    User,
     Verbose,
     cell_side,
     check_outputs,
-    read_layout,
-    read_points,
 )
 from corrdp.cli.trajectories_release import release_grid
 from corrdp.errors import InputError
@@ -58,22 +43,11 @@ trajectories = typer.Typer(no_args_is_help=True, add_completion=False, rich_mark
 
 
 @trajectories.command("inspect", epilog=EXAMPLE)
+@grouped
 def inspect(
+    *,
     points: Annotated[Path, typer.Argument(help="CSV, CSV.GZ or Parquet, one row per point.")],
-    user: User = "uid",
-    time: Time = "datetime",
-    lat: Lat = "lat",
-    lng: Lng = "lng",
-    label: Label = None,
-    split: Split = None,
-    keep_first: KeepFirst = False,
-    order_format: OrderFormat = None,
-    timezone: TimeZone = None,
-    missing: MissingTexts = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    reading: Points,
     grid: CellSide = None,
     step: Step = "5min",
     epsilon: Annotated[float, typer.Option(help="Event-level DP level to explain.")] = 0.1,
@@ -99,12 +73,8 @@ def inspect(
 
     check_outputs(report, inputs=(points,))
     side = None if grid is None else cell_side(grid)
-    layout = read_layout(no_header, names, delimiter, decimal)
     with working("reading and inspecting the movements"):
-        walks = read_points(
-            points, user, time, lat, lng, label, split, keep_first, missing, layout, order_format,
-            timezone,
-        )  # fmt: skip
+        walks = reading.trajectories(points)
         from corrdp.trajectories.units.inspect import inspect_movements
 
         found = inspect_movements(
@@ -166,7 +136,9 @@ trajectories.command("release", epilog=trajectories_release.EXAMPLE)(trajectorie
 
 
 @trajectories.command("probe", epilog=PROBE_EXAMPLE)
+@grouped
 def probe(
+    *,
     points: Annotated[Path, typer.Argument(help="The original: CSV, CSV.GZ or Parquet.")],
     release: Annotated[
         Path, typer.Option(help="What [bold]corrdp trajectories release[/bold] wrote.")
@@ -190,20 +162,7 @@ def probe(
         float | None, typer.Option(help="Metres within which --epsilon holds.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For known points and blind guesses.")] = 1,
-    user: User = "uid",
-    time: Time = "datetime",
-    lat: Lat = "lat",
-    lng: Lng = "lng",
-    label: Label = None,
-    split: Split = None,
-    keep_first: KeepFirst = False,
-    order_format: OrderFormat = None,
-    timezone: TimeZone = None,
-    missing: MissingTexts = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    reading: Points,
     report: Report = None,
     verbose: Verbose = False,
     json: Json = False,
@@ -215,18 +174,14 @@ def probe(
     from corrdp.cli.show import as_json, show_files, working
 
     check_outputs(report, inputs=(points, release))
-    if label is None and box is None:
+    if reading.label is None and box is None:
         raise InputError("coordinates need --box and --grid of the release (or --label)")
-    public = release_grid(box, grid, label)
+    public = release_grid(box, grid, reading.label)
     rate = _rate(epsilon, radius)
-    layout = read_layout(no_header, names, delimiter, decimal)
     with working("reading the movements"):
         import numpy as np
 
-        walks = read_points(
-            points, user, time, lat, lng, label, split, keep_first, missing, layout, order_format,
-            timezone, places,
-        )  # fmt: skip
+        walks = reading.trajectories(points, places)
         from corrdp.trajectories.data.cells import discretise
         from corrdp.trajectories.probes.results import read_release
 

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from corrdp._files import refuse_overwriting
+from corrdp.cli.groups import Points, grouped
 from corrdp.cli.options import (
     Box,
     CellSide,
     Clip,
-    Decimal,
-    Delimiter,
     Json,
-    KeepFirst,
-    Label,
-    Lat,
-    Lng,
-    MissingTexts,
-    Names,
-    NoHeader,
-    OrderFormat,
     Places,
     Report,
-    Split,
-    Time,
-    TimeZone,
-    User,
     Verbose,
     cell_side,
     check_outputs,
-    read_layout,
-    read_points,
     words,
 )
 from corrdp.errors import InputError, RefusedError
@@ -53,8 +39,10 @@ WHY = {
 MECHANISMS = ("prefix", "ngrams", "local", "planar", "sample", "elements")
 
 
-def release(
-    points: Annotated[Path, typer.Argument(help="CSV, CSV.GZ or Parquet, one row per point.")],
+@dataclass(frozen=True)
+class Setting:
+    """By which mechanism movements are published, and how it is set."""
+
     mechanism: Annotated[
         str,
         typer.Option(
@@ -62,84 +50,165 @@ def release(
             "tree. local: each trajectory by itself. planar: each point moved. sample: some points "
             "as they are. elements: users by cluster of places."
         ),
-    ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the release as CSV.")
-    ] = None,
+    ]
     epsilon: Annotated[
         float | None,
         typer.Option(help="What the whole release costs; for planar, within --radius."),
-    ] = None,
+    ] = None
     radius: Annotated[
         float | None, typer.Option(help="planar: metres within which epsilon holds.")
-    ] = None,
+    ] = None
     rate: Annotated[
         float | None, typer.Option(help="sample: probability with which a point is published.")
-    ] = None,
+    ] = None
     levels: Annotated[
         int, typer.Option(help="prefix: longest prefix; ngrams, local: places in an n-gram.")
-    ] = 3,
+    ] = 3
     length: Annotated[
         int | None,
         typer.Option(help="ngrams, local: trajectories are cut after so many points; public."),
-    ] = None,
+    ] = None
     per_user: Annotated[
         int | None,
         typer.Option(
             help="Protect users, of whom the first N trajectories are used; else one trajectory."
         ),
-    ] = None,
+    ] = None
     bounded: Annotated[
         bool, typer.Option("--bounded", help="Units are replaced, not added or removed.")
-    ] = False,
+    ] = False
     threshold: Annotated[
         int | None, typer.Option(help="prefix, ngrams: least noisy count that is kept.")
-    ] = None,
-    box: Box = None,
-    grid: CellSide = None,
-    clip: Clip = False,
-    places: Places = None,
+    ] = None
     merge_stays: Annotated[
         bool,
         typer.Option(
             "--merge-stays", help="prefix, ngrams: points in a row in one place count once."
         ),
-    ] = False,
+    ] = False
     speed: Annotated[
         float | None,
         typer.Option(help="Metres per second that nobody exceeds, public; needs --step."),
-    ] = None,
+    ] = None
     step: Annotated[
         str | None, typer.Option(help="Least time between two places, for --speed: 30s, 5min.")
-    ] = None,
+    ] = None
     counts: Annotated[
         bool, typer.Option("--counts", help="prefix, ngrams: write noisy counts instead.")
-    ] = False,
+    ] = False
     clusters: Annotated[
         str | None,
         typer.Option(
             help="elements: public clusters of labels, health=clinic,hospital;work=office; a place "
             "that is not named is a cluster by itself."
         ),
-    ] = None,
+    ] = None
     most: Annotated[
         int | None,
         typer.Option(help="elements: visits of a user to a cluster that count; 1 counts users."),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse options that do not go with the mechanism, and miss none that it needs."""
+        if self.mechanism not in MECHANISMS:
+            raise InputError(
+                f"--mechanism must be one of {', '.join(MECHANISMS)}; got {self.mechanism!r}"
+            )
+        needs = {
+            "--epsilon": (self.epsilon, ("prefix", "ngrams", "local", "planar", "elements"), True),
+            "--radius": (self.radius, ("planar",), True),
+            "--rate": (self.rate, ("sample",), True),
+            "--length": (self.length, ("ngrams", "local"), True),
+            "--per-user": (self.per_user, ("prefix", "ngrams", "local"), False),
+            "--bounded": (self.bounded or None, ("prefix", "ngrams"), False),
+            "--threshold": (self.threshold, ("prefix", "ngrams"), False),
+            "--counts": (self.counts or None, ("prefix", "ngrams"), False),
+            "--speed": (self.speed, ("prefix", "ngrams", "local"), False),
+            "--merge-stays": (self.merge_stays or None, ("prefix", "ngrams"), False),
+            "--clusters": (self.clusters, ("elements",), False),
+            "--most": (self.most, ("elements",), False),
+        }
+        for option, (given, for_whom, required) in needs.items():
+            if given is None and required and self.mechanism in for_whom:
+                raise InputError(f"{self.mechanism} needs {option}")
+            if given is not None and self.mechanism not in for_whom:
+                raise InputError(
+                    f"{option} does not go with {self.mechanism}: leave it out{WHY.get(option, '')}"
+                )
+
+    def moves(self, cells: CellSequences) -> Moves | None:
+        """The moves that are possible at --speed."""
+        if (self.speed is None) != (self.step is None):
+            raise InputError(
+                "--speed and --step go together: how far anybody gets between two points"
+            )
+        if self.speed is None or self.step is None:
+            return None
+        if cells.grid is None:
+            raise InputError("--speed needs coordinates: labels have no distances")
+        from corrdp.trajectories.data.reachability import Moves
+        from corrdp.trajectories.data.splitting import seconds
+
+        return Moves.from_speed(
+            cells.size, cells.grid.distance, speed=self.speed, seconds=seconds(self.step, "--step")
+        )
+
+    def made(self, cells: CellSequences, moves: Moves | None, outside: str) -> Any:
+        """The mechanism."""
+        unit: dict[str, Any] = {
+            "neighbours": "bounded" if self.bounded else "unbounded",
+            "per_user": self.per_user,
+            "thresholds": self.threshold,
+        }
+        if self.mechanism == "prefix":
+            from corrdp.trajectories.mechanisms.prefix import PrefixTree
+
+            return PrefixTree(cells.size, self.levels, self.epsilon, **unit)  # type: ignore[arg-type]
+        if self.mechanism == "elements":
+            from corrdp.trajectories.mechanisms.elements import ElementCounts
+
+            return ElementCounts(cluster_names(cells, self.clusters), self.epsilon, self.most)  # type: ignore[arg-type]
+        if self.mechanism == "ngrams":
+            from corrdp.trajectories.mechanisms.prefix import NgramTree
+
+            return NgramTree(cells.size, self.length, self.epsilon, n_max=self.levels, **unit)  # type: ignore[arg-type]
+        if self.mechanism == "local":
+            from corrdp.trajectories.mechanisms.local import LocalNgrams
+            from corrdp.trajectories.mechanisms.publishing import distances
+
+            assert self.length is not None
+            assert self.epsilon is not None
+            return LocalNgrams(
+                distances(cells), self.length, self.epsilon, self.levels, self.per_user or 1, moves
+            )
+        if self.mechanism == "planar":
+            from corrdp.mechanisms.base import check_positive
+            from corrdp.trajectories.mechanisms.planar import PlanarCells
+
+            if cells.grid is None:
+                raise InputError("planar noise needs coordinates: leave out --label")
+            reach = check_positive("--radius", self.radius)
+            return PlanarCells(
+                cells.grid, check_positive("--epsilon", self.epsilon) / reach, outside
+            )
+        from corrdp.trajectories.mechanisms.sampling import BernoulliSample
+
+        return BernoulliSample(cells.size, self.rate)  # type: ignore[arg-type]
+
+
+@grouped
+def release(
+    *,
+    points: Annotated[Path, typer.Argument(help="CSV, CSV.GZ or Parquet, one row per point.")],
+    setting: Setting,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the release as CSV.")
     ] = None,
-    user: User = "uid",
-    time: Time = "datetime",
-    lat: Lat = "lat",
-    lng: Lng = "lng",
-    label: Label = None,
-    split: Split = None,
-    keep_first: KeepFirst = False,
-    order_format: OrderFormat = None,
-    timezone: TimeZone = None,
-    missing: MissingTexts = None,
-    no_header: NoHeader = False,
-    names: Names = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
+    box: Box = None,
+    grid: CellSide = None,
+    clip: Clip = False,
+    places: Places = None,
+    reading: Points,
     ledger: Annotated[
         Path | None,
         typer.Option(help="Charge this DP ledger, whose records are the units, and store in it."),
@@ -185,31 +254,21 @@ def release(
         check_signing(sign, json, dry_run)
     check_outputs(report, output, inputs=(points, *(p for p in (ledger, sign) if p is not None)))
     refuse_overwriting(report, output, overwrite=force)
-    _check_options(
-        mechanism, epsilon, radius, rate, length, counts, per_user, bounded, threshold, speed,
-        merge_stays, clusters, most,
-    )  # fmt: skip
-    public = release_grid(box, grid, label)
+    setting.check()
+    public = release_grid(box, grid, reading.label)
     outside = "clip" if clip else "error"
-    layout = read_layout(no_header, names, delimiter, decimal)
     with working("reading the movements"):
-        walks = read_points(
-            points, user, time, lat, lng, label, split, keep_first, missing, layout, order_format,
-            timezone, places,
-        )  # fmt: skip
+        walks = reading.trajectories(points, places)
         from corrdp.trajectories.data.cells import discretise
 
-        cells = discretise(walks, public, outside=outside, merge_stays=merge_stays)
+        cells = discretise(walks, public, outside=outside, merge_stays=setting.merge_stays)
         if not cells.public:
             raise RefusedError(
                 "the list of places was read from the data, so that no noise makes the release "
                 "private (lint L-01): name the public ones, --places a,b,c"
             )
-        moves = _moves(cells, speed, step)
-        made = _mechanism(
-            mechanism, cells, epsilon, radius, rate, levels, length, per_user, bounded, threshold,
-            moves, outside, clusters, most or 1,
-        )  # fmt: skip
+        moves = setting.moves(cells)
+        made = setting.made(cells, moves, outside)
         from corrdp.trajectories.mechanisms.publishing import check_publishable, rows_of
 
         check_publishable(made, cells, moves)
@@ -221,12 +280,18 @@ def release(
     with working("drawing the noise"):
         what = f"{type(made).__name__} of movements in {points.name}, written to {output.name}"
         done = made.release(
-            walks, cells, moves, radius=radius, ledger=ledger, what=what, counts=counts
+            walks,
+            cells,
+            moves,
+            radius=setting.radius,
+            ledger=ledger,
+            what=what,
+            counts=setting.counts,
         )
     with handed_over(done, ledger):
-        write_files({output: rows_of(done, cells, counts=counts)})
+        write_files({output: rows_of(done, cells, counts=setting.counts)})
         if sign is not None:
-            print(as_json(done.record(cells, counts=counts).sign(sign)))
+            print(as_json(done.record(cells, counts=setting.counts).sign(sign)))
         elif json:
             print(as_json(done))
         else:
@@ -237,46 +302,6 @@ def release(
             write_files({report: render_moved(done, cells)})
         if not json:
             show_files(path for path in (output, report) if path is not None)
-
-
-def _check_options(
-    mechanism: str,
-    epsilon: float | None,
-    radius: float | None,
-    rate: float | None,
-    length: int | None,
-    counts: bool,
-    per_user: int | None,
-    bounded: bool,
-    threshold: int | None,
-    speed: float | None,
-    merge_stays: bool,
-    clusters: str | None,
-    most: int | None,
-) -> None:
-    if mechanism not in MECHANISMS:
-        raise InputError(f"--mechanism must be one of {', '.join(MECHANISMS)}; got {mechanism!r}")
-    needs = {
-        "--epsilon": (epsilon, ("prefix", "ngrams", "local", "planar", "elements"), True),
-        "--radius": (radius, ("planar",), True),
-        "--rate": (rate, ("sample",), True),
-        "--length": (length, ("ngrams", "local"), True),
-        "--per-user": (per_user, ("prefix", "ngrams", "local"), False),
-        "--bounded": (bounded or None, ("prefix", "ngrams"), False),
-        "--threshold": (threshold, ("prefix", "ngrams"), False),
-        "--counts": (counts or None, ("prefix", "ngrams"), False),
-        "--speed": (speed, ("prefix", "ngrams", "local"), False),
-        "--merge-stays": (merge_stays or None, ("prefix", "ngrams"), False),
-        "--clusters": (clusters, ("elements",), False),
-        "--most": (most, ("elements",), False),
-    }
-    for option, (given, for_whom, required) in needs.items():
-        if given is None and required and mechanism in for_whom:
-            raise InputError(f"{mechanism} needs {option}")
-        if given is not None and mechanism not in for_whom:
-            raise InputError(
-                f"{option} does not go with {mechanism}: leave it out{WHY.get(option, '')}"
-            )
 
 
 def release_grid(box: str | None, side: str | None, label: str | None) -> Grid | None:
@@ -296,74 +321,6 @@ def release_grid(box: str | None, side: str | None, label: str | None) -> Grid |
     except ValueError:
         raise InputError(f"--box {box!r}: write SOUTH,WEST,NORTH,EAST, four numbers") from None
     return Grid.square(south, west, north, east, cell_side(side or "1km"))
-
-
-def _moves(cells: CellSequences, speed: float | None, step: str | None) -> Moves | None:
-    if (speed is None) != (step is None):
-        raise InputError("--speed and --step go together: how far anybody gets between two points")
-    if speed is None or step is None:
-        return None
-    if cells.grid is None:
-        raise InputError("--speed needs coordinates: labels have no distances")
-    from corrdp.trajectories.data.reachability import Moves
-    from corrdp.trajectories.data.splitting import seconds
-
-    return Moves.from_speed(
-        cells.size, cells.grid.distance, speed=speed, seconds=seconds(step, "--step")
-    )
-
-
-def _mechanism(
-    name: str,
-    cells: CellSequences,
-    epsilon: float | None,
-    radius: float | None,
-    rate: float | None,
-    levels: int,
-    length: int | None,
-    per_user: int | None,
-    bounded: bool,
-    threshold: int | None,
-    moves: Moves | None,
-    outside: str,
-    clusters: str | None,
-    most: int,
-) -> Any:
-    unit: dict[str, Any] = {
-        "neighbours": "bounded" if bounded else "unbounded",
-        "per_user": per_user,
-        "thresholds": threshold,
-    }
-    if name == "prefix":
-        from corrdp.trajectories.mechanisms.prefix import PrefixTree
-
-        return PrefixTree(cells.size, levels, epsilon, **unit)  # type: ignore[arg-type]
-    if name == "elements":
-        from corrdp.trajectories.mechanisms.elements import ElementCounts
-
-        return ElementCounts(cluster_names(cells, clusters), epsilon, most)  # type: ignore[arg-type]
-    if name == "ngrams":
-        from corrdp.trajectories.mechanisms.prefix import NgramTree
-
-        return NgramTree(cells.size, length, epsilon, n_max=levels, **unit)  # type: ignore[arg-type]
-    if name == "local":
-        from corrdp.trajectories.mechanisms.local import LocalNgrams
-        from corrdp.trajectories.mechanisms.publishing import distances
-
-        assert length is not None
-        assert epsilon is not None
-        return LocalNgrams(distances(cells), length, epsilon, levels, per_user or 1, moves)
-    if name == "planar":
-        from corrdp.mechanisms.base import check_positive
-        from corrdp.trajectories.mechanisms.planar import PlanarCells
-
-        if cells.grid is None:
-            raise InputError("planar noise needs coordinates: leave out --label")
-        reach = check_positive("--radius", radius)
-        return PlanarCells(cells.grid, check_positive("--epsilon", epsilon) / reach, outside)
-    from corrdp.trajectories.mechanisms.sampling import BernoulliSample
-
-    return BernoulliSample(cells.size, rate)  # type: ignore[arg-type]
 
 
 def cluster_names(cells: CellSequences, text: str | None) -> list[str]:
