@@ -72,7 +72,7 @@ Weights = Annotated[
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueryOptions:
     """Queries as written on the command line."""
 
     query: QueryTexts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corrdp.cli.groups import TextFile, grouped
+from corrdp.cli.groups import FileOptions, grouped
 from corrdp.cli.options import (
     MODEL_HELP,
     Engine,
@@ -135,7 +135,7 @@ def audit(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the audit as JSON.")
     ] = None,
-    text: TextFile,
+    text: FileOptions,
     engine: Engine = "duckdb",
     verbose: Verbose = False,
     json: Json = False,

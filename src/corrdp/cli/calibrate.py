@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from corrdp.cli.asking import Asked
-from corrdp.cli.groups import Level, Promise, grouped
+from corrdp.cli.asking import QueryOptions
+from corrdp.cli.groups import LevelOptions, PromiseOptions, grouped
 from corrdp.cli.options import (
     Json,
     ModelText,
@@ -22,9 +22,9 @@ EXAMPLE = "Example: corrdp calibrate model.json --target 1 --query count:True"
 def calibrate(
     *,
     model: ModelText,
-    asked: Asked,
-    level: Level,
-    promise: Promise,
+    asked: QueryOptions,
+    level: LevelOptions,
+    promise: PromiseOptions,
     sweep: SweepText = None,
     picture: Picture = None,
     verbose: Verbose = False,
@@ -38,7 +38,7 @@ def calibrate(
     from corrdp import calibrate as invert
     from corrdp.cli.show import as_json, save_picture, show_calibration, show_files, working
 
-    if sweep is not None and level != Level():
+    if sweep is not None and level != LevelOptions():
         raise InputError("--sweep LOW:HIGH takes the place of --target: give one of them")
     kept = {} if sweep is not None else level.given()
     check_outputs(picture, inputs=(model,))

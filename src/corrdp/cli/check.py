@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corrdp.cli.groups import Rows, grouped
+from corrdp.cli.groups import RowOptions, grouped
 from corrdp.cli.options import (
     Engine,
     Json,
@@ -49,7 +49,7 @@ def check(
     where: Annotated[
         str | None, typer.Option(help="SQL condition; other rows are left out.")
     ] = None,
-    rows: Rows,
+    rows: RowOptions,
     engine: Engine = "duckdb",
     picture: Picture = None,
     json: Json = False,

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from corrdp.cli.groups import Rows, grouped
+from corrdp.cli.groups import RowOptions, grouped
 from corrdp.cli.options import (
     Engine,
     Json,
@@ -189,7 +189,7 @@ def series(
             help="The series goes on: what the model promises holds however long it becomes.",
         ),
     ] = False,
-    rows: Rows,
+    rows: RowOptions,
     skip_missing: Annotated[
         bool,
         typer.Option(
@@ -273,7 +273,7 @@ def families(
             "way is --group with the family's column.",
         ),
     ] = None,
-    rows: Rows,
+    rows: RowOptions,
     output: Output = None,
     picture: Picture = None,
     engine: Engine = "duckdb",
@@ -330,7 +330,7 @@ def network(
     edges: Annotated[
         str, typer.Option(help="File of links, two columns of ids, laid out as FILE.")
     ],
-    rows: Rows,
+    rows: RowOptions,
     output: Output = None,
     picture: Picture = None,
     engine: Engine = "duckdb",
@@ -366,7 +366,7 @@ def pedigree(
     target: Annotated[
         float, typer.Option(help="BDP level for which the list of SNPs shows the noise.")
     ] = 1.0,
-    rows: Rows,
+    rows: RowOptions,
     output: Output = None,
     picture: Picture = None,
     verbose: Verbose = False,

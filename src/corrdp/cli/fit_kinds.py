@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from corrdp.cli.groups import Rows
+from corrdp.cli.groups import RowOptions
 from corrdp.cli.options import check_outputs, literal
 from corrdp.cli.show import as_json, save_picture, show_files, warn, warn_about_fit, working
 from corrdp.cli.show_models import (
@@ -32,7 +32,7 @@ class Task:
     """What a model of any kind is learned from, and what becomes of it."""
 
     file: str
-    rows: Rows
+    rows: RowOptions
     output: Path | None
     picture: Path | None
     json: bool

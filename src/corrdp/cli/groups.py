@@ -54,7 +54,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     Examples
     --------
     >>> @grouped
-    ... def told(file: str, level: Level) -> None:
+    ... def told(file: str, level: LevelOptions) -> None:
     ...     print(file, level.given())
     >>> list(inspect.signature(told).parameters)
     ['file', 'target', 'epsilon']
@@ -94,7 +94,7 @@ def _options(group: Any) -> Iterator[inspect.Parameter]:
 
 
 @dataclass(frozen=True)
-class Level:
+class LevelOptions:
     """How much is promised, or how much noise there is."""
 
     target: Target = None
@@ -108,7 +108,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Promise:
+class PromiseOptions:
     """By which bound, how surely and with what noise a level is kept, and for whom."""
 
     method: Method = "best"
@@ -131,7 +131,7 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class TextFile:
+class FileOptions:
     """How a text file is laid out."""
 
     no_header: NoHeader = False
@@ -152,7 +152,7 @@ class TextFile:
 
 
 @dataclass(frozen=True)
-class Rows(TextFile):
+class RowOptions(FileOptions):
     """How the rows of a file are read: its layout, and what means missing."""
 
     missing: MissingTexts = None
@@ -168,7 +168,7 @@ class Rows(TextFile):
 
 
 @dataclass(frozen=True)
-class Points(Rows):
+class PointOptions(RowOptions):
     """How the points of movements are read."""
 
     user: User = "uid"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corrdp.cli.groups import TextFile, grouped
+from corrdp.cli.groups import FileOptions, grouped
 from corrdp.cli.options import (
     Json,
     Report,
@@ -114,7 +114,7 @@ def partial(
     picture: Annotated[
         Path | None, typer.Option(help="Draw noise against unknown records, as SVG or PNG.")
     ] = None,
-    text: TextFile,
+    text: FileOptions,
     verbose: Verbose = False,
     json: Json = False,
 ) -> None:

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import typer
 
 from corrdp._files import refuse_overwriting
-from corrdp.cli.asking import Asked
-from corrdp.cli.groups import Level, Promise, Rows, grouped
+from corrdp.cli.asking import QueryOptions
+from corrdp.cli.groups import LevelOptions, PromiseOptions, RowOptions, grouped
 from corrdp.cli.options import (
     MODEL_HELP,
     Engine,
@@ -89,11 +89,11 @@ def release(
         str, typer.Argument(metavar="FILE", help="CSV or Parquet file with the private records.")
     ],
     model: Annotated[str, typer.Option(help=MODEL_HELP)],
-    asked: Asked,
-    level: Level,
-    promise: Promise,
+    asked: QueryOptions,
+    level: LevelOptions,
+    promise: PromiseOptions,
     state: State = None,
-    rows: Rows,
+    rows: RowOptions,
     skip_missing: Annotated[
         bool,
         typer.Option("--skip-missing", help="Leave missing rows out; which ones is then public."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corrdp._files import refuse_overwriting
-from corrdp.cli.groups import Level, Rows, grouped
+from corrdp.cli.groups import LevelOptions, RowOptions, grouped
 from corrdp.cli.options import (
     MODEL_HELP,
     AcceptModel,
@@ -46,7 +46,7 @@ def sanitize(
         ),
     ],
     model: Annotated[str, typer.Option(help=MODEL_HELP)],
-    level: Level,
+    level: LevelOptions,
     symmetric: Annotated[
         bool,
         typer.Option("--symmetric", help="Two states: misreport both equally often."),
@@ -63,7 +63,7 @@ def sanitize(
         bool,
         typer.Option(
             "--uninformed",
-            help="Promise only against who knows no other record: less noise, less protection.",
+            help="PromiseOptions only against who knows no other record: less noise, less protection.",
         ),
     ] = False,
     method: Annotated[
@@ -72,7 +72,7 @@ def sanitize(
     confidence: Confidence = None,
     accept_model: AcceptModel = None,
     state: State = None,
-    rows: Rows,
+    rows: RowOptions,
     skip_missing: Annotated[
         bool,
         typer.Option("--skip-missing", help="Leave gaps where nothing was recorded."),

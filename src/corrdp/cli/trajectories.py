@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corrdp.cli import trajectories_release
-from corrdp.cli.groups import Points, grouped
+from corrdp.cli.groups import PointOptions, grouped
 from corrdp.cli.options import (
     Box,
     CellSide,
@@ -47,7 +47,7 @@ trajectories = typer.Typer(no_args_is_help=True, add_completion=False, rich_mark
 def inspect(
     *,
     points: Annotated[Path, typer.Argument(help="CSV, CSV.GZ or Parquet, one row per point.")],
-    reading: Points,
+    reading: PointOptions,
     grid: CellSide = None,
     step: Step = "5min",
     epsilon: Annotated[float, typer.Option(help="Event-level DP level to explain.")] = 0.1,
@@ -59,7 +59,7 @@ def inspect(
         int | None, typer.Option("--w", help="Steps of a w-event window; else mixing time + 1.")
     ] = None,
     l: Annotated[
-        int | None, typer.Option("--l", help="Points of l-trajectory level; else w.")
+        int | None, typer.Option("--l", help="PointOptions of l-trajectory level; else w.")
     ] = None,
     report: Report = None,
     verbose: Verbose = False,
@@ -148,9 +148,11 @@ def probe(
     clip: Clip = False,
     places: Places = None,
     merge_stays: Annotated[
-        bool, typer.Option("--merge-stays", help="Points in a row in one place count once.")
+        bool, typer.Option("--merge-stays", help="PointOptions in a row in one place count once.")
     ] = False,
-    known: Annotated[int, typer.Option(help="Points that an attacker knows of somebody.")] = 4,
+    known: Annotated[
+        int, typer.Option(help="PointOptions that an attacker knows of somebody.")
+    ] = 4,
     step: Step = "5min",
     utc_offset: Annotated[
         float, typer.Option(help="Hours to add to the times to get local time.")
@@ -162,7 +164,7 @@ def probe(
         float | None, typer.Option(help="Metres within which --epsilon holds.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For known points and blind guesses.")] = 1,
-    reading: Points,
+    reading: PointOptions,
     report: Report = None,
     verbose: Verbose = False,
     json: Json = False,

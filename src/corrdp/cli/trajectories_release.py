@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corrdp._files import refuse_overwriting
-from corrdp.cli.groups import Points, grouped
+from corrdp.cli.groups import PointOptions, grouped
 from corrdp.cli.options import (
     Box,
     CellSide,
@@ -40,7 +40,7 @@ MECHANISMS = ("prefix", "ngrams", "local", "planar", "sample", "elements")
 
 
 @dataclass(frozen=True)
-class Setting:
+class MovementOptions:
     """By which mechanism movements are published, and how it is set."""
 
     mechanism: Annotated[
@@ -200,7 +200,7 @@ class Setting:
 def release(
     *,
     points: Annotated[Path, typer.Argument(help="CSV, CSV.GZ or Parquet, one row per point.")],
-    setting: Setting,
+    setting: MovementOptions,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the release as CSV.")
     ] = None,
@@ -208,7 +208,7 @@ def release(
     grid: CellSide = None,
     clip: Clip = False,
     places: Places = None,
-    reading: Points,
+    reading: PointOptions,
     ledger: Annotated[
         Path | None,
         typer.Option(help="Charge this DP ledger, whose records are the units, and store in it."),
