@@ -63,7 +63,7 @@ def sanitize(
         bool,
         typer.Option(
             "--uninformed",
-            help="PromiseOptions only against who knows no other record: less noise, less protection.",
+            help="Promise only against who knows no other record: less noise, less protection.",
         ),
     ] = False,
     method: Annotated[

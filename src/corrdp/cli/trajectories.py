@@ -59,7 +59,7 @@ def inspect(
         int | None, typer.Option("--w", help="Steps of a w-event window; else mixing time + 1.")
     ] = None,
     l: Annotated[
-        int | None, typer.Option("--l", help="PointOptions of l-trajectory level; else w.")
+        int | None, typer.Option("--l", help="Points of l-trajectory level; else w.")
     ] = None,
     report: Report = None,
     verbose: Verbose = False,
@@ -148,10 +148,10 @@ def probe(
     clip: Clip = False,
     places: Places = None,
     merge_stays: Annotated[
-        bool, typer.Option("--merge-stays", help="PointOptions in a row in one place count once.")
+        bool, typer.Option("--merge-stays", help="Points in a row in one place count once.")
     ] = False,
     known: Annotated[
-        int, typer.Option(help="PointOptions that an attacker knows of somebody.")
+        int, typer.Option(help="Points that an attacker knows of somebody.")
     ] = 4,
     step: Step = "5min",
     utc_offset: Annotated[
