@@ -150,9 +150,7 @@ def probe(
     merge_stays: Annotated[
         bool, typer.Option("--merge-stays", help="Points in a row in one place count once.")
     ] = False,
-    known: Annotated[
-        int, typer.Option(help="Points that an attacker knows of somebody.")
-    ] = 4,
+    known: Annotated[int, typer.Option(help="Points that an attacker knows of somebody.")] = 4,
     step: Step = "5min",
     utc_offset: Annotated[
         float, typer.Option(help="Hours to add to the times to get local time.")
