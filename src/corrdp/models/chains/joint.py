@@ -293,9 +293,10 @@ def check_number_of_slices(number: int, series: int) -> None:
     if number > MOST_SLICES:
         raise ModelError(
             f"{series} series make {number} different slices here, and at most {MOST_SLICES} can "
-            "be compared: merge states, or model fewer series at a time where the others do not "
-            "depend on them; else give blocks in place of a model, Groups(m) (groups:m) for m "
-            "records that depend on each other"
+            "be compared: merge states, or name fewer series where the others do not depend on "
+            "them; else fit a field over times and series (MarkovField, corrdp fit network), or, "
+            "where times do not depend on each other, take the records of one time as a block "
+            f"(Groups({series}), groups:{series})"
         )
 
 
