@@ -16,6 +16,7 @@ from corrdp.bounds.chains.joint_sides import limit, side_step
 from corrdp.bounds.chains.known_cells import joint_transfer, joint_uninformed
 from corrdp.bounds.contraction import contraction_limit
 from corrdp.errors import InputError, NotApplicableError
+from corrdp.models.chains.chain import diameter
 from corrdp.models.chains.joint import JointChain
 from tests.oracles.chains import Joint, chain_joint, lp_one_adversary
 from tests.oracles.orders import lp_by_word
@@ -107,6 +108,21 @@ def test_slices_that_are_jumped_over_cost_enough():
         every = joint_contraction(JointChain(kernel, "ab", length=4, initial=start), Pure(eps))
         assert every.per_record is not None
         assert every.per_record[record] >= truth - 1e-7
+
+
+def test_jumps_are_diameters_of_products():
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        kernel = rng.dirichlet(np.ones(4), 4)
+        chain = JointChain(kernel, "ab")
+        masks, _ = known_cells(chain)
+        right, left = slice_jumps(chain, None)
+        for (i, w), (j, v) in itertools.product(enumerate(masks), repeat=2):
+            near, far = (kernel * w) @ kernel, (kernel * v) @ kernel
+            assert right.two[i, j] == pytest.approx(diameter(near[:, v]), rel=1e-9)
+            assert left.two[i, j] == pytest.approx(diameter(near[v].T), rel=1e-9)
+            assert right.three[i, j] == pytest.approx(diameter((kernel * w) @ far), rel=1e-9)
+            assert left.three[i, j] == pytest.approx(diameter(((kernel * v) @ near).T), rel=1e-9)
 
 
 def test_two_steps_of_the_kernel_would_not_do():

@@ -28,15 +28,20 @@ def path(tmp_path_factory) -> Path:
 
 def test_series_are_fitted_together_and_released(path, tmp_path):
     asked = ("fit", "series", path, "--state", "s", "--order", "t", "--group", "who")
-    alone = done(*asked, "-o", tmp_path / "alone.json")
+    alone = done(*asked, "--no-joint", "-o", tmp_path / "alone.json")
     assert "fitted together (--joint)" in " ".join(alone.output.split())
     release = ("--query", "count:1", "--target", 1, "--confidence", "none")
     refused = run("release", path, "--model", tmp_path / "alone.json", *release)
     assert refused.exit_code == 3
     assert "fit them together (--joint)" in " ".join(refused.stderr.split())
     model = tmp_path / "pair.json"
-    shown = done(*asked, "--joint", "-o", model, "--picture", tmp_path / "pair.svg")
+    shown = done(*asked, "-o", model, "--picture", tmp_path / "pair.svg")
     told = " ".join(shown.output.split())
+    assert "they are fitted together (--no-joint keeps them apart)" in told
+    assert "times at confidence 0.95, relative to plain DP" in told
+    by_hand = tmp_path / "joint.json"
+    done(*asked, "--joint", "-o", by_hand)
+    assert by_hand.read_text() == model.read_text()
     assert "2 series at once, 2 states, 4 slices, 2000 time steps" in told
     assert "one series at one time step" in told
     assert (tmp_path / "pair.svg").exists()
@@ -50,6 +55,42 @@ def test_series_are_fitted_together_and_released(path, tmp_path):
     done("ledger", "init", book, *budget, "--model", model)
     done("release", path, "--model", model, *release, "--ledger", book)
     assert 0 < Ledger.open(book).spent <= 1.0 + 1e-9
+
+
+def test_series_that_cannot_be_fitted_together_stay_apart(path, tmp_path):
+    asked = ("fit", "series", path, "--state", "s", "--order", "t", "--group", "who")
+    for more, why in (
+        (("--markov-order", 2), "leave order out"),
+        (("--season", 24), "leave season out"),
+    ):
+        told = " ".join(done(*asked, *more).output.split())
+        assert "and yet they are fitted apart: a joint chain is of order 1" in told
+        assert why in told
+        assert "fitted together (--joint)" in told  # what a release will be refused for
+    taken = done(*asked, "--independent-groups", "they are public", "-o", tmp_path / "taken.json")
+    assert "fitted together" not in taken.output
+    # of one series every fourth time is missing
+    rows = [line for k, line in enumerate(path.read_text().splitlines()) if k < 2001 or k % 4]
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join(rows) + "\n")
+    told = " ".join(done("fit", "series", few, *asked[3:]).output.split())
+    assert "fitted apart: all of them have a state at 75 % of the times only" in told
+
+
+def test_a_promise_that_is_useless_is_said_with_its_reason(tmp_path):
+    law = np.full((4, 4), 0.05) + np.diag([0.8, 0.1, 0.1, 0.1]) + [0.1, 0, 0, 0.0]
+    seen = JointChain(law / law.sum(axis=1, keepdims=True), "ab", length=150)
+    drawn = seen.sample(np.random.default_rng(5))
+    rows = [(who, t, int(drawn[t, k])) for k, who in enumerate("ab") for t in range(150)]
+    few = write_csv(tmp_path / "few.csv", ["who", "t", "s"], rows)
+    asked = ("fit", "series", few, "--state", "s", "--order", "t", "--group", "who", "--joint")
+    model = tmp_path / "few.json"
+    told = " ".join(done(*asked, "--no-pooling", "-o", model).output.split())
+    assert "times what the fitted numbers leak" in told
+    assert "slices that are rarely seen is left open (times seen: " in told
+    assert "let rare slices share a row" in told
+    leak = " ".join(done("leakage", model, "--epsilon", 1e-3, "--confidence", 0.95).output.split())
+    assert "times what the fitted numbers leak" in leak
 
 
 def test_what_does_not_go_together_is_refused(path, tmp_path):

@@ -19,7 +19,7 @@ from corrdp.models.chains.chain import MOST_WINDOWS, Chain, SwitchingChain
 from corrdp.models.chains.diagnostics import Diagnostics, diagnose
 from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.chains.questions import GROUPS, HALVES, order_name, season_name
+from corrdp.models.chains.questions import GROUPS, HALVES, POOLED, order_name, season_name
 from corrdp.models.chains.seasonal import SeasonalChain, of_seasons
 from corrdp.models.chains.seasons import MIN_SEEN, pool_seasons
 from corrdp.models.chains.window import WindowChain
@@ -94,8 +94,8 @@ def alternatives(chain: Chain) -> tuple[Alternative, ...]:
 
 
 def _beside_joint(chain: JointChain) -> tuple[Alternative, ...]:
-    """The next order and the halves of the chain of slices, where the data speak for them, and that
-    seasons were not looked at."""
+    """A row for each slice where rare ones share; the next order and the halves of the chain of
+    slices, where the data speak for them, and that seasons were not looked at."""
     tests = chain.diagnose()
     why = "richer models of several series at once have no price"
     named = (("order 2", order_name(1)), ("a kernel for each half", HALVES))
@@ -105,10 +105,26 @@ def _beside_joint(chain: JointChain) -> tuple[Alternative, ...]:
         for name, test in asked
         if test is not None and test.rejected
     ]
+    found += [own] if (own := _own_rows(chain, tests.test(POOLED))) is not None else []
     if chain.fitted is not None and chain.fitted.clock is not None:
         why = "several series at once are not counted by season"
         found.append(Alternative("a kernel for each season", (), reason=why, tested=False))
     return tuple(found)
+
+
+def _own_rows(chain: JointChain, test: RatioTest | None) -> Alternative | None:
+    """A row for each slice, by fitted numbers: that its region says nothing is why it shares."""
+    fit = chain.fitted
+    if fit is None or len(chain.by_pool.states) == len(chain.slices):
+        return None
+    shared = np.bincount(chain.pools)[chain.pools] > 1
+    left = fit.counts.sum(axis=1)
+    few = shared & (left < MIN_SEEN)
+    if few.sum() == shared.sum():
+        return None
+    kernel = _kernel(np.where(few[:, None], fit.kernel, fit.counts), fit.kernel)
+    model = replace(chain, transition=kernel, fitted=None)
+    return Alternative("a row for each slice", (model,), int(few.sum()), len(left), test)
 
 
 def _order(chain: Chain) -> int:

@@ -267,7 +267,8 @@ def how_priced(
     if rows > _MOST_ROWS:
         raise NotApplicableError(f"it has {rows:,} rows, and up to {_MOST_ROWS} are priced")
     levels: list[float | None] = [None]
-    if confidence is not None and len(models) <= _REGIONS:
+    counted = all(model.fitted is not None for model in models)
+    if confidence is not None and counted and len(models) <= _REGIONS:
         levels = [1.0 - (1.0 - confidence) / len(models), None]
     for level in levels:
         if all(_forgotten(model, _SMALLEST, level) <= 1.0 for model in models):

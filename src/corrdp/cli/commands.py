@@ -60,6 +60,7 @@ _AS_OPTIONS = {
     "value_range=(low, high)": "--range LOW:HIGH",
     "value_range": "--range",
     "joint=True": "--joint",
+    "joint=False": "--no-joint",
     "leave joint out": "leave --joint out",
     "independent_groups='reason'": "--independent-groups 'reason'",
     "name it in missing=": "name it with --missing",

@@ -138,13 +138,12 @@ def series(
         ),
     ] = None,
     joint: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--joint",
             help="The groups are series over one clock that depend on each other: one chain of "
-            "what all of them are at a time.",
+            "what all of them are at a time. If left out, where they are seen to hang together.",
         ),
-    ] = False,
+    ] = None,
     markov_order: Annotated[
         str,
         typer.Option(
@@ -166,7 +165,9 @@ def series(
     no_pooling: Annotated[
         bool,
         typer.Option(
-            "--no-pooling", help="Keep seasons apart that the data cannot tell from each other."
+            "--no-pooling",
+            help="Keep apart seasons that the data cannot tell from each other, and rare slices of "
+            "--joint.",
         ),
     ] = False,
     private_epsilon: Annotated[
@@ -213,6 +214,7 @@ def series(
     kinds.chain(
         task,
         any_length,
+        joint,
         state=state,
         order_by=words(order or ""),
         order_format=order_format,
@@ -223,7 +225,6 @@ def series(
         value_range=None if value_range is None else pair("--range", value_range),
         group=group,
         independent_groups=independent_groups,
-        joint=joint,
         order=_order(markov_order),
         season=season,
         public_columns=words(public_columns or ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,15 @@ from typing import Any
 
 from corrdp.cli.groups import RowOptions
 from corrdp.cli.options import check_outputs, literal
-from corrdp.cli.show import as_json, save_picture, show_files, warn, warn_about_fit, working
+from corrdp.cli.show import (
+    as_json,
+    save_picture,
+    say_aside,
+    show_files,
+    warn,
+    warn_about_fit,
+    working,
+)
 from corrdp.cli.show_models import (
     show_chain,
     show_choice,
@@ -19,7 +28,7 @@ from corrdp.cli.show_models import (
     show_orders,
     show_snps,
 )
-from corrdp.errors import InputError
+from corrdp.errors import CorrdpError, DataError, DataWarning, InputError
 from corrdp.models.files import is_model_file
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.source import USUAL, Layout, Table, is_parquet, open_table
@@ -77,14 +86,18 @@ def named_states(texts: list[str]) -> list[Any]:
     return [_TRUTH.get(text.lower(), literal(text)) for text in texts]
 
 
-def chain(task: Task, any_length: bool, **options: Any) -> None:
-    """A Markov chain from the rows of a series; ``options`` are those of ``MarkovChain.fit``."""
+def chain(task: Task, any_length: bool, joint: bool | None, **options: Any) -> None:
+    """A Markov chain from the rows of a series; ``options`` are those of ``MarkovChain.fit``.
+
+    With ``joint=None`` series that are seen to hang together are fitted together where they can be.
+    """
     from corrdp.models.chains.diagnostics import diagnose
     from corrdp.models.chains.markov import MarkovChain
 
     with working(f"counting transitions in {task.file}"):
         table = task.table()
-        model = MarkovChain.fit(table, **options)
+        model = MarkovChain.fit(table, **options, joint=bool(joint))
+        model = _together(model, table, options) if joint is None else model
     model = model.with_length(None) if any_length else model
     if model.kind == "joint":
         from corrdp.cli.show_joint import show_joint
@@ -113,6 +126,33 @@ def chain(task: Task, any_length: bool, **options: Any) -> None:
     warn(model.fitted.warnings)
     if not model.fitted.public and not private:
         warn_about_fit()
+
+
+_SHARED = 0.9  # of the times: series with a state at fewer of them do not share a clock
+
+
+def _together(alone: Any, table: Table, options: dict[str, Any]) -> Any:
+    """One chain of all series where the test of the same time speaks; else they stay apart.
+
+    Which of the two, and why, is said on stderr.
+    """
+    from corrdp.models.chains.markov import MarkovChain
+
+    fit = alone.fitted
+    if fit.coupling is None or not fit.coupling.seen or fit.independent_groups is not None:
+        return alone
+    try:
+        model = MarkovChain.fit(table, **options, joint=True)
+        steps = model.fitted.rows + model.fitted.missing
+        if model.fitted.rows < _SHARED * steps:
+            share = 100 * model.fitted.rows / steps
+            raise DataError(f"all of them have a state at {share:.0f} % of the times only")
+    except CorrdpError as error:
+        said = f"{fit.coupling.words}, and yet they are fitted apart: {error}"
+        warnings.warn(DataWarning(said), stacklevel=2)
+        return alone
+    say_aside(f"{fit.coupling.words}: they are fitted together (--no-joint keeps them apart)")
+    return model
 
 
 def families(task: Task, **options: Any) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from corrdp.bounds.chains.joint import RARELY_SEEN
+from corrdp.calibration.robustness import CONFIDENCE
 from corrdp.cli.show import facts_table, print_parts, print_title
 from corrdp.cli.show_models import show_diagnostics, time_facts
 
@@ -36,7 +38,33 @@ def show_joint(chain: JointChain, source: SourceTable, *, verbose: bool) -> None
         ("a record", "one series at one time step"),
         ("others", f"{fit.missing:,}" + (", each of which breaks the chain" * (fit.missing > 0))),
         *time_facts(fit, source),
+        *([("share a row", chain.merges.partition(": ")[2])] if chain.merges else []),
         ("digest", chain.digest),
     ]
     print_parts(facts_table(facts))
+    _show_price(chain)
     show_diagnostics(chain.diagnose(), chain.assumptions, verbose=verbose)
+
+
+def _show_price(chain: JointChain) -> None:
+    """What a promise costs, by the fitted numbers and by all that the data allow; and if it is too
+    much, why."""
+    from corrdp.calibration.calibrate import calibrate
+    from corrdp.errors import CorrdpError
+    from corrdp.queries import Count
+
+    said, why = [], ""
+    for level, by in ((None, "by the fitted numbers"), (CONFIDENCE, f"at confidence {CONFIDENCE}")):
+        try:
+            query = Count(chain.states[0])
+            found = calibrate(chain, 1.0, query=query, robust=False, confidence=level)
+        except CorrdpError as error:
+            said.append(f"none {by} ({error})")
+            continue
+        said.append(f"{1 / found.epsilon:.4g} times {by}")
+        texts = found.leakage.certificate.assumptions
+        why = next((text for text in texts if RARELY_SEEN in text), "")
+    said[-1] += ", relative to plain DP"
+    print_parts(facts_table([("noise for BDP level 1", ", ".join(said))]))
+    if why:
+        print_parts(Text(f"warning: {why}", style="bold red"))

@@ -347,7 +347,8 @@ def moment(made: str) -> str:
 def public_assumptions(model: Model, texts: Iterable[str]) -> list[str]:
     """Assumptions without the sentences that hold numbers fitted from the data."""
     private = set(getattr(model, "fit_assumptions", ()))
-    kept = [text for text in texts if text not in private and "never seen" not in text]
+    seen = ("never seen", "rarely seen")
+    kept = [t for t in texts if t not in private and not any(word in t for word in seen)]
     return [*kept, PUBLIC_FIT_ASSUMPTION] if private else kept
 
 

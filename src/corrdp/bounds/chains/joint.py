@@ -16,12 +16,15 @@ What a single adversary learns: :mod:`corrdp.bounds.chains.known_cells`.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from corrdp.bounds.chains.joint_sides import along, limit
+from corrdp.bounds.chains.ratios import over_region
+from corrdp.bounds.general import one_block
 from corrdp.bounds.registry import bound, level_and_confidence
 from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import InputError, NotApplicableError
@@ -36,6 +39,9 @@ _MOST_KNOWN = 2_000  # of what may be known of a slice; beyond, no slice is jump
 _MOST_WORDS = 1_000  # of what may be known of two slices; beyond, the second is taken as unknown
 _ROWS = 8_000  # rows of all kernels of a region for which jumps are worked out: seconds
 _SHORT = 512  # time steps up to which each has a value of its own
+RARELY_SEEN = "slices that are rarely seen"
+_USELESS = 10.0  # times what the fitted numbers leak: more, and a region deserves a word
+_NAMED = 4  # rare slices
 _ALL_ALONG = 200_000  # the same where each cell has an epsilon of its own
 
 
@@ -86,46 +92,60 @@ def known_cells(chain: JointChain) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=32)  # a search asks for many epsilons
 def slice_jumps(chain: JointChain, confidence: float | None) -> tuple[Jumps, Jumps]:
-    """Diameters of jumps to the right and to the left, for one law or for those of a region."""
+    """Diameters of jumps to the right and to the left, for one law or for those of a region.
+
+    Of pools of slices, which are what a row depends on: what is known of a slice jumped over leaves
+    a part of each pool, and of the slice that is reached it counts which pools are left.
+    """
     masks, unknown = known_cells(chain)
     second = masks if len(masks) ** 2 <= _MOST_WORDS else masks[:1]
     # one mask alone stands for all that may be known, and there is more of it
     known = len(masks) > 1 or len(chain.slices) <= 2
     jumps = known and (confidence is None or len(masks) * len(chain.slices) <= _ROWS)
-    size = len(chain.slices)
-    low = high = np.eye(size)
+    inside = np.eye(chain.pools.max() + 1, dtype=bool)[chain.pools]
+    low = high = np.eye(inside.shape[1])
     if confidence is None:
-        used = chain.chain.occurring
-        kernel = np.where(used[:, None] & used[None, :], chain.transition, 0.0)
+        pooled = chain.by_pool
+        used = pooled.occurring
+        kernel = np.where(used[:, None] & used[None, :], pooled.transition, 0.0)
+        parts = [_parts(w, inside, chain.shares, chain.shares) for w in masks]
 
         def product(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             del high
-            found, whole = multiply_each(kernel, low)
-            found = found if whole else np.full_like(found, np.nan)
+            # columns are scaled and not rows, which weigh the slice that is jumped over next
+            scaled, whole = multiply_each(low.T, kernel.T)
+            found = scaled.T if whole else np.full_like(low, np.nan)
             return found, found
 
         def measure(low: np.ndarray, high: np.ndarray) -> float:
             del high
             return math.inf if np.isnan(low).any() else float(diameters(low[None])[0])
     else:
-        region = chain.region(confidence)
+        region = chain.pool_region(confidence)
+        parts = [_parts(w, inside, region.low, region.high) for w in masks]
 
         def product(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return step_bounds(region, low, high)
+            return step_bounds(region.kernel, low, high)
 
         measure = widest_diameter
+
+    def over(found: tuple[np.ndarray, np.ndarray], i: int) -> tuple[np.ndarray, np.ndarray]:
+        """One more step, over a slice of which ``masks[i]`` is left."""
+        return product(*(each * part[:, None] for each, part in zip(found, parts[i], strict=True)))
+
+    reached = [inside[w].any(axis=0) for w in masks]
     one = product(low, high)
-    twice = [product(*(each * w[:, None] for each in one)) for w in masks] if jumps else []
+    twice = [over(one, i) for i in range(len(masks))] if jumps else []
     right, left = (np.full((3, len(masks), len(second)), np.inf) for _ in range(2))
-    for i, w in enumerate(masks):
+    for i, w in enumerate(reached):
         right[0, i] = measure(*(each[:, w] for each in one))
         left[0, i] = measure(*(each[w].T for each in one))
-        for j, v in enumerate(second if jumps else ()):
+        for j, v in enumerate(reached[: len(second)] if jumps else ()):
             right[1, i, j] = measure(*(each[:, v] for each in twice[i]))
             left[1, i, j] = measure(*(each[v].T for each in twice[i]))
             # the slice jumped over first is w to the right, v to the left
             if len(second) > 1:
-                thrice = product(*(each * w[:, None] for each in twice[j]))
+                thrice = over(twice[j], i)
                 right[2, i, j] = measure(*thrice)
                 left[2, j, i] = measure(*(each.T for each in thrice))
     found = [
@@ -133,6 +153,18 @@ def slice_jumps(chain: JointChain, confidence: float | None) -> tuple[Jumps, Jum
         for each in (right, left)
     ]
     return found[0], found[1]
+
+
+def _parts(
+    left: np.ndarray, inside: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Between what ends the slices that are left have a share in each pool; 1 of a whole pool."""
+    least, most = (np.where(left, ends, 0.0) @ inside for ends in (low, high))
+    gone = ~left @ inside
+    rest = [np.where(left, 0.0, ends) @ inside for ends in (high, low)]
+    least = np.where(gone, np.maximum(least, 1.0 - ROUNDING - rest[0]), 1.0)
+    most = np.where(gone, np.minimum(most, 1.0 + ROUNDING - rest[1]), 1.0)
+    return np.maximum(least, 0.0), np.where(left @ inside, most, 0.0)
 
 
 @bound("contraction", on=JointChain, given=level_and_confidence)
@@ -174,8 +206,64 @@ def joint_contraction(chain: JointChain, guarantee: Pure, confidence: float | No
     --------
     >>> kernel = [[.9, .04, .04, .02], [.4, .3, .1, .2], [.4, .1, .3, .2], [.1, .1, .1, .7]]
     >>> round(joint_contraction(JointChain(kernel, "ab"), Pure(.1)).value, 4)
-    2.1149
+    2.4874
     """
+    found = _all_adversaries(chain, guarantee, confidence)
+    if confidence is None:
+        return found
+    sure = over_region(found, chain.region(confidence), chain.by_pool.states)
+    return _judged(sure, chain, guarantee, confidence)
+
+
+@bound("general", on=JointChain, confidence=True, given=level_and_confidence)
+def joint_block(chain: JointChain, guarantee: Pure, confidence: float) -> Bound:
+    """The sum over all cells, and whether the fitted numbers say much less.
+
+    Examples
+    --------
+    >>> from corrdp.models.chains.markov import MarkovChain
+    >>> pair = MarkovChain.fit([[0, 1, 1, 0, 1] * 9, [0, 1, 0, 0, 1] * 9], joint=True)
+    >>> round(joint_block(pair, Pure(.1), .95).value, 9)
+    9.0
+    """
+    return _judged(one_block(chain, guarantee), chain, guarantee, confidence)
+
+
+def _judged(found: Bound, chain: JointChain, guarantee: Pure, confidence: float) -> Bound:
+    """A bound over the region, and a word where the fitted numbers leak far less."""
+    alone = _all_adversaries(chain, guarantee, None).value
+    if found.value <= _USELESS * alone:
+        return found
+    said = (
+        f"at confidence {confidence:g} this is {found.value / alone:,.0f} times what the fitted "
+        f"numbers leak, although those may be right: {rare_words(chain)}"
+    )
+    proof = found.certificate
+    return replace(found, certificate=replace(proof, assumptions=(said, *proof.assumptions)))
+
+
+def rare_words(chain: JointChain) -> str:
+    """Which slices are seen too rarely for a region, and what to do."""
+    fit = chain.fitted
+    assert fit is not None  # it has a region
+    left = fit.pool_counts.sum(axis=1)
+    shown = [
+        f"{chain.by_pool.states[k]} ({left[k]:,})" for k in np.argsort(left, kind="stable")[:_NAMED]
+    ]
+    ways = (
+        "let rare slices share a row (pool=True, without --no-pooling), "
+        if fit.pooled is None
+        else ""
+    )
+    return (
+        f"what follows {RARELY_SEEN} is left open (times seen: {'; '.join(shown)}). "
+        f"Merge states, name fewer series, {ways}or take the fitted numbers as exact "
+        "(confidence=None, --confidence none)"
+    )
+
+
+def _all_adversaries(chain: JointChain, guarantee: Pure, confidence: float | None) -> Bound:
+    """:func:`joint_contraction` without a word on the region."""
     m, n = len(chain.series), chain.length
     sides = slice_jumps(chain, confidence)
     certificate = Certificate("contraction", REFERENCE)
@@ -199,9 +287,12 @@ def joint_contraction(chain: JointChain, guarantee: Pure, confidence: float | No
         if guarantee.is_vector:
             raise InputError("one epsilon per record needs a chain with a length")
         if math.isinf(value):
+            why = (
+                "some transitions were never seen or are impossible; merge states or give a length"
+            )
             raise NotApplicableError(
-                "the slices tell each other apart for ever, as far as three of them: some "
-                "transitions were never seen or are impossible; merge states or give a length"
+                "the slices tell each other apart for ever, as far as three of them: "
+                f"{why if confidence is None else rare_words(chain)}"
             )
         return Bound(value, "upper bound", certificate)
     total = float(guarantee.vector(n * m).sum())

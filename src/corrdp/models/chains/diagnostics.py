@@ -23,6 +23,7 @@ from corrdp.models.chains.fitted import ChainFit
 from corrdp.models.chains.questions import (
     GROUPS,
     HALVES,
+    POOLED,
     independence,
     order_name,
     percent,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 
 _RARE = 5  # a transition seen less often is hardly known
+_RICHER = "calibrate prices both; or fit order={0} (--markov-order {0}; docs/fit.md)"
 _NAMED = 5  # a sentence names no more states or transitions than this
 
 
@@ -57,6 +59,8 @@ class Diagnostics(Result):
         Empty for a private fit: its counts are noisy, and the exact ones must not be used.
     season : str
         The clock of a chain with seasons; "" for one kernel.
+    advice : str
+        What to do where the next order fits better.
 
     Examples
     --------
@@ -70,13 +74,14 @@ class Diagnostics(Result):
     """
 
     result = "diagnostics"
-    keys = "states order fit tests warnings season"
+    keys = "states order fit tests warnings season advice"
 
     states: tuple[Any, ...]
     order: int
     fit: ChainFit
     tests: tuple[RatioTest, ...]
     season: str = added("")
+    advice: str = added(_RICHER)
 
     # -- what was seen ----------------------------------------------------------------------
 
@@ -133,14 +138,10 @@ class Diagnostics(Result):
         past = self.own_order
         if past is not None and past.rejected:
             richer = self.order + 1
-            given = f"order={richer} (--markov-order {richer}; docs/fit.md)"
-            advice = f"calibrate prices both; or fit {given}"
-            if isinstance(self.states[0], tuple):  # slices of several series at once
-                advice = "that one has no price, and a promise needs accept= (--accept-model)"
             said.append(
                 f"a chain of order {self.order} is rejected against one of order {richer} "
-                f"({past.p_words}): bounds on it may be too small. {advice}, or use a bound that "
-                "needs no chain (Groups, --model groups:M)"
+                f"({past.p_words}): bounds on it may be too small. {self.advice.format(richer)}, "
+                "or use a bound that needs no chain (Groups, --model groups:M)"
             )
         elif past is None or past.p_value is None:
             why = "the fit kept no longer runs" if past is None else past.words
@@ -155,12 +156,18 @@ class Diagnostics(Result):
             ),
             (HALVES, "the kernel changes over time", "fit a shorter stretch, or the parts apart"),
             (GROUPS, "the sequences differ in their kernel", "fit the groups apart"),
+            (
+                POOLED,
+                "slices that share a row are not alike",
+                "calibrate prices a row for each, by fitted numbers; or fit pool=False "
+                "(--no-pooling)",
+            ),
         ):
             test = self.test(name)
             if test is not None and test.rejected:
                 said.append(
-                    f"{what} ({test.p_words}){care}: one kernel may understate the dependence in "
-                    f"a part of the data; {advice}"
+                    f"{what} ({test.p_words}){care}: what is shared may understate the dependence "
+                    f"in a part of the data; {advice}"
                 )
         return said
 
@@ -173,7 +180,7 @@ class Diagnostics(Result):
         said: list[str] = []
         if self.season:  # what is rare overall says little of the seasons, which are pooled
             return said
-        counts = self.fit.counts
+        counts = self.fit.pool_counts
         if (rare := np.argwhere((counts > 0) & (counts < _RARE))).size:
             shown = [f"{self._move(x, y)} ({counts[x, y]})" for x, y in rare[:_NAMED]]
             said.append(
@@ -189,7 +196,9 @@ class Diagnostics(Result):
         return said
 
     def _move(self, x: int, y: int) -> str:
-        return f"{self.states[x]!r} to {self.states[y]!r}"
+        pools = self.fit.pools
+        each = ([self.states[k] for k in np.flatnonzero(pools == pool)] for pool in (x, y))
+        return " to ".join(" or ".join(map(repr, one)) for one in each)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -207,10 +216,11 @@ class Diagnostics(Result):
             (season_name(self.fit), f"the kernel follows the clock ({season_name(self.fit)})"),
             (HALVES, "the first and the second half of the data differ in their kernel"),
             (GROUPS, "the sequences differ in their kernel"),
+            (POOLED, "slices that share a row are not alike"),
         ):
             test = self.test(name)
             if test is not None and test.rejected:
-                said.append(f"{what}, {test.p_words}; one kernel is assumed all the same")
+                said.append(f"{what}, {test.p_words}; this is left out all the same")
         return tuple(said)
 
     # -- results ----------------------------------------------------------------------------

@@ -19,11 +19,13 @@ from corrdp.errors import DataError, ModelError
 from corrdp.models.base import fit_fields
 from corrdp.models.chains.chain import MOST_WINDOWS
 from corrdp.models.chains.coupling import Coupling
+from corrdp.models.chains.pools import by_pool, pooled_kernel, shares_of
 from corrdp.models.chains.prediction import ChosenChain
 from corrdp.models.chains.seasons import SeasonCounts
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result
 from corrdp.tables.clock import PLAIN, Clock, Reading
+from corrdp.tables.sequences import TripleCounts
 from corrdp.tables.source import USUAL, Layout, Table
 
 MOST_GROUPS = 100  # groups whose counts are kept, the largest ones
@@ -91,6 +93,8 @@ class ChainFit(Result):
         Runs by season: of a seasonal chain its own; of another those that stand beside it.
     choice : ChosenChain or None
         What order and seasons were chosen from, where the data chose them.
+    pooled : tuple of int or None
+        Of several series at once: number of the pool of each slice, where rare ones share a row.
 
     Examples
     --------
@@ -130,6 +134,7 @@ class ChainFit(Result):
     bins: int | None = added()
     seasons: tuple[SeasonCounts, ...] = added(())
     choice: ChosenChain | None = added()
+    pooled: tuple[int, ...] | None = added()
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -167,6 +172,11 @@ class ChainFit(Result):
             raise ModelError(f"bins is {self.bins}, less than the number of states, {len(counts)}")
         object.__setattr__(self, "order_by", tuple(self.order_by))
         object.__setattr__(self, "missing_text", tuple(self.missing_text))
+        if self.pooled is not None:
+            pools = tuple(_whole_numbers("pooled", self.pooled).tolist())
+            if len(pools) != len(counts) or set(pools) != set(range(max(pools) + 1)):
+                raise ModelError("pooled must give each slice the number of a pool, from 0")
+            object.__setattr__(self, "pooled", pools)
         if not isinstance(self.independent_groups, str | None) or self.independent_groups == "":
             raise ModelError(
                 f"independent_groups must be a reason in words, got {self.independent_groups!r}"
@@ -189,10 +199,27 @@ class ChainFit(Result):
         """The estimate: ``P[x, y] = counts[x, y] / counts[x].sum()``.
 
         Noisy counts of a private fit are taken as at least 1/2, so that noise makes no transition
-        impossible.
+        impossible. Slices that are pooled share a row (:mod:`corrdp.models.chains.pools`).
         """
+        if self.pooled is not None:
+            return pooled_kernel(self.counts, self.pools)
         counts = self.counts if self.private_epsilon is None else np.maximum(self.counts, 0.5)
         return counts / counts.sum(axis=1, keepdims=True)
+
+    @property
+    def pools(self) -> np.ndarray:
+        """Number of the pool of each state: its own, except for slices that are pooled."""
+        return np.array(range(len(self.counts)) if self.pooled is None else self.pooled)
+
+    @property
+    def pool_counts(self) -> np.ndarray:
+        """Transitions between pools."""
+        return by_pool(self.counts, self.pools)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Share of each state among the arrivals in its pool; 1 where it is alone."""
+        return shares_of(self.counts, self.pools)
 
     @property
     def standard_errors(self) -> np.ndarray:
@@ -352,6 +379,13 @@ class ChainFit(Result):
                 "--private-epsilon (private_epsilon), where every bin is a state"
             )
         return tuple(said)
+
+    @classmethod
+    def of_counts(cls, found: TripleCounts, **more: Any) -> ChainFit:
+        """What was counted, and what else is known of the fit."""
+        counted = ("counts", "triples", "rows", "missing", "sequences", "longest", "span", "breaks")
+        kept = {name: getattr(found, name) for name in (*counted, "later", "clock")}
+        return cls(**{**kept, **more})
 
     @classmethod
     def from_dict(cls, data: Any) -> ChainFit:

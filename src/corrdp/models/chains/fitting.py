@@ -372,15 +372,11 @@ def fit_chain(
         coupling = None if count is None else observe_coupling(count)
     if isinstance(data, Table) and private_epsilon is None:
         beside = observe_beside(data, str(state), orders, group, found.reading)
-    fit = ChainFit(
+    fit = ChainFit.of_counts(
+        found,
         counts=counts,
         triples=triples,
-        rows=found.rows,
-        missing=found.missing,
-        sequences=found.sequences,
-        longest=found.longest,
-        span=found.span,
-        breaks=found.breaks,
+        later=later,
         state=state,
         order_by=orders,
         group=group,
@@ -388,7 +384,6 @@ def fit_chain(
         layout=layout,
         zeros=zeros,
         private_epsilon=private_epsilon,
-        later=later,
         public=public,
         runs=runs,
         longer=longer,
@@ -398,7 +393,6 @@ def fit_chain(
         independent_groups=independent_groups,
         bins=bins,
         reading=None if state is None else found.reading,
-        clock=found.clock,
         seasons=seasons,
     )
     length = length_of(found, public)

@@ -9,7 +9,7 @@ what does not hold (chains#joint).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,15 +18,21 @@ import numpy as np
 
 from corrdp._checks import check_array, check_items, count_distinct
 from corrdp.errors import ModelError, QueryError
-from corrdp.models.base import check_states, layout_told
+from corrdp.models.base import check_states
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.pools import PoolRegion, pool_region
+from corrdp.models.chains.region import Region, fitted_region
 from corrdp.queries import Query
 
 if TYPE_CHECKING:
     from corrdp.models.chains.diagnostics import Diagnostics
     from corrdp.models.chains.fitted import ChainFit
 
+POOLED_WORDS = (
+    "which of them it is tells nothing of what comes next, and is told by nothing but that it is "
+    "one of them"
+)
 MOST_SLICES = 64  # different slices: pairs of them are compared at every step of a bound
 
 
@@ -109,6 +115,38 @@ class JointChain(Chain):
             self.transition, self.length, self.initial, self.slices, fitted=self.fitted
         )
 
+    @cached_property
+    def pools(self) -> np.ndarray:
+        """Number of the pool of each slice: its own, but where a fit lets rare ones share."""
+        return np.arange(len(self.slices)) if self.fitted is None else self.fitted.pools
+
+    @cached_property
+    def by_pool(self) -> MarkovChain:
+        """The chain of pools."""
+        inside = np.eye(self.pools.max() + 1)[self.pools]
+        first = np.unique(self.pools, return_index=True)[1]
+        start = None if self.initial is None else self.initial @ inside
+        members = [np.flatnonzero(self.pools == pool) for pool in range(len(first))]
+        names = [" or ".join(slice_name(self.slices[k]) for k in each) for each in members]
+        return MarkovChain(self.transition[first] @ inside, self.length, start, names)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """Share of each slice among the arrivals in its pool."""
+        return np.ones(len(self.pools)) if self.fitted is None else self.fitted.shares
+
+    def region(self, confidence: float) -> Region:
+        """Kernels of pools that the counts still allow."""
+        return self.pool_region(confidence).kernel
+
+    def pool_region(self, confidence: float) -> PoolRegion:
+        """The same, with the shares of the slices in their pools."""
+        fit = self.fitted
+        if fit is None or fit.pooled is None:
+            ones = np.ones(len(self.slices))
+            return PoolRegion(fitted_region(self, confidence), ones, ones)
+        return pool_region(fit.counts, self.pools, self.places, confidence, zeros=fit.zeros)
+
     @property
     def cells(self) -> int | None:
         """Number of records, one for each series and time step; None for any length."""
@@ -146,7 +184,8 @@ class JointChain(Chain):
     def diagnose(self, data: Any = None) -> Diagnostics:
         """Whether the chain of slices describes its data."""
         del data  # one sequence of slices: there is nothing to compare it with
-        return self.chain.diagnose()
+        advice = "order {0} has no price here, and a promise needs accept= (--accept-model)"
+        return replace(self.chain.diagnose(), advice=advice)
 
     def sample(self, rng: np.random.Generator, length: int | None = None) -> np.ndarray:
         """One run of all series, shape (length, series).
@@ -165,47 +204,6 @@ class JointChain(Chain):
         """The same chain with another number of time steps; None is any number."""
         return replace(self, length=length)
 
-    @classmethod
-    @layout_told
-    def fit(
-        cls,
-        data: Any,
-        *,
-        state: str | None = None,
-        order_by: str | Sequence[str] | None = None,
-        group: str | None = None,
-        missing: Iterable[str] | None = None,
-        zeros: str = "chance",
-        public: bool = False,
-        engine: str | None = None,
-        where: str | None = None,
-        order_format: str | Sequence[str] | None = None,
-        timezone: str | None = None,
-    ) -> JointChain:
-        """Count transitions of slices: :func:`corrdp.models.chains.joint_fit.fit_joint`.
-
-        Examples
-        --------
-        >>> north, south = [0, 0, 1, 1, 0, 1, 0, 0] * 9, [0, 0, 1, 1, 1, 1, 0, 0] * 9
-        >>> JointChain.fit([north, south])
-        <Markov chain of 2 series at once, 2 states, 3 slices, 72 time steps>
-        """
-        from corrdp.models.chains.joint_fit import fit_joint
-
-        return fit_joint(
-            data,
-            state=state,
-            order_by=order_by,
-            group=group,
-            missing=missing,
-            zeros=zeros,
-            public=public,
-            engine=engine,
-            where=where,
-            order_format=order_format,
-            timezone=timezone,
-        )
-
     @property
     def assumptions(self) -> tuple[str, ...]:
         law = "stationary" if self.initial is None else "started from the given law"
@@ -223,6 +221,18 @@ class JointChain(Chain):
                 "of the model are possible and the others are not"
             )
         return (*said, *self.fit_assumptions)
+
+    @cached_property
+    def fit_assumptions(self) -> tuple[str, ...]:
+        shared = f"{self.merges}: {POOLED_WORDS}"
+        return (*([shared] if self.merges else []), *super().fit_assumptions)
+
+    @property
+    def merges(self) -> str:
+        """Which slices share a row, in words; empty where none do."""
+        sizes = np.bincount(self.pools)
+        names = [name for name, n in zip(self.by_pool.states, sizes, strict=True) if n > 1]
+        return f"rare slices share a row: {'; '.join(names)}" if names else ""
 
     def describe(self) -> str:
         n = "any length" if self.length is None else f"{self.length} time steps"
@@ -267,14 +277,26 @@ class JointChain(Chain):
         return chain
 
 
+def slice_name(one: Sequence[Any]) -> str:
+    """A slice in a sentence.
+
+    Examples
+    --------
+    >>> slice_name(("dry", "wet"))
+    'dry, wet'
+    """
+    return ", ".join(map(str, one))
+
+
 def check_number_of_slices(number: int, series: int) -> None:
     """Refuse more slices than bounds can compare."""
     if number > MOST_SLICES:
         raise ModelError(
             f"{series} series make {number} different slices here, and at most {MOST_SLICES} can "
-            "be compared: merge states, or model fewer series at a time where the others do not "
-            "depend on them; else give blocks in place of a model, Groups(m) (groups:m) for m "
-            "records that depend on each other"
+            "be compared: merge states, or name fewer series where the others do not depend on "
+            "them; else fit a field over times and series (MarkovField, corrdp fit network), or, "
+            "where times do not depend on each other, take the records of one time as a block "
+            f"(Groups({series}), groups:{series})"
         )
 
 

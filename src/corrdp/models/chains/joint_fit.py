@@ -18,6 +18,7 @@ from corrdp.models.chains.coupling import observe_beside
 from corrdp.models.chains.fitted import ChainFit
 from corrdp.models.chains.fitting import check_counts, length_of, start_of
 from corrdp.models.chains.joint import JointChain, check_number_of_slices
+from corrdp.models.chains.pools import pool_slices
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Reading
 from corrdp.tables.sequences import TripleCounts, count_sequences, numbered_steps
@@ -38,6 +39,7 @@ def fit_joint(
     where: str | None = None,
     order_format: str | Sequence[str] | None = None,
     timezone: str | None = None,
+    pool: bool = True,
     **others: Any,
 ) -> JointChain:
     """Estimate a chain of several series by the transitions of their slices.
@@ -52,6 +54,8 @@ def fit_joint(
         tells the series apart.
     missing, zeros, public, engine, where, order_format, timezone
         As in :func:`corrdp.models.chains.fitting.fit_chain`.
+    pool : bool
+        Let rare slices that are alike share a row: :mod:`corrdp.models.chains.pools`.
     **others
         What :func:`~corrdp.models.chains.fitting.fit_chain` takes besides: refused.
 
@@ -70,6 +74,7 @@ def fit_joint(
     for name, text in (("state", state), ("group", group), ("engine", engine)):
         check_text(name, text, error=DataError)
     check_flag("public", public, error=DataError)
+    check_flag("pool", pool, error=DataError)
     orders = check_texts("order_by", order_by, error=DataError)
     reading = Reading(where, check_texts("order_format", order_format, error=DataError), timezone)
     texts = MISSING_TEXT if missing is None else missing_texts(missing)
@@ -95,32 +100,25 @@ def fit_joint(
             )
         found, series, states = _counted_in_memory(data, texts)
     check_counts(found)
-    fit = ChainFit(
-        counts=found.counts,
-        triples=found.triples,
-        rows=found.rows,
-        missing=found.missing,
-        sequences=1,
-        longest=found.longest,
-        span=found.span,
-        breaks=found.breaks,
+    places = np.array([[states.index(state) for state in one] for one in found.states])
+    fit = ChainFit.of_counts(
+        found,
         state=state,
         order_by=orders,
         group=group,
         missing_text=texts,
         layout=layout,
         zeros=zeros,
-        later=found.later,
         public=public,
         beside=beside,
         reading=None if state is None else replace(found.reading, where=where),
-        clock=found.clock,
+        pooled=pool_slices(places, found.counts) if pool else None,
     )
     length = length_of(found, public)
     return JointChain(fit.kernel, series, found.states, states, length, start_of(fit), fitted=fit)
 
 
-_UNSAID = {"order": "1", "gaps": "True", "pool": "True", "public_columns": "()"}  # else None
+_UNSAID = {"order": "1", "gaps": "True", "public_columns": "()"}  # else None
 
 
 def _refuse(others: dict[str, Any]) -> None:

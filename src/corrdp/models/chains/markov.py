@@ -408,8 +408,8 @@ class MarkovChain(Chain):
 
         With ``order="auto"`` or ``season="auto"`` they are chosen from the data:
         :mod:`corrdp.calibration.choosing`. With ``joint=True`` the sequences are series over one
-        clock that depend on each other, and are fitted together:
-        :func:`corrdp.models.chains.joint_fit.fit_joint`.
+        clock that depend on each other, and are fitted together, where ``pool`` lets rare slices
+        share a row: :func:`corrdp.models.chains.joint_fit.fit_joint`.
         """
         options: dict[str, Any] = {
             "state": state,
@@ -475,6 +475,14 @@ class MarkovChain(Chain):
             ``t * len(series) + i`` is series i at time step t.
         initial : (k,) array, optional
             Law of the first slice; None means the stationary law.
+
+        Returns
+        -------
+        JointChain
+            A model like any other, with ``series``, ``slices``, ``states`` and ``transition`` as
+            given, ``cells`` (how many records there are), ``sample(rng)`` and ``with_length(n)``.
+            One that was fitted (``MarkovChain.fit(.., joint=True)``) says in ``merges`` which rare
+            slices share a row, and has ``fitted``, ``region(confidence)`` and ``diagnose()``.
 
         Examples
         --------

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 INDEPENDENCE = "order 0 against 1"
 HALVES = "first half against second"
 GROUPS = "between sequences"
+POOLED = "slices that share a row"
 
 
 def order_name(order: int) -> str:
@@ -57,6 +58,7 @@ def questions(
             _seasons(fit, order, states),
             _halves(fit, order, states),
             _groups(fit, order, states, data),
+            _shared_rows(fit, states),
         ]
     )
     return [question for question in asked if question is not None]
@@ -175,6 +177,35 @@ def _half_question(
         rejected="the kernel changes over time",
         kept="no change over time is seen",
         nothing="all that can be compared lies in one half",
+        details=where,
+    )
+
+
+def _shared_rows(fit: ChainFit, states: tuple[Any, ...]) -> Question | None:
+    """Pools of slices against slices: of the one before, only its pool may matter.
+
+    Given the pool of the present slice its members must not tell the next pool; given the next
+    pool, the present slice must not tell which member of it comes.
+    """
+    pools = fit.pools
+    if (many := int(pools.max()) + 1) == len(states):
+        return None
+    inside = np.eye(many, dtype=np.int64)[pools]
+    wide = np.zeros((many, len(states), len(states)), dtype=np.int64)
+    wide[pools, np.arange(len(states)), :many] = fit.counts @ inside
+    members = fit.counts * inside.T[:, None, :]
+    cells = Cells.of_table(np.concatenate([wide, members]))
+    where = ""
+    if (far := cells.farthest()) is not None and far[0] < many:
+        _, x, pool, here, overall = far
+        to = " or ".join(repr(states[y]) for y in np.flatnonzero(pools == pool))
+        where = f"; most of all {states[x]!r} to {to}: {percent(here)}, {percent(overall)} pooled"
+    return Question(
+        POOLED,
+        cells.pooled().summary,
+        rejected="slices that share a row are not alike",
+        kept="no difference between slices that share a row is seen",
+        nothing="no slice was left often enough",
         details=where,
     )
 

@@ -1,0 +1,156 @@
+"""Rare slices of several series at once share a row: those with as many series in each state.
+
+Slices of one *pool* are told apart by their shares alone,
+
+``P[x, y] = T[pool of x, pool of y] q[y]``
+
+where
+
+- T is the kernel of pools, estimated by transitions between them,
+- q[y] is the share of slice y among the arrivals in its pool, which sums to one over the pool.
+
+What comes next depends on how many series are in each state, not on which ones, as far as they are
+pooled (chains#pools).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from corrdp._binomial import clopper_pearson
+from corrdp._checks import check_number
+from corrdp.models.chains.region import Region, region_of
+from corrdp.models.chains.seasons import MIN_SEEN
+
+
+class PoolRegion(NamedTuple):
+    """Kernels of pools, and shares of slices in theirs, that the data still allow at once."""
+
+    kernel: Region
+    low: np.ndarray  # (slices,)
+    high: np.ndarray
+
+
+def pool_slices(places: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
+    """The pool of each slice: its own, or that of all which are alike.
+
+    Alike are slices with as many series in each state. They are pooled where one of them is rare,
+    left fewer than 20 times for each slice that may come next, and the Bayesian information
+    criterion gains by it; the rarest are asked about first.
+
+    Parameters
+    ----------
+    places : (k, m) array of int
+        The states of each slice.
+    counts : (k, k) array of int
+
+    Examples
+    --------
+    >>> places = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> often = np.array([[90, 9, 9, 9], [20, 9, 9, 9], [20, 9, 9, 9], [9, 20, 20, 90]])
+    >>> pool_slices(places, often), pool_slices(places, 9 * often)
+    ((0, 1, 1, 2), (0, 1, 2, 3))
+    """
+    size, alike, left = len(places), _alike(places), counts.sum(axis=1)
+    pools, least = np.arange(size), _criterion(counts, np.arange(size))
+    rare = {int(alike[k]): None for k in np.argsort(left, kind="stable")}
+    for kind in rare:
+        members = np.flatnonzero(alike == kind)
+        if len(members) < 2 or left[members].min() >= MIN_SEEN * size:
+            continue
+        tried = pools.copy()
+        tried[members] = members[0]
+        tried = np.unique(tried, return_inverse=True)[1]
+        if (found := _criterion(counts, tried)) < least:
+            least, pools[members] = found, members[0]
+    return tuple(np.unique(pools, return_inverse=True)[1].tolist())
+
+
+def _criterion(counts: np.ndarray, pools: np.ndarray) -> float:
+    """``df ln n - 2 ln L`` of a chain with these pools."""
+    many, size = int(pools.max()) + 1, len(pools)
+    kernel, seen = pooled_kernel(counts, pools), counts > 0
+    numbers = many * (many - 1) + size - many
+    fit = float((counts[seen] * np.log(kernel[seen])).sum())
+    return numbers * math.log(max(int(counts.sum()), 2)) - 2.0 * fit
+
+
+def _alike(places: np.ndarray) -> np.ndarray:
+    """A number for each slice, the same for those with as many series in each state."""
+    return np.unique(np.sort(places, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def by_pool(counts: np.ndarray, pools: np.ndarray) -> np.ndarray:
+    """Transitions between pools."""
+    inside = np.eye(pools.max() + 1, dtype=counts.dtype)[pools]
+    return np.asarray(inside.T @ counts @ inside)
+
+
+def shares_of(counts: np.ndarray, pools: np.ndarray) -> np.ndarray:
+    """The share of each slice among the arrivals in its pool; 1 where it is alone."""
+    arrivals = counts.sum(axis=0)
+    size = np.bincount(pools)[pools]
+    whole = np.bincount(pools, arrivals)[pools]
+    return np.where((size > 1) & (whole > 0), arrivals / np.maximum(whole, 1), 1.0 / size)
+
+
+def pooled_kernel(counts: np.ndarray, pools: np.ndarray) -> np.ndarray:
+    """``T[pool of x, pool of y] q[y]``, the estimate.
+
+    Examples
+    --------
+    >>> counts = np.array([[6, 1, 1], [2, 1, 0], [2, 0, 3]])
+    >>> pooled_kernel(counts, np.array([0, 1, 1])).round(4).tolist()
+    [[0.75, 0.0833, 0.1667], [0.5, 0.1667, 0.3333], [0.5, 0.1667, 0.3333]]
+    """
+    table = by_pool(counts, pools)
+    kernel = table / table.sum(axis=1, keepdims=True)
+    return np.asarray(kernel[pools][:, pools] * shares_of(counts, pools))
+
+
+def pool_region(
+    counts: np.ndarray, pools: np.ndarray, places: np.ndarray, confidence: float, *, zeros: str
+) -> PoolRegion:
+    """Exact binomial intervals for all numbers that any choice of pools could have asked for.
+
+    Parameters
+    ----------
+    counts : (k, k) array of int
+    pools : (k,) array of int
+        As :func:`pool_slices` chose them.
+    places : (k, m) array of int
+    confidence : float
+        Joint: whichever pools were chosen, all their numbers lie inside.
+    zeros : {"chance", "structural"}
+
+    Notes
+    -----
+    A pool is one slice, or all that are alike: with k slices in u such sets, of one slice or more
+    (those of one counted once), no more than u^2 transitions and one share for each slice that has
+    others alike. Each interval gets an equal part of the error.
+
+    References
+    ----------
+    chains#pools.
+    """
+    check_number("confidence", confidence, above=0, below=1)
+    sizes = np.bincount(_alike(places))
+    units = len(places) + int((sizes > 1).sum())
+    shared = int(sizes[sizes > 1].sum())
+    error = (1.0 - confidence) / (units**2 + shared)
+    kernel = region_of(
+        by_pool(counts, pools),
+        1.0 - error * units**2,
+        structural=zeros == "structural",
+        among=(units / (pools.max() + 1)) ** 2,
+    )
+    size = np.bincount(pools)[pools]
+    arrivals = counts.sum(axis=0).astype(float)
+    others = np.bincount(pools, arrivals)[pools] - arrivals
+    low, high = clopper_pearson(arrivals, arrivals, others, others, error)
+    kernel = replace(kernel, confidence=confidence)
+    return PoolRegion(kernel, np.where(size > 1, low, 1.0), np.where(size > 1, high, 1.0))
