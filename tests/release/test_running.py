@@ -10,7 +10,8 @@ import pytest
 
 import corrdp as cdp
 from corrdp.errors import InputError, NotApplicableError
-from corrdp.release.running import RunningTotals, Strategy
+from corrdp.release.running import RunningTotals
+from corrdp.release.totals import Strategy
 from tests.oracles.chains import chain_joint, table_leakage
 
 KERNELS = ([[0.7, 0.3], [0.4, 0.6]], [[0.1, 0.9], [0.8, 0.2]], [[0.95, 0.05], [0.1, 0.9]])

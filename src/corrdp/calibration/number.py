@@ -235,14 +235,16 @@ def _error_in_words(query: Query, first: Part, others: Iterator[Part]) -> str:
             f"{rows.error(0.05):.6g}, in 95 % of releases"
         )
     known = all(key.values is not None for key in query.by)
-    if not known:  # how many cells there are is not known before the data are read
-        first = replace(first, query=replace(query, by=()))  # type: ignore[arg-type]
-    limit = f"{first.error(0.05):.6g}"
-    what = "" if query.cells == 1 and known else "every cell " if known else "each cell "
-    if isinstance(query, Quantile):
-        return f"{what}off by less than {limit} records in 95 % of releases"
+    alone = replace(first, query=replace(query, by=()))  # type: ignore[arg-type]
+    off, what = ("off by less than", " records") if isinstance(query, Quantile) else ("below", "")
     sums = " (of the sums behind the means)" if isinstance(query, Mean) and query.by else ""
-    return f"{what}below {limit} in 95 % of releases{sums}"
+    if query.cells == 1 or not query.by:
+        at_once = "all cells at once: " if query.cells > 1 else ""
+        return f"{at_once}{off} {alone.error(0.05):.6g}{what} in 95 % of releases"
+    said = f"one cell, taken by itself: {off} {alone.error(0.05):.6g}{what} in 95 % of releases"
+    if known:  # else how many cells there are is not known before the data are read
+        said += f"; all {query.cells:,} cells at once: {off} {first.error(0.05):.6g}{what}"
+    return f"{said}{sums}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -333,7 +333,7 @@ def _tell(opened: Ledger, verbose: bool) -> None:
     if history:
         table = Table(Column("charge", justify="right"), "made", "level", "what")
         for charge in history:
-            said = charge.level.in_short
+            said = charge.level.in_short if charge.kind != "step" else charge.cost
             table.add_row(str(charge.number), charge.made, said, Text(charge.in_short))
         print_parts(table)
     uneven = opened.kind == "bdp" and not isinstance(opened.epsilon, float)
@@ -343,6 +343,7 @@ def _tell(opened: Ledger, verbose: bool) -> None:
         ("remaining", ("at least " if uneven else "") + left_in_words(left, mu, opened.delta)),
     ]
     facts += _read_once(opened)
+    facts += [("running totals", line) for line in opened.running]
     if opened.unit is not None:
         facts.append(("unit", f"{opened.unit}; levels of releases are for one record"))
     if opened.digest:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from corrdp._files import refuse_overwriting
-from corrdp.cli.asking import QueryOptions
+from corrdp.cli.asking import TABLES, QueryOptions
 from corrdp.cli.groups import LevelOptions, PromiseOptions, RowOptions, grouped
 from corrdp.cli.options import (
     MODEL_HELP,
@@ -79,6 +79,8 @@ corrdp release steps.csv --model model.json --target 1 --query count:True --by h
 
 Every day anew: corrdp release steps.csv --model model.json --target 1 --query count:True --by date
 --ledger steps.ledger --new
+
+How many so far, for a year: the same with --running 365 instead of --new
 """
 
 
@@ -149,6 +151,16 @@ def release(
             "--by hour, weekday, date), month or time step.",
         ),
     ] = False,
+    running: Annotated[
+        int | None,
+        typer.Option(
+            metavar="DAYS",
+            help="Running totals of a count by date over so many days: charged whole by the first "
+            "run; every further run of the same line adds the days that are complete. --from says "
+            "which day is the first.",
+            rich_help_panel=TABLES,
+        ),
+    ] = None,
     accept_change: Annotated[
         str | None,
         typer.Option(help="Why a period that speaks against the model is released all the same."),
@@ -167,7 +179,9 @@ def release(
     (or --from and --to) reads each record once, so that one promise holds for ever.
     """
     kept = level.given()
-    period = _period(first, end, new, ledger)
+    period = None if running is not None else _period(first, end, new, ledger)
+    if running is not None:
+        _check_running(end, new, ledger, dry_run)
     for option, path in (("--output", output), ("--csv", csv), ("--picture", picture)):
         if dry_run and path is not None:
             raise InputError(f"--dry-run makes no release: leave out {option}")
@@ -198,7 +212,7 @@ def release(
     from corrdp.models.chains.coupling import refuse_coupled
     from corrdp.models.reads import layout_for, missing_text, open_for
     from corrdp.plots.cells import draw_release
-    from corrdp.report.words import public_release
+    from corrdp.report.words import drowned_in_words, exact_in_words, public_release
 
     layout = rows.layout
     law = read_model(model)
@@ -213,6 +227,7 @@ def release(
             # what is handed out must not spell out what was fitted from the data
             coarse=public and law.fitted is not None,
         )
+    plan = None if running is None else calibration.running(running)
     if public:  # what cannot be handed out must not be paid for
         from corrdp.release.charged import charged
 
@@ -220,20 +235,25 @@ def release(
         check_told_levels(law, told.epsilon, told.target, told.worst_leakage, told.sigma)
     answer = None
     if not dry_run:
+        for text in (drowned_in_words(calibration), exact_in_words(calibration)):
+            if text and plan is None:
+                print(f"corrdp: warning, before anything is read: {text}", file=sys.stderr)
         with working(f"answering on {file}"):
             texts = rows.texts(missing_text(law), layout_for(law, layout).decimal)
             table = open_for(law, file, texts, layout, engine)
-            answer = calibration.release(
-                table,
-                ledger=ledger,
-                nonnegative=nonnegative,
-                state=state,
-                period=period,
-                accept_change=accept_change,
-            )
+            given: dict[str, Any] = {
+                "ledger": ledger,
+                "nonnegative": nonnegative,
+                "state": state,
+                "accept_change": accept_change,
+            }
+            if plan is None:
+                answer = calibration.release(table, period=period, **given)
+            else:
+                answer = plan.release(table, first=first, **given)
     elif ledger is not None and not json:
         say_what_is_left(ledger)
-    result = calibration if answer is None else answer
+    result = (plan or calibration) if answer is None else answer
     handed = public_release(answer, law) if public and answer is not None else answer
     with handed_over(handed, ledger):
         if sign is not None and handed is not None:
@@ -247,14 +267,15 @@ def release(
         if json:
             print(as_json(result if handed is None else handed))
         elif answer is None:
-            show_calibration(calibration, verbose=verbose, dry_run=True)
+            show_calibration(calibration, verbose=verbose, dry_run=True, running=plan)
         else:
-            show_release(answer, calibration, verbose=verbose)
+            show_release(answer, calibration, verbose=verbose, running=plan)
         if report is not None:
             from corrdp.report.page import render_report
 
             with working("drawing the report"):
-                text = render_report(result, law, calibration=calibration, public=public)
+                shown = calibration if answer is None else answer
+                text = render_report(shown, law, calibration=calibration, public=public)
             write_files({report: text})
         if not json:
             show_files(path for path in outputs if path is not None)
@@ -271,6 +292,13 @@ def _period(first: str | None, end: str | None, new: bool, ledger: Path | None) 
     if ledger is None:
         raise InputError("a period is read once, which a ledger keeps: add --ledger FILE")
     return "new" if new else (first, end)
+
+
+def _check_running(end: str | None, new: bool, ledger: Path | None, dry_run: bool) -> None:
+    if new or end is not None:
+        raise InputError("--running says itself which days are read: leave out --new and --to")
+    if ledger is None and not dry_run:
+        raise InputError("running totals go on from what a ledger keeps: add --ledger FILE")
 
 
 def check_signing(key: Path, handed_out: bool, dry_run: bool) -> None:

@@ -24,6 +24,8 @@ from corrdp.report.words import (
     believed,
     cost_in_words,
     drowned_in_words,
+    exact_in_words,
+    faint_in_words,
     how_to_read,
     in_words,
     number,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from corrdp.calibration.series import SeriesCalibration
     from corrdp.models.base import Model
     from corrdp.release.number import Release
+    from corrdp.release.running import RunningTotals
 
 FIRST_LINE = 2.0  # seconds of silence in a log
 _SHOWN_CELLS = 40
@@ -270,7 +273,7 @@ def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str 
     return [*rows, ("confidence", in_words_of(calibration.confidence))]
 
 
-def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
+def _noise(calibration: Calibration, running: RunningTotals | None) -> list[tuple[str, str | Text]]:
     chance = "" if calibration.delta is None else f", at delta {calibration.delta:.3g}"
     return [
         ("epsilon", f"{at_most(calibration.epsilon)} (DP level of the noise{chance})"),
@@ -283,30 +286,47 @@ def _noise(calibration: Calibration) -> list[tuple[str, str | Text]]:
             f"({calibration.leakage.kind}, by {calibration.leakage.certificate.name})",
         ),
         *_proof(calibration.leakage),
-        ("noise", calibration.noise),
-        ("expected error", calibration.error_in_words),
+        *([] if running is not None else [("noise", calibration.noise)]),
+        *([] if running is None else [("running totals", running.span)]),
+        ("expected error", (running or calibration).error_in_words),
         ("dependence", cost_in_words(calibration)),
-        *_drowned(calibration),
+        *_warnings(
+            "" if running is not None else drowned_in_words(calibration),
+            exact_in_words(calibration),
+        ),
         ("scope", calibration.leakage.scope),
         ("model", calibration.leakage.model),
     ]
 
 
-def _drowned(calibration: Calibration) -> list[tuple[str, str | Text]]:
-    text = drowned_in_words(calibration)
-    return [("warning", Text(text, style="red"))] if text else []
+def _warnings(*texts: str) -> list[tuple[str, str | Text]]:
+    return [("warning", Text(text, style="red")) for text in texts if text]
 
 
-def show_calibration(calibration: Calibration, *, verbose: bool, dry_run: bool = False) -> None:
+def show_calibration(
+    calibration: Calibration,
+    *,
+    verbose: bool,
+    dry_run: bool = False,
+    running: RunningTotals | None = None,
+) -> None:
     """DP level, noise and expected error."""
     begin = "would release (nothing was read or drawn):" if dry_run else "noise for the"
     print_title(f"{begin} {in_words(calibration.query)}")
     print_parts(
-        facts_table(_noise(calibration) + assumed(calibration.assumptions, verbose=verbose))
+        facts_table(
+            _noise(calibration, running) + assumed(calibration.assumptions, verbose=verbose)
+        )
     )
 
 
-def show_release(release: Release, calibration: Calibration, *, verbose: bool) -> None:
+def show_release(
+    release: Release,
+    calibration: Calibration,
+    *,
+    verbose: bool,
+    running: RunningTotals | None = None,
+) -> None:
     """The answer, its interval and everything it rests on."""
     print_title(in_words(calibration.query))
     answers: list[tuple[str, str | Text]] = []
@@ -325,7 +345,8 @@ def show_release(release: Release, calibration: Calibration, *, verbose: bool) -
     if release.charge is not None:
         book.append(("ledger", f"charge {release.charge}, {release.charge_hash}"))
         book.append(("together", f"with what is in the ledger: {release.together}"))
-    said = _noise(calibration) + book + assumed(release.assumptions, verbose=verbose)
+    answers += _warnings(faint_in_words(release))
+    said = _noise(calibration, running) + book + assumed(release.assumptions, verbose=verbose)
     print_parts(facts_table(answers + said))
 
 

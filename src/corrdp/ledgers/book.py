@@ -88,15 +88,25 @@ def wanted_of(
         )
     digest = None if model is None else check_model(header, model)
     if period is not None:
-        _check_period(header, whose)
+        _check_period(header, whose, period)
         level = level.of_period
     release = Wanted("release", what, level, digest, whose, period=period)
     fit = 0 if model is None else fit_units(model)
     return [fit_of(model, fit), release] if model is not None and fit else [release]
 
 
-def _check_period(header: Header, whose: str | None) -> None:
+def step_of(what: str, period: Period, digest: str) -> Wanted:
+    """A step of running totals, whose charge was made before."""
+    return Wanted("step", what, ChargedLevel("pure", Runs.scalar(0)), digest, period=period)
+
+
+def _check_period(header: Header, whose: str | None, period: Period) -> None:
     """A period is read once; that a promise holds for ever needs more."""
+    if period.of is not None:
+        raise InputError(
+            f"the period is a step of charge {period.of}, which its running totals release; give "
+            "one of your own"
+        )
     if header.kind == "partial":
         raise RefusedError(
             "promises against partial knowledge do not add up, not even over periods: keep a "
@@ -417,8 +427,16 @@ class Book:
             f"{release.level.in_words} for {release.what!r} does not fit{beside}: "
             f"{rounded(self.budget.cost(spent), up=True)} of the {self.budget.words} budget of "
             f"{self.budget.limit} is spent, and a release of {whom} may have at most "
-            f"{release.level.symbol} {rounded(room, up=False)}. Nothing was charged"
+            f"{release.level.symbol} {rounded(room, up=False)}{self._as_target(release, room)}. "
+            "Nothing was charged"
         )
+
+    def _as_target(self, release: Wanted, room: int) -> str:
+        """The largest target that a release of the same kind may still be calibrated to."""
+        if not room or self.header.kind != "bdp":
+            return ""
+        alone = self.budget.after(self.nothing, release.level.spread(room))
+        return f", which is target {rounded(self.budget.cost(alone), up=False)} for it alone"
 
 
 @dataclass(frozen=True)

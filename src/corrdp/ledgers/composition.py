@@ -63,6 +63,8 @@ class ComposingDP(DPBudget):
 
     def after(self, spent: Any, level: ChargedLevel) -> Any:
         """What is spent with one more release; of periods, one level of each kind is kept."""
+        if level.is_nothing:  # a step of running totals, which were charged before
+            return spent
         if not level.is_once:
             return (*spent, level)
         alike = [known for known in spent if known.is_once and known.notion == level.notion]

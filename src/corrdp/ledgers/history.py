@@ -102,8 +102,9 @@ class Charge:
         Of the file that it was written to: what its hash covers.
     made : str
         When, as an ISO time in UTC.
-    kind : {"release", "fit"}
-        "fit" is the cost of a private fit.
+    kind : {"release", "fit", "step"}
+        "fit" is the cost of a private fit; a "step" of running totals costs nothing more than their
+        charge.
     what : str
         What was released, in words.
     amount : str
@@ -175,9 +176,16 @@ class Charge:
     def __repr__(self) -> str:
         some = "" if self.level.is_scalar else " at most, by record"
         return (
-            f"Charge {self.number}: {self.level.in_words}{some}, {self.in_short} "
+            f"Charge {self.number}: {self.cost}{some}, {self.in_short} "
             f"({self.made}, {self.hash[:12]})"
         )
+
+    @property
+    def cost(self) -> str:
+        """Its level in words."""
+        if self.kind == "step" and self.period is not None:
+            return f"part of charge {self.period.of}"
+        return self.level.in_words
 
     @property
     def in_short(self) -> str:
@@ -255,7 +263,7 @@ class Wanted:
     ``tell`` makes that text of what is spent with it; ``period`` is what it reads, if not all.
     """
 
-    kind: Literal["release", "fit"]
+    kind: Literal["release", "fit", "step"]
     what: str
     level: ChargedLevel
     digest: str | None

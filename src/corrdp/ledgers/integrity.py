@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from corrdp.errors import InputError
 from corrdp.ledgers.history import RESTORE, Charge, Head, Header
 from corrdp.ledgers.levels import ChargedLevel
-from corrdp.ledgers.periods import check_disjoint
+from corrdp.ledgers.periods import by_charge, check_disjoint
 from corrdp.ledgers.units import written
 
 _KEPT = 12  # digits of a hash that are enough to tell it from others
@@ -87,13 +87,28 @@ def check_chain(header: Header, charges: Sequence[Charge], head: Head) -> None:
         raise InputError(
             f"the budget leaves nothing to chance, and not every charge is pure; {RESTORE}"
         )
+    read = [(charge.number, charge.period) for charge in charges if charge.period is not None]
     for charge in charges:
-        if charge.level.is_once is (charge.period is None):
-            raise InputError(
-                f"charge {charge.number} of the ledger has a level of a period and no period, or a "
-                f"period and no such level; {RESTORE}"
-            )
-    check_disjoint([charge.period for charge in charges if charge.period is not None])
+        _check_period(charge, charges)
+    for periods in by_charge(read).values():
+        check_disjoint([period for _, period in periods])
+
+
+def _check_period(charge: Charge, charges: Sequence[Charge]) -> None:
+    """A period has a level of its own, or is a step of an earlier charge and costs nothing more."""
+    period = charge.period
+    of = None if period is None else period.of
+    if charge.level.is_once is (period is None or of is not None):
+        raise InputError(
+            f"charge {charge.number} of the ledger has a level of a period and no period, or a "
+            f"period and no such level; {RESTORE}"
+        )
+    follows = of is not None and 0 < of < charge.number and charges[of - 1].kind == "release"
+    is_step = follows and charge.level.is_nothing
+    if is_step is not (charge.kind == "step") or is_step is not (of is not None):
+        raise InputError(
+            f"charge {charge.number} of the ledger is no step of an earlier charge; {RESTORE}"
+        )
 
 
 def followed(head: Head, charges: Sequence[Charge]) -> Head:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from corrdp._checks import check_path
 from corrdp.errors import InputError, RefusedError
-from corrdp.ledgers.book import check_model, fit_of, new_budget, wanted_of
+from corrdp.ledgers.book import check_model, fit_of, new_budget, step_of, wanted_of
 from corrdp.ledgers.budget import fit_units
 from corrdp.ledgers.file import create_file, opened, read_header, reading
-from corrdp.ledgers.history import Charge, answer_text
+from corrdp.ledgers.history import Charge, Wanted, answer_text
 from corrdp.ledgers.levels import ChargedLevel
 from corrdp.ledgers.periods import Period
 from corrdp.ledgers.units import Runs, written
@@ -239,7 +239,35 @@ class Ledger(LedgerView):
         RefusedError
             When it does not fit; what was sampled is lost to everybody.
         """
-        wanted = wanted_of(self.header, epsilon, what, model, unit, period)
+        return self._made(
+            sample, wanted_of(self.header, epsilon, what, model, unit, period), stored
+        )
+
+    def step(self, sample: Callable[[], Made], *, what: str, period: Period, model: Model) -> Made:
+        """Sample the next answers of running totals, and store them; they were charged at the
+        start.
+
+        As :meth:`release`: what is stored is returned, and a process that is killed on the way
+        leaves both or neither.
+
+        Parameters
+        ----------
+        sample : callable
+            As for :meth:`release`.
+        what : str
+            What is released, in words.
+        period : Period
+            What the new steps count; its ``of`` is the charge. Refused if another step of that
+            charge has counted some of it.
+        model : Model
+            What the totals were calibrated with.
+        """
+        wanted = [step_of(what, period, check_model(self.header, model))]
+        return self._made(sample, wanted, operator.methodcaller("to_dict"))
+
+    def _made(
+        self, sample: Callable[[], Made], wanted: list[Wanted], stored: Callable[[Made], Any]
+    ) -> Made:
         self._book.check_fits(wanted)
         made = sample()
 

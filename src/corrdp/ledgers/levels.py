@@ -101,6 +101,11 @@ class ChargedLevel:
         return self.runs if self.notion == "pure" else Runs.scalar(0)
 
     @property
+    def is_nothing(self) -> bool:
+        """Whether it costs no record anything."""
+        return not self.runs.largest and (self.delta is None or not self.delta.largest)
+
+    @property
     def is_scalar(self) -> bool:
         """Whether every record has the same level."""
         return self.runs.is_scalar and (self.delta is None or self.delta.is_scalar)

@@ -9,6 +9,7 @@ record is read once at most, and one promise holds however long the series becom
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -48,6 +49,8 @@ class Period:
     kinds : tuple of str
         How each order column was read: a number, a month, a local moment or one with an offset
         ("zoned"), with the format of the fit where there is one.
+    of : int or None
+        The charge whose running totals count it; None for a release of its own.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class Period:
     rows: int
     zone: str | None = None
     kinds: tuple[str, ...] = ()
+    of: int | None = None
 
     def __post_init__(self) -> None:
         if not self.first < self.end:
@@ -74,7 +78,10 @@ class Period:
     @property
     def text(self) -> str:
         """As it stands in the file."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        said = asdict(self)
+        if self.of is None:
+            del said["of"]
+        return json.dumps(said, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str) -> Period:
@@ -107,6 +114,9 @@ class Period:
 def check_apart(earlier: Iterable[tuple[int, Period]], wanted: Period) -> None:
     """Refuse a period that has a time in common with one that was read, or another clock.
 
+    The steps of running totals are held against each other, and other periods likewise: totals are
+    charged for all records, so that others may read them too.
+
     Parameters
     ----------
     earlier : iterable of (int, Period)
@@ -122,7 +132,7 @@ def check_apart(earlier: Iterable[tuple[int, Period]], wanted: Period) -> None:
         ...
     corrdp.errors.RefusedError: charge 1 has read 0 to 7, and 6 to 14 overlaps it: ...
     """
-    for number, known in earlier:
+    for number, known in by_charge(earlier)[wanted.of]:
         if known.clock != wanted.clock:
             raise RefusedError(
                 f"charge {number} has read a period of {', '.join(known.by)}, and this one is of "
@@ -136,6 +146,19 @@ def check_apart(earlier: Iterable[tuple[int, Period]], wanted: Period) -> None:
                 "is read once (the end of a period does not belong to it). Begin where the last "
                 'one ended, or read what is new (period="new", --new). Nothing was charged'
             )
+
+
+def by_charge(
+    periods: Iterable[tuple[int, Period]],
+) -> dict[int | None, list[tuple[int, Period]]]:
+    """Periods with their charges, by the charge whose running totals they are steps of.
+
+    The first, under None, are those of releases of their own.
+    """
+    found: dict[int | None, list[tuple[int, Period]]] = defaultdict(list, {None: []})
+    for number, period in periods:
+        found[period.of].append((number, period))
+    return found
 
 
 def merged(periods: Iterable[Period]) -> list[tuple[Period, int]]:

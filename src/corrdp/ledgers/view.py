@@ -18,7 +18,7 @@ from corrdp.ledgers.composition import ALL_GAUSSIAN
 from corrdp.ledgers.file import opened, read_charges, read_periods, reading
 from corrdp.ledgers.history import RECORD, VERSION, Charge, Header, charge_columns
 from corrdp.ledgers.integrity import check_kept
-from corrdp.ledgers.periods import CONDITIONS, Period, merged
+from corrdp.ledgers.periods import CONDITIONS, Period, by_charge, merged
 from corrdp.ledgers.units import UNIT, rounded
 
 if TYPE_CHECKING:
@@ -181,9 +181,31 @@ class LedgerView:
 
     @property
     def periods(self) -> tuple[Period, ...]:
-        """The periods that were read, in the order of their charges."""
+        """The periods that releases of their own have read, in the order of their charges."""
+        return tuple(period for _, period in self.read if period.of is None)
+
+    @property
+    def read(self) -> tuple[tuple[int, Period], ...]:
+        """Every period that was read, steps of running totals too, each with its charge."""
         with opened(self.path) as db, reading(db):
-            return tuple(period for _, period in read_periods(db))
+            return tuple(read_periods(db))
+
+    def steps(self, number: int) -> tuple[tuple[int, Period], ...]:
+        """The steps of the running totals that were charged under this number, each with its own.
+
+        Their answers are those of :meth:`answer`, and the last of them has all.
+        """
+        return tuple(by_charge(self.read)[check_whole("the number of a charge", number)])
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """How far running totals have come, one line for each."""
+        return tuple(
+            f"charge {of} counts {each.words}: {each.rows:,} rows in {many} releases"
+            for of, steps in by_charge(self.read).items()
+            if of is not None
+            for each, many in merged(period for _, period in steps)
+        )
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -323,6 +345,7 @@ class LedgerView:
             lines.append(f"  model        {self.digest[:12]}")
         for each, many in merged(self.periods):
             lines.append(f"  read once    {each.words}: {each.rows:,} rows in {many} releases")
+        lines += [f"  totals       {text}" for text in self.running]
         return lines + [f"  assumes      {text}" for text in self.assumptions]
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,14 +13,16 @@ import numpy as np
 from corrdp._checks import check_number
 from corrdp._json import added
 from corrdp.calibration.noise import choice_in_words, noise_in_words
+from corrdp.errors import DataWarning
 from corrdp.mechanisms.base import any_cell, each_cell
 from corrdp.mechanisms.discrete_gaussian import DiscreteNormal
 from corrdp.mechanisms.sample import with_noise
-from corrdp.mechanisms.several import NoisyQuantile
+from corrdp.mechanisms.several import NoisyQuantile, Part
 from corrdp.mechanisms.tails import smallest_step, tail
 from corrdp.queries import Count, Histogram, Mean, Quantile, Query, Sum, query_from_dict
 from corrdp.release.exact import ExactTable
 from corrdp.release.rollup import NoiseLaw, Rollup
+from corrdp.release.totals import Strategy
 from corrdp.results import Result
 
 Pair = tuple[float, float]
@@ -50,6 +53,9 @@ class CellTable(Result):
         Public number of records in each cell, behind means and quantiles.
     counts : CellTable or None
         The noisy numbers of records, behind means of which they are private.
+    running : (int, int) or None
+        Of running totals: horizon and bands of the :class:`~corrdp.release.totals.Strategy` by
+        which they come from ``noisy``; ``scale`` is that of an answer.
     """
 
     query: dict[str, Any]
@@ -62,6 +68,7 @@ class CellTable(Result):
     noisy: tuple[int, ...] = added(())
     sizes: tuple[int, ...] = added(())
     counts: CellTable | None = added()
+    running: tuple[int, int] | None = added()
 
     @property
     def asked(self) -> Query:
@@ -79,11 +86,18 @@ class CellTable(Result):
         return NoiseLaw(self.scale / self.grid, self.sigma is not None)
 
     @property
+    def strategy(self) -> Strategy | None:
+        """How running totals come from the answers that were drawn."""
+        return None if self.running is None else Strategy(*self.running)
+
+    @property
     def noise(self) -> str:
         """The law of the noise, in words."""
         if isinstance(self.asked, Quantile):
             return choice_in_words(self.scale)
         told = noise_in_words(self.scale, self.sigma)
+        if self.running is not None:
+            return f"{told} in each answer, of which totals are made"
         return told if self.counts is None else f"{told}; {self.counts.noise}"
 
     @property
@@ -147,6 +161,30 @@ def _drawn(table: ExactTable, k: int, measurement: Any, scale: float, normal: bo
     )
 
 
+def warn_of_small_cells(exact: Sequence[ExactTable], mechanisms: Sequence[Part]) -> None:
+    """Say before anything is drawn or charged that the cells which the data list are too small.
+
+    By how many records each has, which is public: a cell counts no more than these.
+    """
+    for table, mechanism in zip(exact, mechanisms, strict=False):
+        query = table.query
+        if table.sizes is None or len(exact) < len(mechanisms) or not isinstance(query, Count):
+            continue
+        if not any(key.values is None for key in query.by):
+            continue
+        one: Any = replace(mechanism, query=replace(query, by=()))  # type: ignore[arg-type]
+        most = one.error(0.05)
+        small = int((table.sizes < most).sum())
+        if 2 * small >= len(table.sizes):
+            warnings.warn(
+                f"the noise of one cell (below {most:.6g} in 95 % of releases) is larger than "
+                f"{small:,} of {len(table.sizes):,} cells of {query} can be, by their numbers of "
+                "records; nothing is charged yet",
+                DataWarning,
+                stacklevel=2,
+            )
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """The tables of one release, with what they have to do with each other.
@@ -201,6 +239,8 @@ class Tables:
             points = query.values[drawn.astype(int)]
             values = np.maximum(points, 0.0) if self.nonnegative else points
             return replace(table, values=tuple(values.tolist()))
+        if table.strategy is not None:
+            steps = table.strategy.totals(drawn.tolist()) / table.grid
         if self.nonnegative:
             steps = np.maximum(steps, 0.0)
         plain = tuple(int(k) for k in drawn)
@@ -210,7 +250,7 @@ class Tables:
         values = steps * table.grid
         whole = table.is_rounded and bool((values == np.rint(values)).all())
         told = tuple(int(v) if whole else float(v) for v in values)
-        same = bool((np.rint(values / table.grid) == drawn).all())
+        same = table.running is None and bool((np.rint(values / table.grid) == drawn).all())
         return replace(table, values=told, noisy=() if same else plain)
 
     def _means(self, table: CellTable, query: Mean, steps: np.ndarray) -> np.ndarray:
@@ -250,6 +290,9 @@ class Tables:
         if isinstance(query, Mean) and table.counts is not None:
             return self._ratios(table, query, level, cells)
         centre, radius = table.drawn, np.full(len(table.cells), float(table.radius(level, cells)))
+        if table.strategy is not None:
+            centre = table.strategy.totals(centre.tolist()) / table.grid
+            radius = table.strategy.radii(table.law, len(centre), level, cells) / table.grid
         for chain, rollup in self.nested:
             if k in chain:
                 place = chain.index(k)

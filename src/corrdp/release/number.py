@@ -16,11 +16,7 @@ from corrdp._json import added
 from corrdp._lazy import need
 from corrdp.bounds.leakage import Leakage
 from corrdp.bounds.scope import FOR_ALL
-from corrdp.calibration.adequacy import (
-    Adequacy,
-    model_lines,
-    worst_leakage,
-)
+from corrdp.calibration.adequacy import Adequacy, model_lines, worst_leakage
 from corrdp.calibration.noise import noise_in_words, unit_in_words
 from corrdp.calibration.number import Calibration
 from corrdp.calibration.series import SeriesCalibration
@@ -40,7 +36,13 @@ from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, what_is_read
 from corrdp.queries import Quantile, Several, query_from_dict
 from corrdp.release.answer import exact_answer, opened
-from corrdp.release.cells import CellTable, Tables, in_shape, noisy_tables
+from corrdp.release.cells import (
+    CellTable,
+    Tables,
+    in_shape,
+    noisy_tables,
+    warn_of_small_cells,
+)
 from corrdp.release.charged import charged, check_scope, open_ledger
 from corrdp.release.exact import ExactTable, exact_tables
 from corrdp.release.laws import RecordLaw, record_law
@@ -196,6 +198,11 @@ class Release(Signable):
         low = [max(v - radius, 0) if self.nonnegative else v - radius for v in cells]
         pairs = [(a, v + radius) for a, v in zip(low, cells, strict=True)]
         return pairs if isinstance(self.value, list) else pairs[0]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its table is one of running totals."""
+        return any(table.running is not None for table in self.tables)
 
     @property
     def noise(self) -> str:
@@ -373,16 +380,22 @@ class Prepared:
         """Draw the noise."""
         calibration, query = self.calibration, self.calibration.query
         measurement, steps = self.measurements[0]
-        tables: tuple[CellTable, ...] = ()
-        normal = calibration.sigma is not None
         scale = calibration.scale if isinstance(query, Several) else steps * query.grid
         if isinstance(self.exact[0], ExactTable):
-            noisy = noisy_tables(self.exact, self.measurements, normal)
-            tables = Tables(noisy, self.nonnegative).published()
-            value = in_shape(tables, [list(table.values) for table in tables])
-        else:
-            drawn = with_noise(measurement, self.exact)
-            value = in_units(query, [max(k, 0) for k in drawn] if self.nonnegative else drawn)
+            return self.of_tables(
+                noisy_tables(self.exact, self.measurements, calibration.sigma is not None), scale
+            )
+        drawn = with_noise(measurement, self.exact)
+        value = in_units(query, [max(k, 0) for k in drawn] if self.nonnegative else drawn)
+        return self._of(value, scale)
+
+    def of_tables(self, noisy: Sequence[CellTable], scale: float) -> Release:
+        """The release of tables with noise."""
+        tables = Tables(noisy, self.nonnegative).published()
+        return self._of(in_shape(tables, [list(table.values) for table in tables]), scale, tables)
+
+    def _of(self, value: Any, scale: float, tables: tuple[CellTable, ...] = ()) -> Release:
+        calibration, query = self.calibration, self.calibration.query
         return Release(
             value=value,
             epsilon=calibration.epsilon,
@@ -432,6 +445,7 @@ def prepare(
     exact: Sequence[Any]
     if query.is_table or isinstance(query, Quantile | Several):
         exact = exact_tables(model, query, data, state)
+        warn_of_small_cells(exact, mechanisms)
         sizes = [len(table.cells) for table in exact for _ in table.parts]
     else:
         exact = exact_answer(model, query, data, state)

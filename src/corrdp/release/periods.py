@@ -9,7 +9,7 @@ drawn and before anything is charged.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
@@ -81,16 +81,101 @@ def stretch_of(
     _check_scope(calibration)
     fit = _fit_of(calibration.model)
     timed = _Timed.of(table, fit)
-    earlier = [(c.number, c.period) for c in ledger.history() if c.period is not None]
-    known = [period for _, period in earlier]
+    known = ledger.periods
     first, end = timed.new(calibration.query, known) if _is_new(asked) else timed.read(asked)
     period = Period(first, end, timed.unit, fit.order_by, 0, timed.zone, timed.kinds)
-    check_apart(earlier, period)
+    check_apart(ledger.read, period)
     _check_step(period, fit)
     period = timed.counted(period, known)
     stretch = table.subset(timed.within(period))
-    tested = hold_against(calibration, fit, stretch, len(earlier) + 1, accept_change)
+    tested = hold_against(calibration, fit, stretch, len(known) + 1, accept_change)
     return Stretch(stretch, period, (*CONDITIONS, *tested))
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Further days of running totals.
+
+    Attributes
+    ----------
+    stretch : Stretch
+        The period of the days that are new, and the rows that their answers count: those of
+        earlier days too.
+    days : tuple of str
+        Every day from the first one on.
+    skipped : int
+        How many of the first days the answers need no more.
+    """
+
+    stretch: Stretch
+    days: tuple[str, ...]
+    skipped: int
+
+
+def steps_of(
+    calibration: Calibration,
+    table: Table,
+    known: Sequence[Period],
+    horizon: int,
+    reach: Callable[[int, int], int],
+    first: date | None = None,
+    accept_change: str | None = None,
+) -> Steps:
+    """The complete days that running totals do not have yet, and what their answers count.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        On a chain of any length that was fitted to rows in time.
+    table : Table
+    known : sequence of Period
+        The steps that are published.
+    horizon : int
+        How many days there are at most.
+    reach : callable
+        ``reach(done, days)``: how many of the first days the answers after ``done`` need no more.
+    first : date, optional
+        The first day; left out, that of the first row.
+    accept_change : str, optional
+        As in :func:`stretch_of`.
+
+    Raises
+    ------
+    RefusedError
+        When rows came late, or rows are gone that the answers count again; when no day is new, or
+        the horizon is reached.
+    """
+    check_accept(accept_change)
+    fit = _fit_of(calibration.model)
+    timed = _Timed.of(table, fit)
+    if timed.unit != "microsecond":
+        raise NotApplicableError(f"days need dates; {', '.join(fit.order_by)} counts {timed.unit}s")
+    if known or first is None:
+        start, end = timed.new(calibration.query, known)
+    else:
+        start, end = timed.midnight(first), timed.new(calibration.query, ())[1]
+    begin = timed.day_of(min((each.first for each in known), default=start))
+    done = (timed.day_of(start) - begin).days
+    if done >= horizon:
+        raise RefusedError(
+            f"the totals of all {horizon} days from {begin} on are published, and the promise ends "
+            f"there: further ones are charged anew. Begin with {timed.day_of(start)} (first=, "
+            "--from), where the budget allows it. Nothing was charged"
+        )
+    days = min((timed.day_of(end) - begin).days, horizon)
+    if days <= done:
+        raise RefusedError(f"{table.path} has no complete day from {begin} on. Nothing was charged")
+    skipped = reach(done, days)
+    edge = timed.midnight(begin + timedelta(days=skipped))
+    end = timed.midnight(begin + timedelta(days=days))
+    period = Period(start, end, timed.unit, fit.order_by, 0, timed.zone, timed.kinds)
+    check_apart(enumerate(known, start=1), period)
+    period = timed.counted(period, known, edge)
+    new = table.subset(timed.within(period))
+    tested = hold_against(calibration, fit, new, len(known) + 1, accept_change)
+    read = new if edge == start else table.subset(timed.within(replace(period, first=edge)))
+    names = tuple((begin + timedelta(days=k)).isoformat() for k in range(days))
+    return Steps(Stretch(read, period, tested), names, skipped)
 
 
 def _is_new(asked: Any) -> bool:
@@ -208,8 +293,9 @@ class _Timed:
             **{name: kept[f"column_{k}"] for k, name in enumerate(self.table.columns)}
         )
 
-    def counted(self, period: Period, known: Sequence[Period]) -> Period:
-        """The period with its number of rows; refuses rows that came late."""
+    def counted(self, period: Period, known: Sequence[Period], edge: float = math.inf) -> Period:
+        """The period with its number of rows; refuses rows that came late, and rows that are gone
+        where those from ``edge`` on are read again."""
         periods = sorted([*known, period], key=lambda each: each.first)
         edges = [edge for each in periods for edge in (each.first, each.end)]
         major: Any = self.rows["major"]
@@ -230,6 +316,12 @@ class _Timed:
                     f"read with {each.rows:,} rows and has {now:,} now. What was read is not read "
                     "again: leave late rows out, or wait longer before a period is read. Nothing "
                     "was charged"
+                )
+            if now < each.rows and each.end > edge:
+                raise RefusedError(
+                    f"{each.rows - now:,} rows of {self.table.path} are gone: {each.words} was "
+                    f"read with {each.rows:,} rows and has {now:,} now, and the next answers count "
+                    "them again. Give a file that still has them. Nothing was charged"
                 )
         new = int(rows[(times >= period.first) & (times < period.end)].sum())
         if not new:
@@ -264,11 +356,22 @@ class _Timed:
         """The start of the day or month in which a time lies, in its own zone."""
         if self.unit != "microsecond" or cell == "step":
             return time
-        moment = moment_of(time)
-        if self.zone is not None:
-            moment = moment.replace(tzinfo=UTC).astimezone(zone_of(self.zone))
-        moment = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+        moment = self._local(time).replace(hour=0, minute=0, second=0, microsecond=0)
         return self._number(moment.replace(day=1) if cell == "month" else moment)
+
+    def _local(self, time: float) -> datetime:
+        moment = moment_of(time)
+        if self.zone is None:
+            return moment
+        return moment.replace(tzinfo=UTC).astimezone(zone_of(self.zone))
+
+    def day_of(self, time: float) -> date:
+        """The day in which a time lies, in its own zone."""
+        return self._local(time).date()
+
+    def midnight(self, day: date) -> float:
+        """The start of a day."""
+        return self._number(datetime(day.year, day.month, day.day))
 
     def _number(self, moment: datetime) -> int:
         if moment.tzinfo is None and self.zone is not None:
@@ -300,6 +403,20 @@ class _Timed:
         if (moment.day, moment.hour, moment.minute, moment.second) != (1, 0, 0, 0):
             raise InputError(f"{name} of the period must be a month, such as 2024-03")
         return (moment.year - 1970) * 12 + moment.month - 1
+
+
+def read_day(given: Any) -> date:
+    """A day as the user writes it.
+
+    Examples
+    --------
+    >>> read_day("2024-03-30")
+    datetime.date(2024, 3, 30)
+    """
+    moment = _moment("the first day", given)
+    if moment != datetime(moment.year, moment.month, moment.day):
+        raise InputError(f"the first day must be a day such as 2024-03-30, got {given!r}")
+    return moment.date()
 
 
 _ENDS = ("the first time", "the end")

@@ -227,35 +227,15 @@ class Rollup:
         cells : int
             How many intervals must hold at once: each may fail by its share (Bonferroni).
         """
-        share = (1 - check_number("level", confidence, above=0, below=1)) / cells
-        if share < _LEAST:
-            raise InputError(
-                f"{cells:,} intervals that hold at once with probability {confidence} are more "
-                "than the law of the estimates is worked out for; ask for a lower level"
-            )
+        share = check_share(confidence, cells)
         paths = self.paths(level)
         known = {path: self._radius(path, share) for path in dict.fromkeys(paths)}
         return np.array([known[path] for path in paths])
 
     def _radius(self, path: tuple[int, ...], share: float) -> float:
-        r"""Smallest r, to a 200th of a standard deviation, with Pr[|error| > r] <= share.
-
-        The error is smoothed by a normal variable that surely lies within a slack h, so that its
-        density is even and falls fast: Pr[|X| <= r] >= Pr[|X + G| <= r - h] - Pr[|G| > h], and
-
-        .. math:: \Pr[|X + G| \le x] = \frac{2}{\pi} \int_0^\infty \varphi(t) \frac{\sin xt}{t} dt
-        """
         spread = self.deviation(path)
-        slack = _SLACK * spread
-        step = 2 * math.pi / (_PERIODS * spread)
-        smooth = slack / _DEVIATIONS
-        t = (np.arange(math.ceil(7.5 / smooth / step)) + 0.5) * step
-        weights = np.exp(self._log_cf(path, t) - (smooth * t) ** 2 / 2) / t * (2 * step / math.pi)
-
-        def outside(k: int) -> float:
-            return 1.0 - float(weights @ np.sin(k * spread / 200 * t))
-
-        return smallest_step(outside, share - _MISSED) * spread / 200 + slack
+        t = frequencies(spread, spread)
+        return radius_of(spread, share, t, self._log_cf(path, t))
 
     def whole(self, estimates: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Estimates that are whole, not negative, and still add up: from the coarsest table down.
@@ -281,6 +261,52 @@ class Rollup:
                     here[parts] = _shared_out(estimates[level][parts], float(above[cell]))
             found.insert(0, here)
         return found
+
+
+def frequencies(least: float, most: float) -> np.ndarray:
+    """Where a characteristic function is needed, for errors of these standard deviations."""
+    step = 2 * math.pi / (_PERIODS * most)
+    smooth = _SLACK * least / _DEVIATIONS
+    return (np.arange(math.ceil(7.5 / smooth / step)) + 0.5) * step
+
+
+def radius_of(spread: float, share: float, t: np.ndarray, log_cf: np.ndarray) -> float:
+    r"""Smallest r, to a 200th of a standard deviation, with Pr[|error| > r] <= share.
+
+    The error is smoothed by a normal variable that surely lies within a slack h, so that its
+    density is even and falls fast: Pr[|X| <= r] >= Pr[|X + G| <= r - h] - Pr[|G| > h], and
+
+    .. math:: \Pr[|X + G| \le x] = \frac{2}{\pi} \int_0^\infty \varphi(t) \frac{\sin xt}{t} dt
+
+    Parameters
+    ----------
+    spread : float
+        Standard deviation of the error.
+    share : float
+    t : array
+        From :func:`frequencies`.
+    log_cf : array
+        Logarithm of the characteristic function of the error there.
+    """
+    slack, step = _SLACK * spread, 2 * t[0]
+    smooth = slack / _DEVIATIONS
+    weights = np.exp(log_cf - (smooth * t) ** 2 / 2) / t * (2 * step / math.pi)
+
+    def outside(k: int) -> float:
+        return 1.0 - float(weights @ np.sin(k * spread / 200 * t))
+
+    return smallest_step(outside, share - _MISSED) * spread / 200 + slack
+
+
+def check_share(confidence: float, cells: int) -> float:
+    """How often each of so many intervals may fail that hold at once (Bonferroni)."""
+    share = (1 - check_number("level", confidence, above=0, below=1)) / cells
+    if share < _LEAST:
+        raise InputError(
+            f"{cells:,} intervals that hold at once with probability {confidence} are more "
+            "than the law of the estimates is worked out for; ask for a lower level"
+        )
+    return share
 
 
 def _shared_out(parts: np.ndarray, total: float) -> np.ndarray:

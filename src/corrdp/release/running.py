@@ -1,24 +1,9 @@
-r"""Running totals over a public horizon: one noisy answer a step, and every total from few of them.
+"""Running totals: charged once for a public horizon, then answered step by step.
 
-Steps 1, 2, .. T have counts c_1, c_2, .., and one record counts in one of them. Noise on each count
-adds up in the totals, to t times that of one. Answers of another kind do better:
-
-* *tree*: answer t is the sum of the last steps up to t, as many as the largest power of two that
-  divides t. A total is the sum of as many answers as t has binary digits 1; a record counts in at
-  most 1 + log2 T answers.
-* *banded*: answer t is ``c_t + c_{t-1}/2 + 3 c_{t-2}/8 + ..``, the first b coefficients of ``(1 -
-  x)^(-1/2)``, and totals come from undoing that. With b = 1 these are the plain counts.
-
-Either is one mechanism in which a record has the level of the calibration, whatever is answered
-(releases#running-totals); the one with the smaller expected error is taken.
-
-References
-----------
-Chan, Shi and Song, "Private and continual release of statistics" (2011); Dwork, Naor, Pitassi and
-Rothblum, "Differential privacy under continual observation" (2010); Henzinger, Upadhyay and
-Upadhyay, "Almost tight error bounds on differentially private continual counting" (2023);
-McMahan, Xu and Zhang, "A hassle-free algorithm for strong differential privacy in federated
-learning systems" (2024), banded matrices.
+The answers of one charge grow. A ledger keeps them: the charge holds the plan, and each step its
+own line, which costs nothing more, with all answers so far. What is kept is noisy, never an exact
+count: the next answers read the rows of earlier steps again where they count them again, and the
+rows must still be there, no more and no fewer. Each answer is drawn once.
 """
 
 from __future__ import annotations
@@ -26,93 +11,36 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from corrdp._checks import check_items, check_whole
 from corrdp.bounds.scope import FOR_ALL
 from corrdp.calibration.number import Calibration
-from corrdp.errors import InputError, NotApplicableError
+from corrdp.errors import InputError, NotApplicableError, RefusedError
 from corrdp.ledgers.history import Charge
 from corrdp.ledgers.ledger import Ledger
+from corrdp.ledgers.periods import Period
 from corrdp.mechanisms.discrete_gaussian import booked_mu
 from corrdp.mechanisms.sample import gaussian_mechanism, integer_mechanism, with_noise
 from corrdp.queries import Count
+from corrdp.release.answer import opened
+from corrdp.release.cells import CellTable
 from corrdp.release.charged import charged, check_scope, open_ledger
+from corrdp.release.number import Release, prepare
+from corrdp.release.periods import read_day, steps_of
 from corrdp.release.rollup import NoiseLaw
+from corrdp.release.totals import Strategy
 from corrdp.results import Result
+from corrdp.tables.source import Table
 
-_FINEST = 10  # coefficients are whole numbers of 2^-10
 _LONGEST = 20_000
+_SAME = 1e-3  # relative: two calibrations for one wish may differ by their search
 _ULP = 2.0**-52
-
-
-@dataclass(frozen=True, eq=False)
-class Strategy:
-    """What is answered at each step, and how totals come from it.
-
-    Parameters
-    ----------
-    horizon : int
-        Steps.
-    bands : int
-        How many steps an answer of the banded kind counts; 0 for the tree.
-
-    Examples
-    --------
-    >>> [Strategy(8, 0).answer([1] * 8, t) for t in range(1, 9)]
-    [1, 2, 1, 4, 1, 2, 1, 8]
-    >>> Strategy(8, 2).answer([5, 3], 2), Strategy(8, 2).moves  # in halves
-    (11, (2, 1))
-    """
-
-    horizon: int
-    bands: int
-
-    @cached_property
-    def coefficients(self) -> np.ndarray:
-        """Of the banded kind, as whole numbers; the first is the grid."""
-        grid = 2 ** min(max(2 * self.bands - 3, 0), _FINEST)
-        j = np.arange(1, self.bands)
-        return np.rint(grid * np.r_[1.0, np.cumprod((2 * j - 1) / (2 * j))]).astype(np.int64)
-
-    @cached_property
-    def moves(self) -> tuple[int, ...]:
-        """By how many steps one record moves the answers that it is in, at most."""
-        if self.bands:
-            return tuple(self.coefficients[: self.horizon].tolist())
-        return (1,) * self.horizon.bit_length()
-
-    def answer(self, counts: Sequence[int], t: int) -> int:
-        """The exact answer at step t, from 1."""
-        if not self.bands:
-            return sum(counts[t - (t & -t) : t])
-        some = counts[max(t - self.bands, 0) : t]
-        pairs = zip(self.coefficients.tolist(), reversed(some), strict=False)
-        return sum(factor * count for factor, count in pairs)
-
-    def totals(self, answers: Sequence[float]) -> np.ndarray:
-        """The running totals that answers tell."""
-        if not self.bands:
-            found = np.zeros(len(answers) + 1)
-            for t, answer in enumerate(answers, start=1):
-                found[t] = found[t - (t & -t)] + answer
-            return found[1:]
-        first, *others = self.coefficients.astype(float)
-        counts, back = np.zeros(len(answers)), np.array(others)[::-1]
-        for t, answer in enumerate(answers):
-            known = counts[max(t - len(back), 0) : t]
-            counts[t] = (answer - back[len(back) - len(known) :] @ known) / first
-        return np.cumsum(counts)
-
-    @cached_property
-    def squares(self) -> np.ndarray:
-        """Variance of each total, for answers of variance 1."""
-        if self.bands:
-            return np.cumsum(self.totals([1.0] + [0.0] * (self.horizon - 1)) ** 2)
-        return np.array([t.bit_count() for t in range(1, self.horizon + 1)], dtype=float)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,8 +48,9 @@ class RunningTotals(Result):
     """Running totals of a count over a public horizon, at the level of a calibration.
 
     Made by :meth:`corrdp.Calibration.running`. The horizon is part of the promise: no further step
-    may be answered. What was published is public and is all that the next step needs, beside the
-    counts; an answer must not be drawn twice.
+    may be answered. :meth:`release` goes on from what a ledger has. With counts of your own,
+    :meth:`charge` and :meth:`extend`: what was published is public and is all that the next step
+    needs, beside the counts; an answer must not be drawn twice.
 
     Parameters
     ----------
@@ -198,6 +127,98 @@ class RunningTotals(Result):
         check_scope(book, cal)
         return book.charge(cal.guarantee, what=str(self), model=cal.model, answer=self.to_dict())
 
+    def release(
+        self,
+        data: Any,
+        *,
+        ledger: Ledger | str | os.PathLike[str],
+        first: Any = None,
+        nonnegative: bool = False,
+        state: str | None = None,
+        engine: str = "duckdb",
+        accept_change: str | None = None,
+    ) -> Release:
+        """The totals up to the last complete day: charged the first time, then carried on.
+
+        Parameters
+        ----------
+        data : path, data frame or Table
+            With the rows of the new days, and of the earlier days that the new answers count again
+            (all of them, if need be; for plain counts the new days alone).
+        ledger : Ledger or path
+            Its charge for these totals is found by the query; they go on with the noise that it
+            says. None was made yet: it is made, once everything was checked.
+        first : time, optional
+            The first day; left out, that of the first row.
+        nonnegative, state, engine, accept_change
+            As for :meth:`corrdp.Calibration.release`.
+
+        Returns
+        -------
+        Release
+            A table by date with every total so far; its ``tables[0].noisy`` are the answers.
+
+        Raises
+        ------
+        RefusedError
+            When the charge does not fit, no day is new, rows came late or are gone, the horizon is
+            reached, or the ledger has these totals at another level.
+        """
+        book = open_ledger(ledger)
+        check_scope(book, self.calibration)
+        if not self.calibration.query.by:
+            raise InputError(
+                "running totals of a file are by day: calibrate with Count(.., by='date') (--by "
+                "date); or give the counts of your own steps to extend"
+            )
+        begin = None if first is None else read_day(first)
+        series = _series(book, self, begin)
+        plan, query = series.plan, series.plan.calibration.query
+        model = plan.calibration.model
+        table = opened(model, data, engine)
+        if not isinstance(table, Table):
+            raise InputError("days are those of a table with times: give a file or a data frame")
+        strategy = plan.strategy
+        told = (plan.calibration, table, series.known, plan.horizon, strategy.reach)
+        steps = steps_of(*told, begin, accept_change)
+        listed = tuple((day,) for day in steps.days[steps.skipped :])
+        asked = replace(query, by=(replace(query.by[0], values=listed),))
+        ready = prepare(
+            replace(plan.calibration, query=asked),
+            steps.stretch.table,
+            nonnegative=nonnegative,
+            state=state,
+        )
+        (exact,) = ready.exact[0].parts
+        ready = replace(
+            ready,
+            calibration=plan.calibration,
+            reads=f"{ready.reads}, {steps.stretch.period.words}, as running totals {plan.span}",
+            assumptions=(*ready.assumptions, *steps.stretch.assumptions, CONDITION),
+        )
+
+        scale = plan.scale * strategy.grid
+
+        def sample() -> Release:
+            counts = [0] * steps.skipped + exact.tolist()
+            answers = (*series.answers, *plan.extend(counts, series.answers))
+            totals = CellTable(
+                query=query.to_dict(),
+                names=("date",),
+                cells=tuple((day,) for day in steps.days),
+                values=answers,
+                scale=scale,
+                grid=strategy.grid,
+                sigma=None if plan.calibration.sigma is None else scale,
+                noisy=answers,
+                running=(plan.horizon, plan.bands),
+            )
+            return ready.of_tables([totals], plan.calibration.scale)
+
+        number = series.number or plan.charge(book).number
+        period = replace(steps.stretch.period, of=number)
+        return book.step(sample, what=f"{query}, {ready.reads}", period=period, model=model)
+
     def extend(self, counts: Sequence[int], published: Sequence[int] = ()) -> list[int]:
         """Draw the answers that are not published yet.
 
@@ -239,11 +260,94 @@ class RunningTotals(Result):
         """The running totals that the published answers tell; not whole numbers in general."""
         return self.strategy.totals(published)
 
-    def __repr__(self) -> str:
+    @property
+    def span(self) -> str:
+        """How far they go, and how they are made, in words."""
+        steps = "days" if self.calibration.query.by else "steps"
+        return f"over {self.horizon} {steps} ({self.kind})"
+
+    @property
+    def error_in_words(self) -> str:
+        """The error to expect."""
         last = float(self.deviations[-1])
-        return (
-            f"running totals of {self.calibration.query} over {self.horizon} steps ({self.kind}): "
-            f"error {self.error:.4g} on average, {last:.4g} at the end (standard deviations)"
+        return f"{self.error:.4g} on average, {last:.4g} at the end (standard deviations)"
+
+    def __repr__(self) -> str:
+        return f"{_named(self.calibration.query)} {self.span}: error {self.error_in_words}"
+
+
+CONDITION = (
+    "running totals up to a horizon that was fixed, and charged, before the first day: a record is "
+    "in several answers, which keep the level together; a row stays in its day"
+)
+
+
+def _named(query: Any) -> str:
+    return f"running totals of {query}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Series:
+    """Running totals as a ledger has them.
+
+    Attributes
+    ----------
+    plan : RunningTotals
+        The one that was charged.
+    number : int or None
+        Of the charge; None where none was made.
+    known : tuple of Period
+        The steps that are published.
+    answers : tuple of int
+    """
+
+    plan: RunningTotals
+    number: int | None = None
+    known: tuple[Period, ...] = ()
+    answers: tuple[int, ...] = ()
+
+
+def _series(book: Ledger, asked: RunningTotals, first: date | None) -> _Series:
+    """What a ledger has of these totals: the last charge for them, unless they begin anew."""
+    said = f"{_named(asked.calibration.query)} over "
+    charges = [c for c in book.history() if c.kind == "release" and c.what.startswith(said)]
+    if not charges:
+        return _Series(asked)
+    number = charges[-1].number
+    plan, steps = RunningTotals.from_dict(book.answer(number)), book.steps(number)
+    if not steps:
+        _check_same(plan, asked, number)
+        return _Series(plan, number)
+    last = Release.from_dict(book.answer(steps[-1][0])).tables[0]
+    begun, ended = (date.fromisoformat(last.cells[k][0]) for k in (0, -1))
+    if first is not None and first > ended and len(last.cells) == plan.horizon:
+        return _Series(asked)
+    if first not in (None, begun):
+        raise RefusedError(
+            f"charge {number} of the ledger has these totals from {begun} on, and they go on: "
+            f"leave out first (--from). Others may begin when all {plan.horizon} days are "
+            "published. Nothing was charged"
+        )
+    _check_same(plan, asked, number)
+    return _Series(plan, number, tuple(period for _, period in steps), last.noisy)
+
+
+def _check_same(plan: RunningTotals, asked: RunningTotals, number: int) -> None:
+    """Totals go on as they were charged: another wish would be another release."""
+    one, other = plan.calibration, asked.calibration
+    same = (
+        plan.horizon == asked.horizon
+        and one.model.digest == other.model.digest
+        and (one.sigma is None, one.delta) == (other.sigma is None, other.delta)
+        and math.isclose(one.epsilon, other.epsilon, rel_tol=_SAME)
+    )
+    if not same:
+        raise RefusedError(
+            f"charge {number} of the ledger has these totals over {plan.horizon} days at epsilon "
+            f"{one.epsilon:.6g} ({one.noise}), model {one.model.digest[:12]}, and now they are "
+            f"asked for over {asked.horizon} days at epsilon {other.epsilon:.6g} ({other.noise}), "
+            f"model {other.model.digest[:12]}: ask for them as before, and they go on. Nothing was "
+            "charged"
         )
 
 
@@ -263,10 +367,12 @@ def running_totals(calibration: Calibration, horizon: int) -> RunningTotals:
     """
     steps = check_whole("horizon", horizon, most=_LONGEST)
     query = calibration.query
-    if not isinstance(query, Count) or query.by or query.records is not None:
+    daily = [(key.names, key.clock, key.values) for key in getattr(query, "by", ())]
+    by_step = daily in ([], [(("date",), True, None)])
+    if not isinstance(query, Count) or not by_step or query.records is not None:
         raise NotApplicableError(
             f"running totals are of a count of records, and this is {query}: calibrate with "
-            "Count(state), without keys; each step is a cell"
+            "Count(state, by='date') (--by date), or without keys for steps of your own"
         )
     if calibration.leakage.scope not in FOR_ALL or calibration.unit is not None:
         raise NotApplicableError(

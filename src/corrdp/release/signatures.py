@@ -274,10 +274,10 @@ def verify(
     if isinstance(record, Signable):
         record = record.to_dict()
     data = _plain(record) if isinstance(record, dict) else read_strictly(record)
-    kinds = {kind.result: kind for kind in _signable()}
-    kind = kinds.get(str(data.get("result"))) if isinstance(data, dict) else None
-    if kind is None:
-        raise InputError(f"only these are signed: {', '.join(kinds)}; this is none of them")
+    home = _SIGNABLE.get(str(data.get("result"))) if isinstance(data, dict) else None
+    if home is None:
+        raise InputError(f"only these are signed: {', '.join(_SIGNABLE)}; this is none of them")
+    kind: Any = verb(home)
     _check_signature(data, kind, trusted)
     found = kind.from_dict(data)
     if ledger is not None:
@@ -293,12 +293,13 @@ def _plain(record: dict[Any, Any]) -> Any:
         raise InputError("the record is no JSON; give the file, or what was read from it") from None
 
 
-def _signable() -> tuple[type[Signable], ...]:
-    from corrdp.release.number import Release
-    from corrdp.release.series import Sanitized
-
-    moved: Any = verb("trajectories.mechanisms.publishing.MovesRecord")
-    return Release, Sanitized, LedgerHead, moved
+# by their names in files: where each lives, so that only what is verified is imported
+_SIGNABLE = {
+    "release": "release.number.Release",
+    "sanitized series": "release.series.Sanitized",
+    "ledger head": "release.signatures.LedgerHead",
+    "release of movements": "trajectories.mechanisms.publishing.MovesRecord",
+}
 
 
 def _check_signature(data: dict[str, Any], signed: type[Signable], trusted: Any) -> None:

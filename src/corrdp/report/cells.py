@@ -58,7 +58,8 @@ def _shown(together: Tables, k: int) -> AnswerTable:
         rows.append((*map(str, cell), shown(value), *pairs))
     ends = ("95 % interval", "95 % for all cells")[: 2 if len(told.cells) > 1 else 1]
     title = in_words(query) if len(together.tables) > 1 else ""
-    return AnswerTable(title, (*told.names, query.kind, *ends), tuple(rows))
+    kind = query.kind if told.running is None else "running total"
+    return AnswerTable(title, (*told.names, kind, *ends), tuple(rows))
 
 
 def _digits(told: CellTable) -> Callable[[float], str]:

@@ -39,6 +39,8 @@ from corrdp.report.words import (
     cost_in_words,
     does_not_protect,
     drowned_in_words,
+    exact_in_words,
+    faint_in_words,
     in_words,
     moment,
     number,
@@ -156,6 +158,13 @@ def _why_private(calibration: Calibration) -> str:
     )
 
 
+_WHY_RUNNING = (
+    "A day's answer counts some of the days before it as well, with factors that are public. All "
+    "answers in which one record counts have the DP level together, up to the last day of the "
+    "horizon: their noise is larger than that of one count by as much."
+)
+
+
 def _again(release: Release, model: Model) -> Calibration:
     """The calibration behind a release; one that was read from a file is worked out again."""
     if release.digest != model.digest:
@@ -220,8 +229,12 @@ class _Story:
         """The promise in one sentence, and what dependence cost."""
         sentence = escape(promise_in_one(self.calibration))
         cost = paragraph(f"What dependence cost: {cost_in_words(self.calibration)}.")
-        drowned = drowned_in_words(self.calibration)
-        warning = paragraph(f"{drowned[0].upper()}{drowned[1:]}.", "against") if drowned else ""
+        said = [drowned_in_words(self.calibration), exact_in_words(self.calibration)]
+        if self.release is not None:
+            said.append(faint_in_words(self.release))
+        warning = "".join(
+            paragraph(f"{text[0].upper()}{text[1:]}.", "against") for text in said if text
+        )
         return f'<p class="promise">{sentence}</p>{cost}{warning}'
 
     def answer(self) -> str:
@@ -285,6 +298,10 @@ class _Story:
     def noise(self) -> str:
         """Noise and expected error."""
         cal = self.calibration
+        if self.release is not None and self.release.is_running:
+            law = self.release.noise.replace(" of ", " noise of ", 1)
+            text = f"{law[0].upper()}{law[1:]}, drawn by OpenDP. The intervals are of the totals."
+            return f"<h2>Noise and expected error</h2>{paragraph(text)}"
         law = cal.noise.replace(" of ", " noise of ", 1)
         text = f"{law[0].upper()}{law[1:]}, drawn by OpenDP. Error: {cal.error_in_words}."
         drawn = figure(draw_noise(cal), "noise", "Law of the noise around the true answer")
@@ -313,11 +330,12 @@ class _Story:
         """The theorem, and how to check it."""
         cal = self.calibration
         proof = cal.leakage if self.release is None else self.release
+        running = self.release is not None and self.release.is_running
         parts = [
             "<h2>Certificate, and how to check it</h2>",
             proof_section(proof.certificate),
             paragraph(f"It holds for {proof.scope}."),
-            paragraph(_why_private(cal)),
+            paragraph(_why_private(cal) if not running else _WHY_RUNNING),
         ]
         if self.public:
             text = "The steward holds the full report and the model, and can have them checked."

@@ -19,6 +19,7 @@ from corrdp.models.base import Model, RealModel
 from corrdp.queries import Count, Histogram, Mean, Quantile, Query, Several, Sum
 from corrdp.release.number import Release
 from corrdp.report.frame import paragraph
+from corrdp.tables.clock import DAY
 
 if TYPE_CHECKING:
     from corrdp.calibration.number import Calibration
@@ -266,13 +267,11 @@ def drowned_in_words(calibration: Calibration) -> str:
     """
     for part in atoms(calibration.mechanism):
         query = part.query
-        if isinstance(query, Quantile) or any(key.values is None for key in query.by):
-            continue
+        cells = None if isinstance(query, Quantile) else _cells_of(query, calibration.model)
         pattern = calibration.model.reads(query)
-        records = calibration.model.records if pattern is None else int(pattern.sum())
-        if records is None:
+        records = _records_of(calibration.model) if pattern is None else int(pattern.sum())
+        if records is None or not cells:
             continue
-        cells = query.cells // query.entries
         # one record moves a count, or a cell of a histogram, by 1, and a mean by its share
         each = 1.0 if not isinstance(query, Sum) else query.width
         width = each if isinstance(query, Mean) else records / cells * each
@@ -283,10 +282,78 @@ def drowned_in_words(calibration: Calibration) -> str:
                 "the noise is larger than the answer can be: all possible answers lie within "
                 f"{width:.6g}"
             )
+        one: Any = replace(part, query=replace(query, by=()))  # type: ignore[arg-type]
         return (
-            f"the noise hides an average cell of the {in_words(query)}: {records:,} records in "
-            f"{cells:,} cells leave {width:.6g} "
-            "for each; ask for fewer cells, or promise less"
+            f"the noise of one cell (below {one.error(0.05):.6g} in 95 % of releases) hides an "
+            f"average cell of the {in_words(query)}: {records:,} records in {cells:,} cells leave "
+            f"{width:.6g} for each; ask for fewer cells, or promise less"
+        )
+    return ""
+
+
+def _records_of(model: Model) -> int | None:
+    """How many records there are; of a series that goes on, as many as the fit had."""
+    fit = model.fitted
+    return model.records if model.records is not None else getattr(fit, "rows", None)
+
+
+def _cells_of(query: Query, model: Model) -> int | None:
+    """How many cells a table has, as far as public numbers tell: the days of the fit, and its
+    sequences, where the data list the values of a key."""
+    fit, found = model.fitted, 1
+    for key in query.by:
+        many = None if key.values is None else len(key.values)
+        clock = getattr(fit, "clock", None)
+        if many is None and key.clock and clock is not None and clock.unit == "microsecond":
+            many = int(clock.last // DAY - clock.first // DAY) + 1
+        if many is None and key.names == (getattr(fit, "group", None),):
+            many = getattr(fit, "sequences", None)
+        if many is None:
+            return None
+        found *= many
+    return found
+
+
+def faint_in_words(release: Release) -> str:
+    """How many of the cells that were published are no larger than the noise of one; else ""."""
+    for table in release.tables:
+        if table.running is not None or not isinstance(table.asked, Count | Histogram):
+            continue
+        radius = table.radius(0.95) * table.grid
+        faint = int((np.abs(np.array(table.values, dtype=float)) <= radius).sum())
+        if faint and table.names:
+            return (
+                f"{faint:,} of the {len(table.cells):,} published cells are no larger than the "
+                f"noise of one cell, {radius:,.6g} in 95 % of releases: of these little is known"
+            )
+    return ""
+
+
+def exact_in_words(calibration: Calibration) -> str:
+    """Where the noise is so small that practically exact numbers are published; else "".
+
+    Examples
+    --------
+    >>> import corrdp as cdp
+    >>> exact_in_words(cdp.calibrate(cdp.Independent(8), epsilon=20, query=cdp.Count(1)))
+    'the noise is 0 in more than 99 % of the answers: what is published is practically exact'
+    >>> exact_in_words(cdp.calibrate(cdp.Independent(8), epsilon=1, query=cdp.Count(1)))
+    ''
+    """
+    for part in atoms(calibration.mechanism):
+        query = part.query
+        least = 1.0 if not isinstance(query, Sum) else query.width / 100
+        steps = max(int(least / query.grid), 1)
+        if isinstance(query, Quantile) or part.tail(steps) > 0.01:
+            continue
+        if isinstance(query, Sum):
+            return (
+                f"the noise is less than a hundredth of what one record can add ({query.width:.6g})"
+                ": what is published is practically exact"
+            )
+        return (
+            "the noise is 0 in more than 99 % of the answers: what is published is practically "
+            "exact"
         )
     return ""
 

@@ -108,8 +108,9 @@ def _part(seasons: Seasons, part: str, rows: Any) -> Any:
     local = kind.is_timestamp() and kind.timezone is None and walk.pace.reading.timezone is None
     if local and len(walk.orders) == 1 and walk.pace.unit == "microsecond":
         # the column says it itself, which is faster than to count microseconds
-        found = {"hour": moment.hour(), "weekday": moment.day_of_week.index()}
-        return (found | {"month": moment.month() - 1, "date": moment.date()})[part]
+        if part == "weekday":
+            return walk.table.weekday(moment)
+        return {"hour": moment.hour(), "month": moment.month() - 1, "date": moment.date()}[part]
     if part != "date":
         return seasons.number(rows)
     shown = rows["major"] + seasons.offset(rows["major"])

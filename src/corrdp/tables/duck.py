@@ -133,6 +133,16 @@ class DuckTable(Table):
             text, form
         )
 
+    def weekday(self, moment: Any) -> Any:
+        """The day of the week of an ibis time, from 0 for Monday: without a remainder, which is
+        dear."""
+        import ibis
+
+        def isodow(moment: Any) -> Any: ...
+
+        kinds = ((moment.type(),), "int64")
+        return ibis.udf.scalar.builtin(isodow, signature=kinds)(moment) - 1
+
     def _where(self, condition: Expression) -> Any:
         import ibis
 

@@ -291,6 +291,10 @@ class Table(ABC):
     def parse_time(self, text: Any, form: str) -> Any:
         """The moments that a format of ``strptime`` reads in an ibis text; NULL where none."""
 
+    def weekday(self, moment: Any) -> Any:
+        """The day of the week of an ibis time, from 0 for Monday."""
+        return moment.day_of_week.index()
+
     @abstractmethod
     def _where(self, condition: Expression) -> Any:
         """The rows in which a condition that passed the gate holds, as a named view."""
