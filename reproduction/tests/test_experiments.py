@@ -31,6 +31,7 @@ from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 
 DATA = os.environ.get("CORRDP_DATA")
+THREE = ("viterbi", "forward-backward", "single")
 needs_data = pytest.mark.skipif(not DATA, reason="CORRDP_DATA names no data directory")
 
 
@@ -56,7 +57,7 @@ def noise() -> Result:
 @pytest.fixture(scope="module")
 def synthetic() -> Result:
     return load("001-figure-4").computed(
-        rng=rng(), series=("synthetic",), epsilons=(0.1, 0.5, 2.0, 5.0)
+        rng=rng(), series=("synthetic",), attackers=THREE, epsilons=(0.1, 0.5, 2.0, 5.0)
     )
 
 
@@ -340,7 +341,7 @@ def test_recordings_split_at_their_mean_are_those_of_the_source(which, n, q, r):
 
 @needs_data
 def test_figure_4_on_the_recordings():
-    result = load("001-figure-4").computed(rng=rng(), epsilons=(0.5, 3.0))
+    result = load("001-figure-4").computed(rng=rng(), attackers=THREE, epsilons=(0.5, 3.0))
     assert len(result.table.rows) == 3 * 2 * 2 * 3
     outcomes = {finding.claim: finding.outcome for finding in result.findings}
     assert outcomes == {
@@ -371,6 +372,24 @@ def test_full_size_gives_the_verdicts_of_the_quick_one(name: str):
         f.claim: f.outcome for f in quick.findings
     }
     assert len(full.table.rows) >= len(quick.table.rows)
+
+
+def test_all_attackers_play_that_can(monkeypatch):
+    for found, names in ((None, THREE), (object(), (*THREE, "lstm"))):
+        monkeypatch.setattr(response_attackers, "find_spec", lambda name, found=found: found)
+        assert response_attackers.usual_attackers() == names
+
+
+@needs_data
+@pytest.mark.slow
+def test_the_network_on_the_recordings():
+    pytest.importorskip("torch", reason="PyTorch is not installed (extra: attacks)")
+    result = load("001-figure-4").computed(rng=rng(), epsilons=(2.0,))
+    assert len(result.table.rows) == 3 * 2 * 4
+    assert result.finding("recordings").outcome == "reproduced"
+    assert result.finding("lstm").within == "success rates 0.05 apart"
+    low = result.table.where(series="low", adversary="none", attacker="lstm")
+    assert low.column("success")[0] == pytest.approx(0.725, abs=0.02)
 
 
 def test_the_network_is_compared_with_the_likeliest_path_at_the_sources_noise():

@@ -33,6 +33,7 @@ from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 
 OWN = (
+    "002-example-4.4",
     *(f"002-figure-{k}" for k in range(1, 6)),
     *(f"004-figure-6.{k}" for k in range(1, 10)),
     "002-table-3",
@@ -423,3 +424,16 @@ def test_full_size_gives_the_verdicts_of_the_quick_one(name: str):
     quick, full = (load(name).computed(rng=rng(), size=size) for size in ("quick", "full"))
     assert outcomes(full) == outcomes(quick)
     assert len(full.table.rows) >= len(quick.table.rows)
+
+
+def test_example_4_4_by_its_own_table(results):
+    result = results["002-example-4.4"]
+    assert outcomes(result) == {
+        "law": "refuted",  # r = 1
+        "correlation": "reproduced",
+        "leakage": "reproduced",
+        "limit": "reproduced",
+    }
+    row = next(iter(result.table.where(r=2).records()))
+    assert row["by_source"] == pytest.approx(1.240245, abs=1e-6)
+    assert row["tight"] == pytest.approx(1.262740, abs=1e-6)

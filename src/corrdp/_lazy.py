@@ -115,7 +115,7 @@ _NAMES = {
     ),
     "local": (
         "BLH BinaryResponse CorrelatedResponse DistanceExponential GRR OLH OUE PlanarLaplace SHE SS"
-        " SUE THE estimate_count estimate_counts output_leakage"
+        " SUE THE WithholdingResponse estimate_count estimate_counts output_leakage"
     ),
     "linting": "Findings",
     "partial": (

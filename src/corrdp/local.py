@@ -26,5 +26,6 @@ if TYPE_CHECKING:
     from corrdp.mechanisms.sample import grid_flip as grid_flip
     from corrdp.mechanisms.sample import grid_thresholds as grid_thresholds
     from corrdp.mechanisms.sample import report_states as report_states
+    from corrdp.mechanisms.withholding import WithholdingResponse as WithholdingResponse
 else:
     __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -211,6 +211,39 @@ def test_transfer_is_the_worst_mechanism_for_each_adversary():
     assert tried > 20
 
 
+def test_hearsay_is_the_exact_worst_case_too():
+    """Uncertain prior knowledge: the joint law reweighted record by record, by linear programs."""
+    rng = np.random.default_rng(23)
+    for _ in range(8):
+        tree = random_tree(rng, int(rng.integers(2, 6)), 2, zeros=0.0)
+        eps = random_epsilons(rng, tree.length)
+        target, *others = (int(v) for v in rng.permutation(tree.length))
+        known = {v: int(rng.integers(2)) for v in others[:1] if len(others) > 1}
+        weights = rng.uniform(0.0, 3.0, (tree.length, 2))
+        heard = {v: dict(enumerate(weights[v])) for v in (target, *others) if v not in known}
+        tilted = {
+            x: p * math.prod(weights[v][x[v]] for v in heard) for x, p in joint_of(tree).items()
+        }
+        total = sum(tilted.values())
+        tilted = {x: p / total for x, p in tilted.items()}
+        truth = oracles.lp_one_adversary(tilted, eps, 2, target, known)
+        bound = tree_transfer(tree, Pure(eps), target, known, heard)
+        assert bound.kind == "exact"
+        assert bound.value == pytest.approx(truth, abs=2e-8)
+        assert "was heard" in bound.certificate.assumptions[1]
+
+
+def test_hearsay_goes_from_nothing_to_knowing():
+    tree, one = MarkovTree([-1, 0, 0], P, ROOT), Pure(1.0)
+    blind, told = (tree_transfer(tree, one, 0, known).value for known in ({}, {1: 1}))
+    same = tree_transfer(tree, one, 0, {}, {1: {0: 2, 1: 2}}).value
+    assert same == pytest.approx(blind, rel=1e-12)
+    sure = tree_transfer(tree, one, 0, {}, {1: {1: 1}}).value
+    assert sure == pytest.approx(told, rel=1e-12)  # a record of one value adds nothing
+    found = [tree_transfer(tree, one, 0, {}, {1: {0: 1, 1: w}}).value for w in (10, 100, 1e6)]
+    assert blind > found[0] > found[1] > found[2] > told - 1e-12
+
+
 def test_transfer_with_three_states_is_a_bound():
     rng = np.random.default_rng(22)
     for _ in range(6):

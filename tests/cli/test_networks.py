@@ -72,6 +72,21 @@ def test_one_adversary_on_a_tree():
     ):
         with pytest.raises(InputError, match=said):
             cdp.leakage(star, 1.0, adversary=bad)
+    heard = cdp.leakage(star, 1.0, adversary=cdp.Adversary(0, heard={1: {0: 1, 1: 9}}))
+    assert told.value < heard.value < blind.value
+    assert "heard of record 1: 0 1, 1 9" in heard.scope
+    for bad, said in (
+        ({1: 3}, "weights by state"),
+        ([1], "weights by state"),
+        ({1: {7: 1}}, "no state"),
+        ({1: {0: -1}}, "weight of 0 of record 1"),
+        ({9: {0: 1}}, "does not exist"),
+        ({1: {}}, "probability 0"),
+    ):
+        with pytest.raises(InputError, match=said):
+            cdp.leakage(star, 1.0, adversary=cdp.Adversary(0, heard=bad))
+    with pytest.raises(InputError, match="both known and heard"):
+        cdp.leakage(star, 1.0, adversary=cdp.Adversary(0, {1: 1}, heard={1: {1: 1}}))
     with pytest.raises(InputError, match="MarkovTree or a JointChain only"):
         cdp.leakage(cdp.MarkovChain(KERNEL, 4), 1.0, adversary=cdp.Adversary(0))
 

@@ -166,6 +166,9 @@ CALLS = {
     "DiscreteLaplace": (cdp.DiscreteLaplace, {"query": COUNT, "scale": 1.0}),
     "BinaryResponse": (local.BinaryResponse, {"flip0": 0.3, "flip1": 0.2}),
     "CorrelatedResponse": (local.CorrelatedResponse, {"rate0": 0.1, "rate1": 0.2}),
+    "WithholdingResponse": (
+        local.WithholdingResponse, {"flip": 0.3, "memory": 0.5, "cap": 20},
+    ),
     "estimate_count": (local.estimate_count, {"mechanism": FLIP, "z": [0, 1, 1]}),
     "estimate_counts": (local.estimate_counts, {"mechanism": local.GRR(3, 1.0), "z": [0, 1, 2]}),
     "output_leakage": (

@@ -227,6 +227,10 @@ def attempts():
         "BinaryResponse.for_epsilon": (local.BinaryResponse.for_epsilon, {"epsilon": 1.0}),
         "BinaryResponse.sample": (local.BinaryResponse(0.2).sample, {"x": [0, 1], "rng": rng()}),
         "CorrelatedResponse": (bound(made, local.CorrelatedResponse), {"rate0": 0.2, "rate1": 0.3}),
+        "WithholdingResponse": (bound(made, local.WithholdingResponse), {
+            "flip": 0.3, "memory": 0.5, "cap": 20}),
+        "WithholdingResponse.let_through": (
+            local.WithholdingResponse(0.3, 0.5, 20).let_through, {"reports": [0, 1], "tally": 0}),
         "estimate_count": (local.estimate_count, {
             "mechanism": local.BinaryResponse(0.2), "z": [0, 1, 1]}),
         "estimate_counts": (local.estimate_counts, {

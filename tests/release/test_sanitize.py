@@ -188,7 +188,9 @@ def home(tmp_path_factory):
 def test_command(home):
     out, report = home / "out.csv", home / "out.html"
     options = ("--model", home / "model.json", "--target", 2, "--skip-missing")
-    assert "wrong reports" in done("sanitize", home / "steps.csv", *options, "--dry-run").output
+    assert (
+        "expected to be wrong" in done("sanitize", home / "steps.csv", *options, "--dry-run").output
+    )
     assert not out.exists()
     done("sanitize", home / "steps.csv", *options, "-o", out, "--report", report)
     with out.open() as stream:

@@ -13,6 +13,7 @@ MODULES = (
     *(f"lange.figure_{k}" for k in (3, 5, *range(7, 14), *range(15, 20))),
     "lange.numbers",
     *(f"response_{name}" for name in ("region", "success", "noise", "attackers")),
+    "utility.example_4_4",
     *(f"utility.figure_{k}" for k in range(1, 6)),
     "utility.table_3",
     *(f"knowledge.figure_{k}" for k in ("3_1", "4_1", "5_1", "5_2", "5_3", "5_4")),

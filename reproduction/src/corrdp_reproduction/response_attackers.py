@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ PANELS = {
     "high": "(b) heart rate, strongly dependent",
     "low": "(c) heart rate, weakly dependent",
 }
-ATTACKERS = ("viterbi", "forward-backward", "single")
+ATTACKERS = ("viterbi", "forward-backward", "single", "lstm")
 EPSILONS: dict[Size, tuple[float, ...]] = {
     "quick": (0.5, 2.0, 5.0),
     "full": (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
@@ -65,6 +66,11 @@ PUBLISHED = {
 }
 
 
+def usual_attackers() -> tuple[str, ...]:
+    """Those that play when none are named: all that can, as the network needs PyTorch."""
+    return ATTACKERS if find_spec("torch") else ATTACKERS[:-1]
+
+
 @dataclass(frozen=True, eq=False)
 class _Case:
     """A series, and the chain that everybody takes it for."""
@@ -79,7 +85,7 @@ def figure_4(
     run: Run,
     *,
     series: Sequence[str] = SERIES,
-    attackers: Sequence[str] = ATTACKERS,
+    attackers: Sequence[str] | None = None,
     epsilons: Sequence[float] | None = None,
 ) -> Result:
     r"""Success of each attacker on each series, sanitized at each promised leakage.
@@ -99,7 +105,8 @@ def figure_4(
     Intervals are 95 % each and allow for dependent successes.
     """
     _check("series", series, SERIES)
-    _check("attackers", attackers, (*ATTACKERS, "lstm"))
+    attackers = usual_attackers() if attackers is None else attackers
+    _check("attackers", attackers, ATTACKERS)
     given = run.given
     cases = [_case(name, given, run.data, run.rng) for name in series]
     levels = EPSILONS[run.size] if epsilons is None else tuple(float(e) for e in epsilons)
@@ -292,7 +299,7 @@ def _less_success(table: Table, series: Sequence[str], attackers: Sequence[str])
 def _network(table: Table, attackers: Sequence[str]) -> Finding:
     if not {"lstm", "viterbi"} <= set(attackers):
         return Finding(
-            "lstm", "data missing", "Ask for it: --attackers viterbi,lstm; it needs PyTorch."
+            "lstm", "data missing", "It takes viterbi and lstm, and PyTorch: corrdp[attacks]."
         )
     gaps = {
         adversary: [

@@ -19,6 +19,7 @@ from corrdp_reproduction.base import Finding, Result, Size, Table
 from corrdp_reproduction.catalogue import experiments, load
 from corrdp_reproduction.harness import silent
 from corrdp_reproduction.recordings import VARIABLE, NoDataError
+from corrdp_reproduction.response_attackers import usual_attackers
 
 ATTACKED = "001-figure-4"
 SEED = 20261116  # of every run; each experiment draws from a stream of its own
@@ -104,7 +105,7 @@ def reproduce(
         ``told(name, done, total)`` after each experiment.
     attackers : sequence of str
         Which attackers play in the figure that has a choice of them, 001-figure-4: some of viterbi,
-        forward-backward, single and lstm. Left out, the first three; lstm needs PyTorch, and time.
+        forward-backward, single and lstm. Left out, all of them that can: lstm needs PyTorch.
 
     Examples
     --------
@@ -116,8 +117,9 @@ def reproduce(
     place = os.environ.get(VARIABLE) if data is None else os.fspath(data)
     if data is not None and not Path(data).is_dir():
         raise InputError(f"{data} is not a directory: name the one that holds the public tables")
+    play = tuple(attackers) or usual_attackers()
     tasks = [
-        Task(name, size, place or None, tuple(attackers) if name == ATTACKED else ())
+        Task(name, size, place or None, play if name == ATTACKED else ())
         for name in matching(names)
     ]
     kept = None if store is None else Path(store)

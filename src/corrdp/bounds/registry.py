@@ -54,7 +54,7 @@ HOMES = {
         "chains.transfer",
         "chains.bridges",
         "chains.counting",
-        "chains.correlated",
+        "chains.withholding",
         "chains.uninformed",
         "chains.normal",
         "chains.boxes",

@@ -18,6 +18,7 @@ from corrdp.errors import GuaranteeError, InputError, NotApplicableError
 from corrdp.guarantees import GDP, L1, ZCDP, Approximate, Guarantee, Pure, as_guarantee
 from corrdp.mechanisms.base import FiniteMechanism, Mechanism
 from corrdp.mechanisms.response import CorrelatedResponse
+from corrdp.mechanisms.withholding import WithholdingResponse
 from corrdp.models.base import Model, RealModel
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.joint import JointChain
@@ -84,20 +85,35 @@ class Adversary:
         Number of the record attacked, from 0.
     known : mapping of int to state
         Records known, with their values.
+    heard : mapping of int to (mapping of state to weight)
+        Of a record that is not known: how likely what the adversary heard about it is for each of
+        its values, up to a factor (0 for those not named). The law of the records is the model's,
+        given this. Yang, Sato and Nakagawa, "Bayesian differential privacy on correlated data"
+        (2015), call it uncertain prior knowledge. Trees only.
 
     Examples
     --------
     >>> print(Adversary(0, {2: "ill"}))
     the adversary who attacks record 0 and knows record 2 is 'ill'
+    >>> print(Adversary(0, heard={1: {"ill": 3, "well": 1}}))
+    the adversary who attacks record 0, knows no other and heard of record 1: 'ill' 3, 'well' 1
     """
 
     record: int
     known: Mapping[int, Any] = field(default_factory=dict)
+    heard: Mapping[int, Mapping[Any, float]] = field(default_factory=dict)
     target = old_attribute("target", "record")
 
     def __str__(self) -> str:
         facts = ", ".join(f"record {record} is {value!r}" for record, value in self.known.items())
-        return f"the adversary who attacks record {self.record} and knows {facts or 'no other'}"
+        who, known = f"the adversary who attacks record {self.record}", facts or "no other"
+        if not self.heard:
+            return f"{who} and knows {known}"
+        told = "; ".join(
+            f"record {record}: " + ", ".join(f"{s!r} {weight:g}" for s, weight in weights.items())
+            for record, weights in self.heard.items()
+        )
+        return f"{who}, knows {known} and heard of {told}"
 
 
 # the dataclass writes the method, so there is none to decorate
@@ -225,13 +241,13 @@ def _asked(
             return scope if isinstance(level, Pure) else replace(scope, noise=mechanism)
         if isinstance(mechanism, FiniteMechanism):
             return _local_scope(model, mechanism)
-        if isinstance(mechanism, CorrelatedResponse):
+        if isinstance(mechanism, CorrelatedResponse | WithholdingResponse):
             _check_inputs(model, 2)
             level = Pure(mechanism.guarantee.largest)
             return Scope(f"{mechanism} on the whole series", level, noise=mechanism)
         raise InputError(
             f"cannot use {mechanism!r}: expected Laplace, DiscreteLaplace, BinaryResponse, "
-            "CorrelatedResponse or GRR"
+            "CorrelatedResponse, WithholdingResponse or GRR"
         )
     if epsilon is None:
         raise InputError("give epsilon (a number, one per record, or a guarantee) or mechanism=")
@@ -316,13 +332,31 @@ def _check_adversary(
     for record, value in adversary.known.items():
         if model.states is not None and value not in model.states:
             raise InputError(f"record {record} is known to be {value!r}, which is not a state")
+    if adversary.heard and model.kind != "tree":
+        raise InputError("hearsay is worked out on a MarkovTree only; leave heard out")
+    _check_heard(model, adversary)
     n = (model.cells if isinstance(model, JointChain) else model.length) or 0
-    for record in (adversary.record, *adversary.known):
+    for record in (adversary.record, *adversary.known, *adversary.heard):
         if not 0 <= record < n:
             raise InputError(f"record {record} does not exist: the model has records 0 to {n - 1}")
     if adversary.record in adversary.known:
         raise InputError(f"record {adversary.record} is both attacked and known")
     return adversary
+
+
+def _check_heard(model: Model, adversary: Adversary) -> None:
+    form = "heard must map records to weights by state, such as {5: {0: 3, 1: 1}}"
+    if not isinstance(adversary.heard, Mapping):
+        raise InputError(form)
+    for record, weights in adversary.heard.items():
+        if record in adversary.known:
+            raise InputError(f"record {record} is both known and heard of")
+        if not isinstance(weights, Mapping):
+            raise InputError(form)
+        for state, weight in weights.items():
+            if model.states is not None and state not in model.states:
+                raise InputError(f"record {record} has a weight for {state!r}, which is no state")
+            check_number(f"the weight of {state!r} of record {record}", weight, least=0)
 
 
 def _with_fit(model: Model, scope: Scope) -> Scope:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from corrdp.models.networks.tree import MarkovTree
 from corrdp.results import Certificate, Witness
 
 REFERENCE = "theorem trees-and-fields#trees"
+_JUST_THESE = "the adversary knows just these records"
+_HEARD = "what was heard of a record depends on that record alone, and not on the release"
 
 
 @bound("contraction", on=MarkovTree)
@@ -67,18 +70,22 @@ def tree_contraction(tree: MarkovTree, guarantee: Pure) -> Bound:
     return Bound(float(per_record[record]), "upper bound", certificate, per_record, Witness(record))
 
 
-def _one_adversary(tree: MarkovTree, scope: Scope) -> tuple[Pure, int, dict[int, Any]]:
+def _one_adversary(tree: MarkovTree, scope: Scope) -> tuple[Any, ...]:
     who = scope.adversary
     if who is None or who == "none":
         raise NotApplicableError(
             "transfer on a tree is for one adversary: give adversary=Adversary(record, known)"
         )
-    return scope.dp, who.record, dict(who.known)
+    return scope.dp, who.record, dict(who.known), who.heard
 
 
 @bound("transfer", on=MarkovTree, given=_one_adversary)
 def tree_transfer(
-    tree: MarkovTree, guarantee: Pure, record: int, known: Mapping[int, Any]
+    tree: MarkovTree,
+    guarantee: Pure,
+    record: int,
+    known: Mapping[int, Any],
+    heard: Mapping[int, Mapping[Any, float]] = MappingProxyType({}),
 ) -> Bound:
     """Transfer bound for one adversary; with two states, the worst case over all mechanisms.
 
@@ -88,7 +95,7 @@ def tree_transfer(
     where
 
     * c runs over the neighbours of v away from the record attacked,
-    * h_c(y) is the probability of what is known beyond c, given X_c = y,
+    * h_c(y) is the probability of what is known and heard of c and beyond, given X_c = y,
     * Lambda is the mixture cost of chains#mixtures, direction by direction.
 
     Parameters
@@ -100,6 +107,8 @@ def tree_transfer(
         The one attacked.
     known : mapping of node to state
         What the adversary knows.
+    heard : mapping of node to (mapping of state to weight)
+        What the adversary heard of others, see :class:`~corrdp.bounds.scope.Adversary`.
 
     Returns
     -------
@@ -130,25 +139,28 @@ def tree_transfer(
     n, s = len(tree.parents), len(tree.states)
     eps = guarantee.vector(n)
     weights = _evidence(tree, record, known)
+    for v, told in heard.items():
+        weights[v] *= [float(told.get(state, 0.0)) for state in tree.states]
     unknown = np.ones(n, dtype=bool)
     unknown[list(known)] = False
     order, away, kernels = _rooted_at(tree, record)
     costs, logs = _follow(order, away, kernels, weights, unknown, eps)
     if (logs[away < 0].max(axis=1) == -np.inf).any():
-        raise InputError(f"the known values {dict(known)!r} have probability 0")
+        beside = " beside what was heard" if heard else ""
+        raise InputError(f"the known values {dict(known)!r} have probability 0{beside}")
     pairs = [
         (float(costs[record, a, b]), a, b)
         for a, b in itertools.permutations(np.flatnonzero(logs[record] > -np.inf), 2)
     ]
     value, a, b = max(pairs, default=(0.0, None, None))
     facts = tuple((j - record, value) for j, value in known.items())
-    told = None if a is None else (tree.states[a], tree.states[b])
+    values = None if a is None else (tree.states[a], tree.states[b])
     return Bound(
         value * (1.0 + ROUNDING + n * 2.0**-50),
         "exact" if s == 2 else "upper bound",
-        Certificate("transfer", REFERENCE, ("the adversary knows just these records",)),
+        Certificate("transfer", REFERENCE, (_JUST_THESE, *([_HEARD] if heard else []))),
         None,
-        Witness(record, told, facts),
+        Witness(record, values, facts),
     )
 
 

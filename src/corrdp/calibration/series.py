@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from corrdp._invert import last_kept
 from corrdp._json import added, coded, encode
@@ -27,11 +27,13 @@ from corrdp.calibration.robustness import (
     promising,
 )
 from corrdp.calibration.searching import SHARP, Search, largest_level
+from corrdp.calibration.withholding import expected_cost, least_withholding, withheld_share
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.local.direct import GRR
 from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse
 from corrdp.mechanisms.sample import GRID, grid_flip
+from corrdp.mechanisms.withholding import WithholdingResponse
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.window import WindowChain
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from corrdp.ledgers.ledger import Ledger
     from corrdp.release.series import Sanitized
 
-Response = BinaryResponse | GRR | CorrelatedResponse
+Response = BinaryResponse | GRR | CorrelatedResponse | WithholdingResponse
 _ROUNDING = 32  # tries, each twice as far, for a response that misses its target by rounding
 _SHORT = 200  # records; more are searched as any number, which leaks no less
 _SPEED = 1e-3  # of the best speed of correlated noise
@@ -58,9 +60,7 @@ def _write_response(mechanism: Response) -> dict[str, Any]:
 
 def _read_response(data: dict[str, Any]) -> Response:
     """Inverse of :func:`_write_response`."""
-    kinds: dict[str, Any] = {
-        kind.__name__: kind for kind in (BinaryResponse, GRR, CorrelatedResponse)
-    }
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in get_args(Response)}
     fields = dict(data)
     name = fields.pop("mechanism", None)
     if not isinstance(name, str) or name not in kinds:
@@ -79,10 +79,10 @@ class SeriesCalibration(Result):
     ----------
     target : float
         The BDP level promised.
-    mechanism : BinaryResponse, GRR or CorrelatedResponse
+    mechanism : BinaryResponse, GRR, CorrelatedResponse or WithholdingResponse
         What the records pass through.
     distortion : float
-        Expected share of reports that differ from their record.
+        Expected share of reports that differ from their record; one that is withheld is half wrong.
     leakage : Leakage
         The proof that the published series keeps the target.
     query : Series
@@ -92,6 +92,8 @@ class SeriesCalibration(Result):
         it is.
     adequacy : Adequacy or None
         How the promise fares under that region and under richer models than a fitted one.
+    withheld : float
+        Expected share of reports that are withheld, in a long series.
     """
 
     result = "series calibration"
@@ -105,11 +107,19 @@ class SeriesCalibration(Result):
     model: MarkovChain | WindowChain = field(metadata=coded(read=model_from_dict))
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
+    withheld: float = added(0.0)
 
     @property
     def epsilon(self) -> float:
         """Plain DP level of the response, one record at a time; 0 when it only tosses coins."""
         return self.mechanism.guarantee.largest
+
+    @property
+    def cost(self) -> str:
+        """What it costs those who use the series, in words."""
+        wrong = self.distortion - self.withheld / 2.0
+        silent = f", {100 * self.withheld:.4g} % withheld" if self.withheld else ""
+        return f"{100 * wrong:.4g} % of the reports are expected to be wrong{silent}"
 
     @property
     def guarantee(self) -> Pure:
@@ -140,7 +150,7 @@ class SeriesCalibration(Result):
         lines = [
             f"SeriesCalibration: {self.query} at BDP level {self.target:.6g}",
             f"  mechanism    {self.mechanism}",
-            f"  distortion   {100 * self.distortion:.4g} % of the reports are expected to be wrong",
+            f"  distortion   {self.cost}",
             f"  leakage      {self.leakage.value:.9g} ({self.leakage.kind}, "
             f"{self.leakage.certificate.name})",
             f"  scope        {self.leakage.scope}",
@@ -191,8 +201,10 @@ def calibrate_series(
     """
     given: dict[str, Any] = {"query": query, "method": method, "adversary": adversary}
     level = level_of(model, confidence)
-    if query.correlated and epsilon is not None:
-        raise InputError("correlated noise is found for a target: give target, not epsilon")
+    if query.along_time and epsilon is not None:
+        raise InputError("noise along time is found for a target: give target, not epsilon")
+    if query.along_time and model.states is not None and len(model.states) != 2:
+        raise InputError("noise along time is worked out for a two-state chain with one kernel")
     if not isinstance(model, MarkovChain | WindowChain) or model.fitted is None:
         found = respond(model, target, epsilon=epsilon, **given)
         if level is not None:
@@ -229,7 +241,8 @@ def calibrate_series(
         wide = search.largest(model, target)
         least = min([wide, *(own for own, _ in priced if own is not None)]) * (1.0 - 1e-9)
         given = {**given, "method": "best", "confidence": level}
-        given["query"] = replace(query, correlated=False)  # these bounds gain nothing by runs
+        # these bounds gain nothing by runs or silence
+        given["query"] = replace(query, correlated=False, withhold=False)
         found = respond(model, None, epsilon=least, **given)
     return replace(found, target=target, confidence=level, adequacy=adequacy)
 
@@ -295,7 +308,12 @@ def respond(
                 "ask for a target above that"
             )
     goal = proof.value if target is None else float(target)
-    return SeriesCalibration(goal, mechanism, _distortion(model, mechanism), proof, query, model)
+    made = SeriesCalibration(goal, mechanism, 0.0, proof, query, model)
+    if isinstance(mechanism, WithholdingResponse):
+        assert isinstance(model, MarkovChain)
+        silent = withheld_share(model, mechanism)
+        return replace(made, distortion=expected_cost(mechanism, silent), withheld=silent)
+    return replace(made, distortion=_distortion(model, mechanism))
 
 
 def bound_for(chain: MarkovChain | WindowChain, confidence: float | None) -> str:
@@ -314,8 +332,8 @@ def _mechanism(
     from corrdp.calibration.response import least_flips, least_grr, published_flip
 
     binary = len(chain.states) == 2
-    if query.correlated and (not isinstance(chain, MarkovChain) or method != "best"):
-        raise NotApplicableError("correlated noise is for a chain of first order, by method best")
+    if query.along_time and (not isinstance(chain, MarkovChain) or method != "best"):
+        raise NotApplicableError("noise along time is for a chain of first order, by method best")
     if method not in ("best", "published"):
         raise InputError(f"a series is calibrated by best or published, not by {method!r}")
     if epsilon is not None:
@@ -329,6 +347,8 @@ def _mechanism(
         return least_response(chain, target, adversary=adversary)
     if query.correlated:
         return least_correlated(chain, target, adversary=adversary)
+    if query.withhold:
+        return least_withholding(chain, target, adversary=adversary)
     if method == "published":
         leave, enter = float(chain.transition[0, 1]), float(chain.transition[1, 0])
         if not binary or leave != enter:
@@ -442,11 +462,15 @@ def _a_little_noisier(mechanism: Response, steps: int) -> Response:
         return CorrelatedResponse(min(mechanism.rate0 + steps / GRID, most), mechanism.rate1)
     if isinstance(mechanism, GRR):
         return GRR(mechanism.k, mechanism.epsilon * (1.0 - steps * 1e-12))
+    if isinstance(mechanism, WithholdingResponse):
+        return replace(mechanism, flip=min(0.5, mechanism.flip + steps / GRID))
     flips = mechanism.channel()[[0, 1], [1, 0]]
     return BinaryResponse(*(min(0.5, grid_flip(f) + steps / GRID) for f in flips))
 
 
-def _distortion(chain: MarkovChain | WindowChain, mechanism: Response) -> float:
+def _distortion(
+    chain: MarkovChain | WindowChain, mechanism: BinaryResponse | GRR | CorrelatedResponse
+) -> float:
     """Expected share of wrong reports, over the whole series."""
     if isinstance(mechanism, CorrelatedResponse):
         return mechanism.flip

@@ -35,8 +35,8 @@ def reproduce(
     attackers: Annotated[
         str | None,
         typer.Option(
-            help="For 001-figure-4: some of viterbi,forward-backward,single,lstm; the first three "
-            "if left out, since lstm needs PyTorch."
+            help="For 001-figure-4: some of viterbi,forward-backward,single,lstm; if left out, all "
+            "that can: lstm needs PyTorch, and some minutes."
         ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Name what there is, and stop.")] = False,

@@ -59,6 +59,14 @@ def sanitize(
             "come in order of time.",
         ),
     ] = False,
+    withhold: Annotated[
+        bool,
+        typer.Option(
+            "--withhold",
+            help="Two states: withhold reports near the worst case; the others are wrong less "
+            "often for the same target. The rows must come in order of time.",
+        ),
+    ] = False,
     uninformed: Annotated[
         bool,
         typer.Option(
@@ -133,7 +141,10 @@ def sanitize(
     if streaming and isinstance(law, MarkovChain | WindowChain):
         law = law.with_length(None)
     asked = Series(
-        symmetric=symmetric, missing="skip" if skip_missing else "raise", correlated=correlated
+        symmetric=symmetric,
+        missing="skip" if skip_missing else "raise",
+        correlated=correlated,
+        withhold=withhold,
     )
     with working("finding the least distortion"):
         calibration = calibrate(
@@ -203,7 +214,7 @@ def _show(calibration: SeriesCalibration, verbose: bool) -> None:
         facts_table(
             [
                 ("mechanism", str(calibration.mechanism)),
-                ("wrong reports", f"{100 * calibration.distortion:.4g} % expected"),
+                ("cost", calibration.cost),
                 ("target", f"{at_most(calibration.target)} (BDP level promised)"),
                 *judged(calibration),
                 (

@@ -113,8 +113,10 @@ def _series() -> None:
     from corrdp.attacks.forward_backward import ForwardBackward, Viterbi
     from corrdp.bounds.chains.correlated import correlated_leakage
     from corrdp.bounds.chains.outputs import output_leakage
+    from corrdp.bounds.chains.withholding import withholding_leakage
     from corrdp.mechanisms.estimating import estimate_count
     from corrdp.mechanisms.response import BinaryResponse
+    from corrdp.mechanisms.withholding import WithholdingResponse
     from corrdp.models.chains.markov import MarkovChain
 
     chain, response = MarkovChain([[0.9, 0.1], [0.2, 0.8]]), BinaryResponse(0.25)
@@ -125,6 +127,7 @@ def _series() -> None:
         attack(response).run(reports, chain)
     for length in (None, 30):
         correlated_leakage(chain, 0.2, 0.6, length)
+    withholding_leakage(chain, WithholdingResponse(0.3, 0.5, 20))
     follow(np.array([[0.0], [1.0], [0.5]]), np.arange(3.0), noise=2.0)
 
 

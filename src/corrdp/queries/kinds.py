@@ -393,6 +393,9 @@ class Series(Query):
     correlated : bool
         With two states: lies come in runs, whose noise is a chain of its own. Often fewer lies
         keep the same promise, but one device must draw them all, along time.
+    withhold : bool
+        With two states: a report is withheld where those before it, all public, come near the
+        worst case. The others are wrong less often for the same promise.
 
     Examples
     --------
@@ -404,14 +407,25 @@ class Series(Query):
     symmetric: bool = False
     missing: Missing = "raise"
     correlated: bool = field(default=False, kw_only=True)
+    withhold: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_missing(self.missing)
         if self.correlated and self.symmetric:
             raise QueryError("correlated lies are symmetric already: leave symmetric out")
+        if self.withhold and (self.correlated or self.symmetric):
+            raise QueryError(
+                "reports that are withheld are wrong independently and equally often: leave "
+                "correlated and symmetric out"
+            )
         if self.by:
             raise QueryError("a series is published record by record: leave by= out")
+
+    @property
+    def along_time(self) -> bool:
+        """Whether a report depends on those before it, so that records must come in order."""
+        return self.correlated or self.withhold
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -422,4 +436,5 @@ class Series(Query):
     @property
     def asked(self) -> str:
         noise = "with lies in runs" if self.correlated else "each record"
-        return f"whole series, {noise} by randomized response"
+        silent = ", withheld near the worst case" if self.withhold else ""
+        return f"whole series, {noise} by randomized response{silent}"

@@ -19,6 +19,7 @@ from corrdp.errors import DataError, NotApplicableError, RefusedError
 from corrdp.ledgers.ledger import Ledger
 from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse
 from corrdp.mechanisms.sample import correlated_bits, grid_thresholds, report_states
+from corrdp.mechanisms.withholding import WithholdingResponse
 from corrdp.models.chains.coupling import refuse_coupled
 from corrdp.models.reads import check_reads, expressions, listed, open_for, what_is_read
 from corrdp.queries import is_missing
@@ -37,8 +38,8 @@ class Sanitized(Signable):
     Parameters
     ----------
     values : sequence
-        The reports, in the order of the data; None where nothing was recorded.
-    mechanism : BinaryResponse, GRR or CorrelatedResponse
+        The reports, in the order of the data; None where nothing was recorded or a report withheld.
+    mechanism : BinaryResponse, GRR, CorrelatedResponse or WithholdingResponse
         Public: estimates from the series need it.
     target : float
         BDP level promised.
@@ -114,6 +115,11 @@ class Sanitized(Signable):
                 "the error of a count is not worked out for lies that come in runs; for counts "
                 "sanitize without correlated"
             )
+        if isinstance(self.mechanism, WithholdingResponse):
+            raise NotApplicableError(
+                "which reports are withheld depends on those before, so that the others are no "
+                "fair sample; for counts sanitize without withhold"
+            )
         if isinstance(self.mechanism, BinaryResponse):
             return estimate_count(self.mechanism, reports)
         return estimate_counts(self.mechanism, reports)
@@ -142,7 +148,7 @@ class Reporter:
     """Sanitizes the records of one series, one at a time or many at once.
 
     Keeps no state but the generator's, where the model has a length how many came so far, and where
-    lies come in runs whether the last report was one.
+    lies come in runs whether the last report was one, and the tally that decides what is withheld.
 
     Parameters
     ----------
@@ -164,8 +170,11 @@ class Reporter:
         self._number = {state: k for k, state in enumerate(self.states)}
         self._mechanism = calibration.mechanism
         self._lied: int | None = None
-        if not isinstance(calibration.mechanism, CorrelatedResponse):
-            self._thresholds = grid_thresholds(calibration.mechanism)
+        self._tally, response = 0, calibration.mechanism
+        if isinstance(response, WithholdingResponse):
+            response = BinaryResponse(response.flip)
+        if not isinstance(response, CorrelatedResponse):
+            self._thresholds = grid_thresholds(response)
         self._skip = calibration.query.missing == "skip"
         self._model = calibration.model
         # which values are not listed is private: the last state stands for them, as in the fit
@@ -210,6 +219,9 @@ class Reporter:
                 self._lied, reports[seen] = int(lies[-1]), (records ^ lies)[seen]
         elif seen.any():
             reports[seen] = report_states(records[seen], self._thresholds)
+        if isinstance(self._mechanism, WithholdingResponse):
+            told, self._tally = self._mechanism.let_through(reports, self._tally)
+            reports = np.array(told, dtype=np.int64)
         return [None if k < 0 else self.states[k] for k in reports]
 
     def _code(self, value: Any) -> int:
@@ -243,8 +255,9 @@ def sanitize(
     ----------
     calibration : SeriesCalibration
     data : sequence, path or Table
-        One series. In a file every row is reported, in the order of the file; the order does not
-        matter to the noise, unless lies come in runs: then rows must come in order of time.
+        One series. In a file every row is reported, in the order of the file, which does not matter
+        to the noise, unless lies come in runs or reports are withheld: then rows must come in order
+        of time.
     ledger : Ledger or path, optional
         Charge it the epsilon of one report for every record, and store the reports there before
         they are returned. A BDP ledger counts the series at that plain DP level, as it counts every
@@ -311,7 +324,7 @@ def prepare_series(
     if not values:
         raise DataError("the data hold no records")
     check_timetable(model, query, data if isinstance(data, Table) else [values])
-    if isinstance(calibration.mechanism, CorrelatedResponse):
+    if isinstance(calibration.mechanism, CorrelatedResponse | WithholdingResponse):
         check_in_line(model, data if isinstance(data, Table) else [values])
     reporter = Reporter(calibration)
     reads = what_is_read(model, query, data, state)

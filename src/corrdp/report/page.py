@@ -20,6 +20,7 @@ from corrdp.calibration.searching import check_told_levels
 from corrdp.calibration.series import SeriesCalibration
 from corrdp.errors import InputError
 from corrdp.mechanisms.response import BinaryResponse, CorrelatedResponse
+from corrdp.mechanisms.withholding import WithholdingResponse
 from corrdp.models.base import Model
 from corrdp.plots.cells import draw_release
 from corrdp.plots.results import draw_noise
@@ -395,6 +396,12 @@ def _mechanism(calibration: SeriesCalibration) -> str:
     if isinstance(mechanism, CorrelatedResponse):
         told = "in runs: rate0 is the chance that a lie follows a truth, rate1 that it ends"
         mechanism = BinaryResponse(mechanism.flip)
+    if isinstance(mechanism, WithholdingResponse):
+        told = (
+            "each record by itself. A report is withheld where a tally of those before it, which "
+            "anyone can keep, comes near the worst case"
+        )
+        mechanism = BinaryResponse(mechanism.flip)
     channel = mechanism.channel()
     names = [str(state) for state in calibration.model.states]
     rows = (
@@ -402,7 +409,7 @@ def _mechanism(calibration: SeriesCalibration) -> str:
         for name, row in zip(names, channel, strict=True)
     )
     wrong = (
-        f"{100 * calibration.distortion:.3g} % of the reports are expected to be wrong. Lies are "
+        f"{calibration.cost[0].upper()}{calibration.cost[1:]}. Lies are "
         f"drawn from the operating system's cryptographic generator, {told}."
     )
     return (

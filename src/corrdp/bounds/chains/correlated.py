@@ -16,7 +16,6 @@ import math
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Scope, up
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.mechanisms.response import CorrelatedResponse
@@ -30,7 +29,6 @@ _FARTHEST = 20_000  # records after which all that lie beyond are taken together
 _CLOSE = 1e-10  # how much their odds may then differ, relative to the leakage
 
 
-@bound("exact", on=MarkovChain, confidence=True, given=whole)
 def correlated_exact(chain: MarkovChain, scope: Scope) -> Bound:
     """Leakage of a response with correlated noise, exact for one law.
 
@@ -42,11 +40,11 @@ def correlated_exact(chain: MarkovChain, scope: Scope) -> Bound:
     (5.04499, 'exact')
     """
     noise = scope.noise
-    if not isinstance(noise, CorrelatedResponse):
-        raise NotApplicableError("exact is for one law, not for a confidence region")
+    assert isinstance(noise, CorrelatedResponse)
     whom = "all" if scope.adversary is None else "none"
     try:
-        box = _check(chain, noise.rate0, noise.rate1, whom, scope.region)
+        _check(noise.rate0, noise.rate1, whom)
+        box = stationary_pair(chain, scope.region)
     except InputError as error:
         raise NotApplicableError(str(error)) from None
     value, closed = _leakage(box, (noise.rate0, noise.rate1), chain.length, whom)
@@ -106,23 +104,25 @@ def correlated_leakage(
     >>> round(correlated_leakage(chain, .1, .1, 300, adversary="all"), 6)
     4.394449
     """
-    box = _check(chain, rate0, rate1, adversary, None)
+    _check(rate0, rate1, adversary)
+    box = stationary_pair(chain, None)
     return _leakage(box, (rate0, rate1), check_length(n), adversary)[0]
 
 
-def _check(
-    chain: MarkovChain, rate0: float, rate1: float, adversary: str, region: Region | None
-) -> np.ndarray:
-    """Pr[0 | x], its least and its largest value by x."""
-    if not isinstance(chain, MarkovChain) or len(chain.states) != 2 or not chain.homogeneous:
-        raise InputError("correlated noise is worked out for a two-state chain with one kernel")
-    if chain.initial is not None or (chain.transition <= 0.0).any():
-        raise InputError("correlated noise needs a stationary start and a kernel without zeros")
+def _check(rate0: float, rate1: float, adversary: str) -> None:
     for name, rate in (("rate0", rate0), ("rate1", rate1)):
         if not 0.0 < rate < 1.0:
             raise InputError(f"{name} must lie between 0 and 1, got {rate}")
     if adversary not in ("all", "none"):
         raise InputError(f"adversary must be 'all' or 'none', got {adversary!r}")
+
+
+def stationary_pair(chain: MarkovChain, region: Region | None) -> np.ndarray:
+    """Pr[0 | x], its least and its largest value by x, of a chain that is its own reversal."""
+    if not isinstance(chain, MarkovChain) or len(chain.states) != 2 or not chain.homogeneous:
+        raise InputError("noise along time is worked out for a two-state chain with one kernel")
+    if chain.initial is not None or (chain.transition <= 0.0).any():
+        raise InputError("noise along time needs a stationary start and a kernel without zeros")
     if region is None:
         return np.repeat(chain.transition[:, :1], 2, axis=1)
     return np.clip(np.stack([region.lower[:, 0], region.upper[:, 0]], axis=1), 0.0, 1.0)

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from corrdp._compiled import njit
-from corrdp.bounds.chains.correlated import correlated_exact
 from corrdp.bounds.chains.sweep import Side, first_weights, prepare
 from corrdp.bounds.chains.transfer import PAIRWISE_STATES, given_steps, transfer
+from corrdp.bounds.chains.withholding import along_time
 from corrdp.bounds.exact import REFERENCE, check_no_gaps, exact_in_scope, is_short, table_of
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import NotApplicableError
 from corrdp.mechanisms.response import CorrelatedResponse
+from corrdp.mechanisms.withholding import WithholdingResponse
 from corrdp.models.chains.chain import diameter, multiply
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.results import Certificate, Kind, Witness
@@ -141,8 +142,8 @@ def score_lattice(scores: np.ndarray) -> tuple[np.ndarray, int]:
 @bound("exact", on=MarkovChain, given=whole)
 def exact_chain(chain: MarkovChain, scope: Scope) -> Bound:
     """Exact leakage of a count or sum on a long chain, of two states, or by enumeration."""
-    if isinstance(scope.noise, CorrelatedResponse):
-        return correlated_exact(chain, scope)
+    if isinstance(scope.noise, CorrelatedResponse | WithholdingResponse):
+        return along_time(chain, scope)
     if scope.query is not None:
         check_no_gaps(scope.query)
         scores = scope.query.scores(chain.states)
