@@ -10,6 +10,9 @@ ifneq ($(CORRDP_DATA),)
 export CORRDP_DATA
 endif
 
+# the tests start many interpreters: what one has compiled, the next should find, whatever was set
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-reproduction test-app test-slow test-full test-spark bench docs docs-links dist test-wheel test-pythons test-lowest clean
 
 help:
@@ -55,7 +58,8 @@ test-app: $(STAMP)
 	@command -v chromium || command -v chromium-browser || \
 		{ test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 		$(BIN)/python -m playwright install chromium || true
-	$(BIN)/python -m pytest -m browser tests/app
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "browser and not alone" tests/app
+	$(BIN)/python -m pytest -m "browser and alone" tests/app
 
 # compiled loops check their indices here, in a cache of their own
 SLOW = CORRDP_EXPLORE=1 NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/checked $(BIN)/python -m pytest -n 2 --dist worksteal -m slow

@@ -1,9 +1,12 @@
-"""How hypothesis draws examples, for the tests of the library and of the reproductions."""
+"""What the tests of the library and of the reproductions share."""
 
 from __future__ import annotations
 
+import gc
 import os
+from functools import cache
 
+import typer.testing
 from hypothesis import settings
 
 # compiled functions make the first example slow, and these machines are noisy
@@ -16,3 +19,11 @@ settings.register_profile(
     derandomize="CORRDP_EXPLORE" not in os.environ,
 )
 settings.load_profile("corrdp")
+
+# putting every option of every command together takes longer than most runs: once is enough
+typer.testing._get_command = cache(typer.testing._get_command)
+
+
+def pytest_collection_finish() -> None:
+    """What was made for the tests stays: the collector need not go through it again and again."""
+    gc.freeze()

@@ -240,6 +240,7 @@ def test_problems_are_told_in_words(visit, tmp_path):
         assert cdp.Ledger.open(tmp_path / "steps.ledger").history() == ()
 
 
+@pytest.mark.alone
 def test_a_fit_can_be_cancelled_and_other_steps_answer_meanwhile(visit, tmp_path):
     """While rows are counted, the page answers within a second."""
     import duckdb

@@ -166,7 +166,7 @@ def test_levels_are_short_and_never_below_the_truth(tmp_path):
         assert len(text.removeprefix("at most ")) <= 11
         assert float(text.removeprefix("at most ")) <= value * (1 + 1e-5)
     assert at_most(0.5) == "0.5"
-    series = write_series(tmp_path / "s.csv", ([0, 3] * 40 + [0] * 30 + [5] * 30) * 3)
+    series = write_series(tmp_path / "s.csv", [0, 3, 0, 0, 5, 1] * 60)
     done("fit", series, *FIT, "-o", tmp_path / "m.json")
     book = tmp_path / "s.ledger"
     done("ledger", "init", book, "--budget", 1, "--kind", "bdp", "--model", tmp_path / "m.json")

@@ -266,7 +266,7 @@ def exact_every_mechanism(table: JointTable, eps: np.ndarray) -> Bound:
         rows_a: np.ndarray, p: np.ndarray, rows_b: np.ndarray, q: np.ndarray
     ) -> tuple[float, float]:
         both = np.concatenate((rows_a, rows_b))
-        inner = bounds[both][:, both]
+        inner = bounds[np.ix_(both, both)]  # in one order in memory: compiled for one
         left, right = np.zeros(len(both)), np.zeros(len(both))
         left[: len(p)], right[len(p) :] = p, q
         low, high = pairs_between(inner, left, right)

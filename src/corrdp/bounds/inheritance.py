@@ -60,13 +60,9 @@ class Branch:
 
     def couples(self, place: np.ndarray) -> Branch:
         """That of a parent, as one over couples."""
-        pairs = place[:, None], place[None, :]
-        return Branch(
-            self.weights[:, place],
-            self.answers[:, pairs[0], pairs[1]],
-            self.doubts[:, pairs[0], pairs[1]],
-            self.words,
-        )
+        both = np.ix_(np.arange(len(self)), place, place)
+        weights = np.ascontiguousarray(self.weights[:, place])
+        return Branch(weights, self.answers[both], self.doubts[both], self.words)
 
 
 def _branch(
@@ -134,7 +130,9 @@ def _averaged(branch: Branch, kernel: np.ndarray) -> Branch:
     weights = laws.sum(axis=2)
     laws /= np.where(weights > 0.0, weights, 1.0)[:, :, None]
     kept = weights.any(axis=1)
-    laws, weights, branch = laws[kept], weights[kept], branch.rows(kept)
+    # of each order in memory that comes, all that is called would be compiled anew
+    laws = np.ascontiguousarray(laws[kept])
+    weights, branch = weights[kept], branch.rows(kept)
     answers, doubts = average(branch.answers, branch.doubts, laws)
     return _gathered(_branch(weights, answers, doubts, branch.words), _ROWS)
 

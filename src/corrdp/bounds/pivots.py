@@ -179,9 +179,10 @@ def _pivot(
     whose end has the largest value is taken. What a step gains at its start says nothing: where
     nearly all of p.f and q.f lies in the part, the rest counts only once the part has been lowered.
     """
+    none = int(-1.0)  # no literal, as in pairs_within
     for _ in range(50 * m):
-        chosen, best, best_cross = -1, -1.0, 0.0
-        drop, factor, entering_up, entering_down = 0.0, 1.0, -1, -1
+        chosen, best, best_cross = none, -1.0, 0.0
+        drop, factor, entering_up, entering_down = 0.0, 1.0, none, none
         for k in range(m - 1):
             p_in, q_in, p_out, q_out = 0.0, 0.0, 0.0, 0.0
             for j in range(m):
@@ -309,7 +310,7 @@ def pairs_within(
     ``growth`` is that of :func:`fill_growth`. Infinite both where p.f/q.f - 1 is found to reach
     ``enough``: a caller who looks for less need not know by how much.
     """
-    m = 0
+    m = int(0.0)  # of a literal zero, all that m is handed to would be compiled twice
     same = True
     for y in range(len(p)):
         if p[y] + q[y] > 0.0:

@@ -136,12 +136,15 @@ class OneLineErrors(TyperGroup):
     error may hold private values, and its traceback more of them: only ``--debug`` shows it.
     """
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        _refuse_repeats(self)
+
     def main(self, args: Any = None, *rest: Any, **options: Any) -> Any:
         """Run a command; typer's own usage errors are brought to one line as well."""
         given = list(sys.argv[1:] if args is None else args)
         kept = [text for text in given if text != _DEBUG]
         options["standalone_mode"] = False
-        _refuse_repeats(self)
         if sys.stderr.isatty():
             _compiled.announce = _compiling
         try:

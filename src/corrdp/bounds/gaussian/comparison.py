@@ -97,7 +97,7 @@ def _enumerate(
         for j in range(m):
             given[0, i, j] = correlation[i, j]
     counts[0] = m
-    known = 0
+    known = int(0.0)  # for literal zeros, here and below, _leaf would be compiled again
     depth = 0
     _leaf(given[0], free[0], m, weights, radius[0], signed, noisy, known, pull, best, argmax)
     following = 0  # the next record to try to add at this depth
@@ -111,7 +111,7 @@ def _enumerate(
             continue
         d = following
         old, new = given[depth], given[depth + 1]
-        count = 0
+        count = int(0.0)
         for p in range(counts[depth]):
             if free[depth, p] != d:
                 free[depth + 1, count] = free[depth, p]
