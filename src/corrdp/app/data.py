@@ -37,6 +37,7 @@ def section() -> ui.Tag:
                 ui.input_radio_buttons("data_kind", "What kind of data is it?", _KINDS),
                 ui.input_text("data_path", "Path of a file on this computer", width="100%"),
                 ui.input_action_button("data_read", "Read it", class_="btn-primary"),
+                progress("look"),
                 ui.div(_upload("data_upload", "Or choose one, up to 200 MB"), class_="or"),
                 ui.panel_conditional(
                     "input.data_kind == 'network'",
@@ -60,7 +61,6 @@ def section() -> ui.Tag:
                     ui.input_action_button("data_demo", "Use made-up data", class_="btn-quiet"),
                     class_="or",
                 ),
-                progress("look"),
                 ui.output_ui("data_fix"),
             ],
             [

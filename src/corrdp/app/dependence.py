@@ -295,7 +295,7 @@ def _state_fields(found: work.Looked) -> list[ui.Tag]:
                           placeholder="steps > 100"),
         ),
         ui.panel_conditional(
-            f"input.law_state.startsWith('{_BINS}')",
+            f"(input.law_state || '').startsWith('{_BINS}')",
             parts.row(
                 ui.input_numeric("law_bins", "Bins", 4, min=2, max=50),
                 ui.input_text("law_low", "From", placeholder="public"),

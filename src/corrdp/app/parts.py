@@ -74,7 +74,11 @@ def facts(pairs: Iterable[tuple[str, str]]) -> ui.Tag:
             ui.div(
                 ui.tags.dt(name),
                 ui.tags.dd(plain(value)),
-                class_="long" if len(value) > _SHORT else None,
+                class_="long alarm"
+                if name == "Warning"
+                else "long"
+                if len(value) > _SHORT
+                else None,
             )
             for name, value in pairs
         ),

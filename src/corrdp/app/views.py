@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _FIRST = 8  # rows that are shown
 _SPREADS, _STRETCHES = 5, 24  # columns whose values are drawn, and how finely
 _MEMBERS = 4  # of a family, whose likenesses can be told apart in a picture
-_SPOTS = 40  # rows or columns of a map
+_SPOTS = 1000  # rows or columns of a map, which shows those where most points are
 _PEOPLE = 20_000  # a larger network is not read for its picture
 EYES = "For your eyes only."
 
@@ -83,9 +84,8 @@ def spots(
 ) -> tuple[tuple[float, float, float, float], int, int, np.ndarray]:
     """A box round all points, its rows and columns, and how many points are in each cell."""
     table = _table(data)
-    rows = table.pick(
-        x=f"TRY_CAST({_named(lat)} AS DOUBLE)", y=f"TRY_CAST({_named(lng)} AS DOUBLE)"
-    )
+    axes = (("x", lat), ("y", lng))
+    rows = table.pick(**{axis: f"TRY_CAST({_named(name)} AS DOUBLE)" for axis, name in axes})
     rows = rows.filter(rows.x.notnull() & rows.y.notnull())
     ends = rows.aggregate(s=rows.x.min(), w=rows.y.min(), n=rows.x.max(), e=rows.y.max())
     (found,) = table.collect(ends).to_pylist()
@@ -93,18 +93,16 @@ def spots(
         raise InputError("these points are in one place, or on a line")
     high, wide = found["n"] - found["s"], found["e"] - found["w"]
     side = max(high, wide) / _SPOTS
-    down, across = (max(1, round(length / side)) for length in (high, wide))
+    down, across = (math.ceil(length / side) for length in (high, wide))
     cells = rows.select(
         row=((rows.x - found["s"]) * (down / high)).floor(),
         column=((rows.y - found["w"]) * (across / wide)).floor(),
     )
     counts = np.zeros((down, across))
-    for one in table.collect(
-        cells.group_by("row", "column").aggregate(n=cells.count())
-    ).to_pylist():
+    counted = cells.group_by("row", "column").aggregate(n=cells.count())
+    for one in table.collect(counted).to_pylist():
         counts[min(int(one["row"]), down - 1), min(int(one["column"]), across - 1)] += one["n"]
-    box = found["s"], found["w"], found["n"], found["e"]
-    return box, down, across, counts.ravel()
+    return (found["s"], found["w"], found["n"], found["e"]), down, across, counts.ravel()
 
 
 def members(model: Any) -> str:

@@ -8,6 +8,7 @@ the page.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -92,11 +93,13 @@ def look(tell: Teller, data: DataChoice) -> Looked:
     tell("drawing")
     try:
         box, rows, columns, counts = views.spots(data, usual["lat"], usual["lng"])
-        [drawn] = draw_maps(Grid(*box, rows, columns), counts, focus=1.0)
+        [drawn] = draw_maps(Grid(*box, rows, columns), counts)
     except CorrdpError:  # whatever they are, they are no degrees
         return found
     drawn.set_title("rows (logarithmic)", fontsize=9)
-    caption = f"Where the points lie. {views.EYES} A release needs a box that was not read from it."
+    caption = (
+        f"Where most points lie. {views.EYES} A release needs a box that was not read from it."
+    )
     picture = pictures.svg(drawn, "points", "Map of the points")
     return replace(found, picture=picture, caption=caption)
 
@@ -159,7 +162,7 @@ def plan(tell: Teller, law: MovesChoice, promise: PromiseChoice, choice: MovesTa
         lines.append(("What shows", made.shows))
     tell("trying it on made-up people")
     picture, warnings = _preview(made, law, choice)
-    lines += [("On made-up people", text) for text in warnings]
+    lines += [("Warning", f"of the made-up people: {text}") for text in warnings]
     # what holds OpenDP's noise stays in this process: the release makes it again
     return Planned(None, told, "", tuple(lines), made.assumptions, picture, choice, epsilon)
 
@@ -291,6 +294,6 @@ def _drawn(counts: Any, cells: Any, title: str, name: str) -> str:
         names = [cells.place(code) for code in range(cells.size)]
         drawn = pictures.draw_places(names, counts.tolist(), title)
     else:
-        [drawn] = draw_maps(cells.grid, counts, focus=1.0)
+        [drawn] = draw_maps(cells.grid, counts, focus=math.inf)  # all of it
         drawn.set_title(f"{title} (logarithmic)", fontsize=9)
     return pictures.svg(drawn, name, f"Places: {title}")
