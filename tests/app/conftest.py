@@ -129,6 +129,10 @@ def visit(browser, tmp_path):
             page.on("request", lambda request: requests.append(request.url))
             page.on("websocket", lambda socket: requests.append(socket.url))
             page.on("pageerror", lambda error: problems.append(str(error)))
+            page.on(
+                "console",
+                lambda said: problems.append(said.text) if said.type == "error" else None,
+            )
             page.goto(address)
             try:
                 files = [Path(text) for text in arguments if not text.startswith("-")]

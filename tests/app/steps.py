@@ -18,7 +18,9 @@ def picture(seen, name, selector=None):
         path = str(ROOT / "docs" / f"app-{name}.png")
         part = seen.page if selector is None else seen.page.locator(selector)
         if selector is not None:
-            seen.page.add_style_tag(content="header {position: static !important}")
+            # a part that is taller than the window is cut where room is kept for the header
+            style = "header {position: static !important} html {scroll-padding-top: 0 !important}"
+            seen.page.add_style_tag(content=style)
         # the folder of a test is of no interest to readers
         seen.page.evaluate(
             "folder => document.querySelectorAll('input[type=text]').forEach("

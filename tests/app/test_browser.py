@@ -92,6 +92,7 @@ def test_families_from_a_file_to_a_release(visit):
         page.click("#data_demo")
         seen.shows("#data_found dl")
         seen.shows("#law_columns")
+        seen.shows("#data_found figure svg")  # how values spread
         page.fill("#law_low", "140")
         page.fill("#law_high", "210")
         page.click("#law_learn")
@@ -222,13 +223,19 @@ def test_problems_are_told_in_words(visit, tmp_path):
     with visit() as seen:
         page = seen.page
         page.click("#data_read")
-        seen.shows("#look_progress .problem")
+        seen.shows("#data_path[aria-invalid=true] + .field-problem")
         page.fill("#data_path", str(tmp_path / "nowhere.csv"))
         page.click("#data_read")
         page.wait_for_function(
             "document.querySelector('#look_progress').innerText.includes('nowhere')"
         )
         page.click("#data_demo")
+        seen.shows("#law_learn")
+        assert not page.query_selector(".field-problem")
+        page.select_option("#law_state", "bins of steps")
+        page.click("#law_learn")
+        seen.shows("#law_low[aria-invalid=true]")
+        page.select_option("#law_state", "steps > 0")
         learn(seen)
         choose_table(seen, "hour")
         make_ledger(seen, budget="0.01")
@@ -313,3 +320,18 @@ def test_signing_and_looking_back(visit):
         seen.shows("#back_found table")
         assert "1 charge" in page.inner_text("#back_found")
         seen.check_calm()
+
+
+def test_another_tab_and_a_reload_begin_anew(visit):
+    """Each page is a visit of its own; what one does is not seen in the other."""
+    with visit("--demo") as seen:
+        seen.shows("#law_learn")
+        other = seen.page.context.new_page()
+        other.goto(seen.page.url)
+        other.wait_for_selector("#law_learn")
+        seen.page.click("#law_learn")
+        seen.shows("#learn_progress .working")
+        seen.page.reload()
+        learn(seen)
+        assert other.query_selector("#law_found figure") is None
+        other.close()

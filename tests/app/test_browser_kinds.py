@@ -17,7 +17,9 @@ def test_a_network_from_a_file_to_a_release(visit):
         page = seen.page
         page.check("#data_kind input[value=network]")
         page.click("#data_demo")
+        seen.shows("#net_found figure svg")
         learn(seen)
+        picture(seen, "network", "#data")
         page.click("summary:has-text('For each value of another column')")
         page.check("#table_other input[value=town]")
         page.click("#table_add")
@@ -55,6 +57,7 @@ def test_movements_from_a_file_to_a_release(visit, width, scheme):
         page.click("#walk_add")
         seen.shows("#walk_found .promise")
         assert "one user added or removed" in page.inner_text("#walk_found")
+        assert page.locator("#walk_found figure.pair svg").count() == 2  # made-up people
         make_ledger(seen)
         release(seen)
         seen.shows("#file_report")
@@ -71,6 +74,15 @@ def test_movements_from_a_file_to_a_release(visit, width, scheme):
         assert "corrdp trajectories release made-up-walks.csv" in saved(seen, "file_shell")
         if width == 1280:
             picture(seen, "movements", "#dependence")
+            picture(seen, "movements-table", "#table")
+            pytest.importorskip("cryptography", reason="needs the extra sign")
+            page.click("#sign_make")
+            seen.shows("#sign_found [role=status]")
+            page.click("#sign_go")
+            seen.shows("#file_signed")
+            path = seen.folder / "signed.json"
+            path.write_text(saved(seen, "file_signed"))
+            assert cdp.verify(path, seen.folder / "steward.pub").rows == stored["rows"]
 
 
 def test_a_unit_is_taken_before_the_slider_is_moved(visit):

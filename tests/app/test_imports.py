@@ -36,7 +36,7 @@ VERBS = {
 }
 OF_MOVEMENTS = {
     *("read_trajectories", "discretise", "inspect_movements", "rows_of", "Grid"),
-    *("ElementCounts", "ElementTable", "NgramTree", "PlanarCells", "PrefixTree"),
+    *("ElementCounts", "ElementTable", "NgramTree", "PlanarCells", "PrefixTree", "Trajectories"),
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("shiny", reason="needs the extra app")
 
 import corrdp as cdp
-from corrdp.app import jobs, parts, walks, work
+from corrdp.app import jobs, parts, views, walks, work
 from corrdp.app.choices import (
     DataChoice,
     FamilyChoice,
@@ -185,7 +185,7 @@ def test_the_five_steps_without_a_browser(tmp_path):
     looked = done(Child(work.look, DataChoice(path, "made-up.csv")))
     assert looked.data.order_by == ("time",)
     assert looked.picture.startswith("<svg")
-    names, rows = done(Child(work.first_rows, looked.data))
+    names, rows = done(Child(views.first_rows, looked.data))
     assert names == ("time", "steps")
     assert len(rows) == 8
     learned = done(Child(work.learn, looked.data, SeriesChoice("steps > 0")))
@@ -246,7 +246,7 @@ def test_the_five_steps_for_families(tmp_path):
     path = str(write_demo(tmp_path, "families"))
     looked = done(Child(work.look, DataChoice(path, "heights.csv", kind="families")))
     assert looked.data.order_by is None
-    assert looked.picture == ""
+    assert looked.picture.count("<svg") == 1  # how values spread; each row is a family
     assert looked.notes == ()  # nothing about time
     law = FamilyChoice((140.0, 210.0), ("father", "mother", "child"))
     learned = done(Child(work.learn, looked.data, law))
@@ -275,6 +275,9 @@ def test_the_five_steps_for_a_network(tmp_path):
     looked = done(Child(work.look, DataChoice(path, "people.csv", kind="network")))
     assert looked.notes == ()
     links = DataChoice(str(links_of_demo(tmp_path)), "contacts.csv")
+    drawn, words = done(Child(views.linked, looked, links))
+    assert "<svg" in drawn
+    assert words.startswith("240 people and 191 links, by ill.")
     learned = done(Child(work.learn, looked.data, NetworkChoice("ill = 'yes'", "person", links)))
     assert learned.model.states == (False, True)
     assert learned.picture.startswith("<svg")
@@ -295,7 +298,8 @@ def test_the_five_steps_for_a_network(tmp_path):
 def test_the_five_steps_for_movements(tmp_path):
     path = str(write_demo(tmp_path, "movements"))
     data = DataChoice(path, "walks.csv", kind="movements")
-    looked = done(Child(work.look, data))
+    looked = done(Child(walks.look, data))
+    assert "Map of the points" in looked.picture
     assert [column.name for column in looked.overview.columns] == ["uid", "datetime", "lat", "lng"]
     law = MovesChoice("uid", "datetime", "lat", "lng", box=DEMO_BOX, step="30min")
     learned = done(Child(walks.learn, data, law))
@@ -307,11 +311,13 @@ def test_the_five_steps_for_movements(tmp_path):
     planned = done(Child(walks.plan, law, PromiseChoice(1.0, "visits"), table))
     assert planned.epsilon == 1.0
     assert "168 clusters" in planned.promise
+    assert planned.picture.count("<svg") == 2  # made-up people, before and after
     ledger = LedgerChoice(str(tmp_path / "a.ledger"), 2.0)
     done(Child(work.standing, ledger, None, True))
     made = done(Child(walks.release, planned, data, law, ledger.path))
     stored = cdp.Ledger.open(ledger.path).answer(1)
-    assert stored["rows"] == made.csv
+    assert stored["rows"] == made.csv == made.signable.rows
+    assert made.signable.facts["charge"] == 1
     assert list(map(int, made.columns["users"])) == list(made.release.result.counts)
     # everybody is counted at home at least, whatever the noise on 168 cells
     assert sum(made.release.result.counts) > 120
@@ -328,6 +334,7 @@ def test_movements_are_planned_without_a_look_at_them():
         planned = done(Child(walks.plan, law, PromiseChoice(0.5, table.unit), table))
         assert planned.promise.startswith("Epsilon 0.5 for ")
         assert planned.lines
+        assert planned.picture.count("<svg") == 2
     job = Child(walks.plan, law, PromiseChoice(0.5, "point"), MovesTable("planar", "point"))
     assert job.wait(PATIENCE)
     assert "needs coordinates" in job.error

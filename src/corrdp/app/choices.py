@@ -6,6 +6,7 @@ commands that are offered for download are written from the same ones.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from corrdp.errors import InputError
 from corrdp.queries import MISSING_TEXT
 
 DELTA = 1e-6
+USUAL_WALKS = 7  # of a person that count, unless said otherwise
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class SeriesChoice:
         given = {
             "bins": self.bins,
             "value_range": self.value_range,
-            "order": None if self.order == 1 else self.order,
+            "order": self.order,  # said in any case: what is usual may change
             "season": self.season,
             "private_epsilon": self.private_epsilon,
             "states": None if self.states is None else list(self.states),
@@ -282,6 +284,7 @@ class MovesTable:
     merge_stays: bool = False
     counts: bool = False
     radius: float = 200.0
+    people: int = 200  # made up, for the picture
 
     @property
     def words(self) -> str:
@@ -330,9 +333,20 @@ class LedgerChoice:
 def number(name: str, text: Any) -> float:
     """A number that was typed."""
     try:
-        return float(str(text).strip())
+        found = float(str(text).strip())
     except ValueError:
-        raise InputError(f"{name}: write a number") from None
+        found = math.nan
+    if not math.isfinite(found):
+        raise InputError(f"{name}: write a number")
+    return found
+
+
+def whole(name: str, text: Any, most: int = 10**9) -> int:
+    """A whole number that was typed, at least 1."""
+    found = number(name, text)
+    if not (found.is_integer() and 1 <= found <= most):
+        raise InputError(f"{name}: write a whole number from 1 to {most:,}")
+    return int(found)
 
 
 def typed_list(text: str | None) -> tuple[str, ...]:

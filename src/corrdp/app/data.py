@@ -8,7 +8,7 @@ from typing import Any
 
 from shiny import Inputs, Session, reactive, render, ui
 
-from corrdp.app import parts, work
+from corrdp.app import parts, views, walks, work
 from corrdp.app.choices import DataChoice, typed_list
 from corrdp.app.demo import links_of_demo, write_demo
 from corrdp.app.state import State
@@ -37,26 +37,38 @@ def section() -> ui.Tag:
                 ui.input_radio_buttons("data_kind", "What kind of data is it?", _KINDS),
                 ui.input_text("data_path", "Path of a file on this computer", width="100%"),
                 ui.input_action_button("data_read", "Read it", class_="btn-primary"),
+                progress("look"),
                 ui.div(_upload("data_upload", "Or choose one, up to 200 MB"), class_="or"),
                 ui.panel_conditional(
                     "input.data_kind == 'network'",
-                    ui.input_text(
-                        "links_path", "Path of the file of links: two people a row", width="100%"
+                    ui.div(
+                        ui.input_text(
+                            "links_path",
+                            "Path of the file of links: two people a row",
+                            width="100%",
+                        ),
+                        ui.input_action_button(
+                            "links_read", "Take these links", class_="btn-primary"
+                        ),
+                        ui.div(_upload("links_upload", "Or choose the file of links"), class_="or"),
+                        ui.output_ui("links_found"),
+                        progress("net"),
+                        class_="or stack",
                     ),
-                    ui.input_action_button("links_read", "Take these links", class_="btn-primary"),
-                    ui.div(_upload("links_upload", "Or choose the file of links"), class_="or"),
-                    ui.output_ui("links_found"),
-                    class_="or stack",
                 ),
                 ui.div(
                     ui.p("No file at hand?"),
                     ui.input_action_button("data_demo", "Use made-up data", class_="btn-quiet"),
                     class_="or",
                 ),
-                progress("look"),
                 ui.output_ui("data_fix"),
             ],
-            [ui.output_ui("data_found"), ui.output_ui("data_rows"), progress("rows")],
+            [
+                ui.output_ui("net_found"),
+                ui.output_ui("data_found"),
+                ui.output_ui("data_rows"),
+                progress("rows"),
+            ],
         ),
     )
 
@@ -79,6 +91,8 @@ def connect(input: Inputs, session: Session, state: State) -> None:
     look = PageTask("look", input, session, seen)
     first: reactive.Value[Any] = reactive.Value(None)
     rows = PageTask("rows", input, session, first.set)
+    drawn: reactive.Value[tuple[str, str]] = reactive.Value(("", ""))
+    net = PageTask("net", input, session, drawn.set)
 
     @reactive.effect
     def _begin() -> None:
@@ -88,14 +102,14 @@ def connect(input: Inputs, session: Session, state: State) -> None:
             found = state.looked()
         if asked is not None and (found is None or found.data != asked):
             first.set(None)
-            look.start(work.look, asked)
+            look.start(walks.look if asked.kind == "movements" else work.look, asked)
 
     @reactive.effect
     @reactive.event(input.data_read)
     def _read() -> None:
         path = str(input.data_path() or "").strip()
         if not path:
-            look.fail("Write the path of a file, such as /home/me/steps.csv")
+            look.fail("Path of a file: write one, such as /home/me/steps.csv")
             return
         _ask(replace(_named(path), kind=str(input.data_kind())))
 
@@ -140,6 +154,21 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         if given:
             state.links.set(_given(given[0]))
 
+    @reactive.effect
+    def _net() -> None:
+        """A network is seen as soon as both of its files are there."""
+        found, links = state.looked(), state.links()
+        with reactive.isolate():
+            drawn.set(("", ""))
+            net.fail("")
+            if found is not None and found.data.kind == "network" and links is not None:
+                net.start(views.linked, found, links)
+
+    @session.output(id="net_found")
+    @render.ui
+    def _net_found() -> ui.Tag | None:
+        return parts.picture(*drawn())
+
     @session.output(id="links_found")
     @render.ui
     def _links_found() -> ui.Tag:
@@ -176,7 +205,7 @@ def connect(input: Inputs, session: Session, state: State) -> None:
     def _show() -> None:
         asked = state.data()
         if asked is not None:
-            rows.start(work.first_rows, asked)
+            rows.start(views.first_rows, asked)
 
     @session.output(id="data_found")
     @render.ui
@@ -236,12 +265,10 @@ def _told(found: work.Looked) -> ui.Tag:
          f"{c.missing:,}" if c.missing else "", *([c.role] if series else []))
         for c in overview.columns[:_COLUMNS]
     ]  # fmt: skip
-    line = overview.timeline
-    caption = "" if line is None else f"{line.what} along time, as it was read. For your eyes only."
     names = ("column", "read as", "values", "missing", *(["looks like"] if series else []))
     return ui.div(
         problem(parts.plain(overview.problem)) if overview.problem and series else None,
-        parts.picture(found.picture, caption),
+        parts.picture(found.picture, found.caption),
         parts.facts(pairs),
         *(ui.p(_note(text), class_="note") for text in found.notes),
         parts.fold("The columns, as they were read", parts.grid(names, listed, "Columns")),

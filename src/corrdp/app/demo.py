@@ -6,6 +6,7 @@ people of a town are in a week.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -92,16 +93,48 @@ def _network() -> tuple[list[str], list[str]]:
 
 
 def _walks() -> list[str]:
-    """Where people are, every half hour: at home by night, at one of few works, sometimes out."""
-    rng = np.random.default_rng(2024)
+    """Where people of the made-up town are, every half hour."""
     south, west, north, east = DEMO_BOX
     inside = (south + 0.01, west + 0.01), (north - 0.01, east - 0.01)
-    works, parks = rng.uniform(*inside, (4, 2)), rng.uniform(*inside, (3, 2))
-    lines = ["uid,datetime,lat,lng"]
-    for walker in range(_WALKERS):
-        home, work = rng.uniform(*inside), works[rng.integers(len(works))]
+    found = wander(_WALKERS, _WALK_DAYS, *inside, _ROAMING)
+    lines = (f"w{who:03d},{at:%Y-%m-%d %H:%M},{lat:.5f},{lng:.5f}" for who, at, lat, lng in found)
+    return ["uid,datetime,lat,lng", *lines]
+
+
+def wander(
+    people: int,
+    days: int,
+    low: tuple[float, float],
+    high: tuple[float, float],
+    roaming: float = 0.0,
+) -> Iterator[tuple[int, datetime, float, float]]:
+    """Made-up people every half hour: at home by night, at one of few works, sometimes out.
+
+    Parameters
+    ----------
+    people, days : int
+    low, high : pair of float
+        Corners between which homes, works and parks lie.
+    roaming : float
+        How far from there they are.
+
+    Yields
+    ------
+    tuple
+        Who, when, and both coordinates.
+
+    Examples
+    --------
+    >>> who, when, *place = next(wander(2, 1, (0, 0), (3, 1)))
+    >>> who, f"{when:%A}", 0 <= place[0] <= 3
+    (0, 'Monday', True)
+    """
+    rng = np.random.default_rng(2024)
+    works, parks = rng.uniform(low, high, (4, 2)), rng.uniform(low, high, (3, 2))
+    for walker in range(people):
+        home, work = rng.uniform(low, high), works[rng.integers(len(works))]
         out = None
-        for k in range(_WALK_DAYS * 48):
+        for k in range(days * 48):
             moment = _START + timedelta(minutes=30 * k)
             busy = moment.weekday() < 5 and 9 <= moment.hour < 17
             free = 10 <= moment.hour < 21 and not busy
@@ -110,6 +143,5 @@ def _walks() -> list[str]:
             elif out is None and rng.random() < 0.15:
                 out = parks[rng.integers(len(parks))]
             place = out if out is not None else work if busy else home
-            lat, lng = np.asarray(place) + rng.uniform(-_ROAMING, _ROAMING, 2)
-            lines.append(f"w{walker:03d},{moment:%Y-%m-%d %H:%M},{lat:.5f},{lng:.5f}")
-    return lines
+            x, y = np.asarray(place) + rng.uniform(-roaming, roaming, 2)
+            yield walker, moment, float(x), float(y)

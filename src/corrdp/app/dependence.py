@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from shiny import Inputs, Session, reactive, render, ui
@@ -17,6 +18,7 @@ from corrdp.app.choices import (
     SeriesChoice,
     number,
     typed_states,
+    whole,
 )
 from corrdp.app.state import State
 from corrdp.app.tasks import PageTask, progress
@@ -106,6 +108,19 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         else:
             learn.start(work.learn, data, chosen)
 
+    @reactive.effect
+    @reactive.event(input.law_auto)
+    def _auto() -> None:
+        """The same state, with a memory and a season that the data speak for."""
+        data, law = state.data(), state.law()
+        if data is None or not isinstance(law, SeriesChoice):
+            return
+        ui.update_select("law_memory", selected="auto")
+        ui.update_select("law_season", selected="auto")
+        state.forget_from(2)
+        state.law.set(replace(law, order="auto", season="auto"))
+        learn.start(work.learn, data, state.law())
+
     @session.output(id="law_found")
     @render.ui
     def _found() -> ui.Tag | None:
@@ -124,7 +139,7 @@ def _state(input: Inputs) -> str:
     if state == _OTHER:
         state = str(input.law_text()).strip()
         if not state:
-            raise InputError("Write a column or an expression, such as steps > 100")
+            raise InputError("Column or SQL expression: write one, such as steps > 100")
     return state
 
 
@@ -134,7 +149,7 @@ def _series(input: Inputs, links: DataChoice | None) -> Choice:
     if state.startswith(_BINS):
         state = state.removeprefix(_BINS)
         options = {
-            "bins": int(number("Bins", input.law_bins())),
+            "bins": whole("Bins", input.law_bins()),
             "value_range": (number("From", input.law_low()), number("To", input.law_high())),
         }
     private: dict[str, Any] = {}
@@ -148,7 +163,7 @@ def _series(input: Inputs, links: DataChoice | None) -> Choice:
 
 
 def _families(input: Inputs, links: DataChoice | None) -> Choice:
-    ends = number("From", input.law_low()), number("To", input.law_high())
+    ends = number("Values lie from", input.law_low()), number("To", input.law_high())
     if str(input.law_shape()) == "wide":
         columns, group = tuple(input.law_columns()), str(input.law_rows()) or None
         if len(columns) < 2:
@@ -280,7 +295,7 @@ def _state_fields(found: work.Looked) -> list[ui.Tag]:
                           placeholder="steps > 100"),
         ),
         ui.panel_conditional(
-            f"input.law_state.startsWith('{_BINS}')",
+            f"(input.law_state || '').startsWith('{_BINS}')",
             parts.row(
                 ui.input_numeric("law_bins", "Bins", 4, min=2, max=50),
                 ui.input_text("law_low", "From", placeholder="public"),
@@ -292,9 +307,9 @@ def _state_fields(found: work.Looked) -> list[ui.Tag]:
 
 def _told(found: work.Learned, kind: str) -> ui.Tag:
     title, *facts = found.facts
-    sentence = found.words[0].upper() + found.words[1:]
+    words = found.words or _in_words(found.model)
     return ui.div(
-        ui.p(f"{sentence}.", class_="finding"),
+        ui.p(parts.sentence(words), class_="finding"),
         parts.picture(found.picture, title),
         parts.fold("In numbers", *(ui.p(text, class_="quiet") for text in facts))
         if facts
@@ -302,6 +317,13 @@ def _told(found: work.Learned, kind: str) -> ui.Tag:
         movements.law_details(found) if kind == "movements" else None,
         None if found.chosen is None else _choice(found.chosen),
         parts.against(_AGAINST.get(kind, ""), found.against),
+        ui.div(
+            ui.input_action_button("law_auto", "Let the data choose", class_="btn-quiet"),
+            ui.span("Tries memories and seasons; takes a minute or more.", class_="quiet"),
+            class_="line",
+        )
+        if kind == "series" and found.against and found.chosen is None
+        else None,
         ui.div(
             ui.download_button(
                 "law_file",
@@ -314,14 +336,30 @@ def _told(found: work.Learned, kind: str) -> ui.Tag:
     )
 
 
+def _in_words(model: Any) -> str:
+    """What was learned, for those who call it neither chain nor field."""
+    if model.kind == "gaussian":
+        values, families = len(model.block_of_record), len(model.shape_of_block)
+        equal = len(model.shapes) == 1
+        most = f"{'' if equal else 'at most '}{model.largest_block:,}"
+        return f"{values:,} values in {families:,} families of {most}"
+    if model.kind == "field":
+        return f"{model.length:,} people in two states, with {len(model.edges):,} links"
+    back = getattr(model, "order", 1)
+    memory = "the row before" if back == 1 else f"the {back} rows before"
+    rows = f"{model.fitted.rows:,} rows in {len(model.states)} states"
+    season = ""
+    if model.kind == "seasonal":
+        season = f", and differs by {model.fitted.seasons[0].title}"
+    return f"{rows}; what comes next depends on {memory}{season}"
+
+
 def _choice(chosen: work.Chosen) -> ui.Tag:
-    """What memory and season were chosen from."""
+    """What memory and season were chosen from; the chosen one stands out."""
     head = ("candidate", "held-out loss", "parameters", "noise", "")
-    return parts.fold(
-        "Chosen from the data",
-        ui.p(parts.plain(f"{chosen.words[:1].upper()}{chosen.words[1:]}."), class_="quiet")
-        if chosen.words
-        else None,
+    return ui.div(
+        ui.tags.h3("Chosen, and the alternatives"),
+        ui.p(parts.sentence(chosen.words), class_="quiet") if chosen.words else None,
         parts.grid(head, chosen.candidates, "Memories and seasons that were tried"),
         ui.p("Noise is for a promise of 1, against independent rows.", class_="quiet"),
     )

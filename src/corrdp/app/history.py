@@ -60,7 +60,7 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         if path:
             back.start(work.history, path)
         else:
-            back.fail("Write the path of a ledger")
+            back.fail("Path of the ledger: write one, such as /home/me/steps.ledger")
 
     @reactive.effect
     @reactive.event(input.verify_go)
@@ -70,7 +70,11 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         if path and key:
             verify.start(work.genuine, path, key)
         else:
-            verify.fail("Write the path of the release and that of the key")
+            verify.fail(
+                "Path of the signed release: write one"
+                if not path
+                else "Path of the public key: write one, such as /home/me/steward.pub"
+            )
 
     @session.output(id="back_found")
     @render.ui

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from corrdp.app.choices import DataChoice
 from corrdp.errors import CorrdpError
 from corrdp.ledgers.ledger import Ledger
 
@@ -167,12 +168,20 @@ def _run(
     except CancelledError:
         return
     except Exception as error:
-        found = {"error": told(error)}
+        found = {"error": _by_name(told(error), arguments)}
     for pair in found.items():
         try:
             line.send(pair)
         except OSError:  # the page was closed
             return
+
+
+def _by_name(text: str, arguments: tuple[Any, ...]) -> str:
+    """Files that are not kept are called as they were uploaded, not as they lie in our folder."""
+    for one in arguments:
+        if isinstance(one, DataChoice) and not one.kept:
+            text = text.replace(one.path, one.name)
+    return text
 
 
 def told(error: Exception) -> str:

@@ -6,8 +6,17 @@ from typing import Any
 
 from shiny import Inputs, Session, reactive, render, ui
 
-from corrdp.app import ledger, parts, walks, work
-from corrdp.app.choices import Choice, DataChoice, MovesChoice, MovesTable, number, typed_list
+from corrdp.app import ledger, parts, pictures, walks, work
+from corrdp.app.choices import (
+    USUAL_WALKS,
+    Choice,
+    DataChoice,
+    MovesChoice,
+    MovesTable,
+    number,
+    typed_list,
+    whole,
+)
 from corrdp.app.demo import DEMO_BOX
 from corrdp.app.state import State
 from corrdp.app.tasks import PageTask, progress
@@ -18,15 +27,8 @@ _PLACES = {
     "degrees": "points on the map: latitude and longitude",
     "names": "names of places",
 }
+_PEOPLE = 2000  # at most that are made up
 _SPLIT = {"": "is all of a person", "day": "ends with the day", "1h": "ends with an hour's pause"}
-# how columns are usually called
-_NAMES = {
-    "user": ("uid", "user", "user_id", "userid", "person", "id"),
-    "time": ("datetime", "time", "timestamp", "date"),
-    "lat": ("lat", "latitude"),
-    "lng": ("lng", "lon", "long", "longitude"),
-    "label": ("place", "label", "poi", "location", "venue"),
-}
 _UNITS = {
     "visits": "that a person was in a place, however often",
     "trajectory": "one walk, as it begins and ends in step 2",
@@ -46,11 +48,7 @@ _ABOUT_BOX = (
 def law_fields(found: work.Looked) -> list[ui.Tag]:
     """Step 2: columns, places, steps of time."""
     columns = [c.name for c in found.overview.columns]
-    known = {name.lower(): name for name in reversed(columns)}
-    usual = {
-        part: next((known[name] for name in names if name in known), None)
-        for part, names in _NAMES.items()
-    }
+    usual = walks.usual_columns(columns)
     made_up = found.data.name == "made-up-walks.csv" and not found.data.kept
 
     def column(name: str, label: str) -> ui.Tag:
@@ -95,17 +93,19 @@ def law_choice(input: Inputs, links: DataChoice | None) -> Choice:
     options: dict[str, Any] = {
         "split": str(input.walk_split()) or None,
         "step": str(input.walk_step()).strip(),
-        "epsilon": number("Epsilon", input.walk_epsilon()),
+        "epsilon": number("Epsilon for a step", input.walk_epsilon()),
     }
     user, time = str(input.walk_user()), str(input.walk_time())
     if str(input.walk_where()) == "names":
         places = typed_list(input.walk_places())
         if not places:
-            raise InputError("Write all places there are: a list read from the data is not public")
+            raise InputError(
+                "All places there are: write them down; a list read from the data is not public"
+            )
         return MovesChoice(user, time, label=str(input.walk_label()), places=places, **options)
     edges = tuple(number("Box", word) for word in typed_list(input.walk_box()))
     if len(edges) != 4:
-        raise InputError("Write the box as four numbers: south, west, north, east")
+        raise InputError("Box: write four numbers: south, west, north, east")
     return MovesChoice(
         user,
         time,
@@ -130,7 +130,6 @@ def law_details(found: work.Learned) -> ui.Tag:
 def promise_body(found: work.Learned, slider: ui.Tag) -> ui.Tag:
     """Step 3: which unit, how much, and how units compare."""
     units = {name: _UNITS[name] for name, _ in found.units}
-    tables = walks.tables(found.model)
     return parts.columns(
         [
             ui.input_radio_buttons("promise_unit", "What is protected", units),
@@ -147,11 +146,15 @@ def promise_body(found: work.Learned, slider: ui.Tag) -> ui.Tag:
             ),
         ],
         [
-            *(
-                ui.div(ui.tags.h3(title), parts.grid(head, rows, title))
-                for title, head, rows in tables
+            ui.output_ui("walk_curves"),
+            parts.fold(
+                "What other levels of protection would hide here",
+                *(
+                    ui.div(ui.tags.h3(title), parts.grid(head, rows, title))
+                    for title, head, rows in walks.tables(found.model)
+                ),
+                parts.facts(MEANS.items()),
             ),
-            parts.fold("What the levels are", parts.facts(MEANS.items())),
         ],
     )
 
@@ -176,6 +179,9 @@ def table_body() -> ui.Tag:
                 ui.input_text("walk_radius", "Metres within which the promise holds", "200"),
                 class_="stack",
             ),
+            ui.input_numeric(
+                "walk_people", "People to make up for the picture", 200, min=1, max=_PEOPLE
+            ),
             ui.input_action_button("walk_add", "Take it", class_="btn-primary"),
             *ledger.fields(),
         ],
@@ -194,7 +200,9 @@ def _tree_fields() -> ui.Tag:
             ),
             ui.panel_conditional(
                 "input.promise_unit == 'person'",
-                ui.input_numeric("walk_per_user", "Walks of a person that count", 7, min=1),
+                ui.input_numeric(
+                    "walk_per_user", "Walks of a person that count", USUAL_WALKS, min=1
+                ),
             ),
         ),
         ui.input_checkbox("walk_merge", "Points in a row in one place count once", True),
@@ -206,16 +214,18 @@ def _tree_fields() -> ui.Tag:
 def table_choice(input: Inputs) -> MovesTable:
     """Step 4: what was chosen."""
     unit = str(input.promise_unit())
-
-    def whole(name: str, given: Any) -> int:
-        return int(number(name, given))
-
+    people = whole("People to make up", input.walk_people(), _PEOPLE)
+    more: dict[str, Any] = {"people": people}
     if unit == "visits":
-        return MovesTable("elements", unit, whole("Visits", input.walk_most()))
+        return MovesTable("elements", unit, whole("Visits of a person", input.walk_most()), **more)
     if unit == "point":
-        return MovesTable("planar", unit, radius=number("Metres", input.walk_radius()))
+        return MovesTable(
+            "planar",
+            unit,
+            radius=number("Metres within which the promise holds", input.walk_radius()),
+            **more,
+        )
     kind = str(input.walk_what())
-    more: dict[str, Any] = {}
     if kind == "ngrams":
         more["length"] = whole("Points of a walk", input.walk_length())
     if unit == "person":
@@ -231,7 +241,7 @@ def table_choice(input: Inputs) -> MovesTable:
 
 
 def connect(input: Inputs, session: Session, state: State) -> None:
-    """Who listens to what, in step 4."""
+    """Who listens to what, in steps 3 and 4."""
     plan = PageTask("walk_plan", input, session, state.planned.set)
 
     @reactive.effect
@@ -255,6 +265,19 @@ def connect(input: Inputs, session: Session, state: State) -> None:
             else:  # what was chosen protects something else
                 state.moves.set(None)
 
+    @session.output(id="walk_curves")
+    @render.ui
+    def _curves() -> ui.Tag | None:
+        found = state.learned()
+        if found is None or not found.curves:
+            return None
+        asked = work.Comparison("count", found.curves)
+        drawn = pictures.draw_promises(asked, state.promise().target)
+        return parts.picture(
+            pictures.svg(drawn, "curves", "Noise against promise"),
+            "The noise that a promise costs, by what is protected: lower is better.",
+        )
+
     @session.output(id="walk_found")
     @render.ui
     def _found() -> ui.Tag | None:
@@ -264,6 +287,9 @@ def connect(input: Inputs, session: Session, state: State) -> None:
         return ui.div(
             ui.tags.h3(found.choice.words),
             ui.p(found.promise, class_="promise"),
+            parts.picture(
+                found.picture, "Made-up people in your places, not your data.", pair=True
+            ),
             parts.facts(found.lines),
             parts.fold("What this rests on", ui.tags.ul(*map(ui.tags.li, found.against))),
         )

@@ -9,6 +9,8 @@ from typing import Any
 from shiny import ui
 
 _CODE = re.compile(r"\s*\((?:[^()]*(?:--|\w=[\w']|docs/)[^()]*|timezone)\)")
+_SHORT = 60  # letters that a fact has in a column of its own
+_BEGUN = re.compile(r"(?<=[a-z)]\. )[a-z]")  # after a full stop
 _TYPED = (  # what is typed elsewhere, and what is done on this page instead
     (re.compile(r"\bfit order=(\d+)"), r"let it depend on \1 rows back"),
     (re.compile(r"\bfit season='(\w+)'"), r"let it differ by \1"),
@@ -29,7 +31,19 @@ def plain(text: str) -> str:
     text = _CODE.sub("", text)
     for typed, said in _TYPED:
         text = typed.sub(said, text)
-    return text
+    return _BEGUN.sub(lambda found: found[0].upper(), text)
+
+
+def sentence(text: str) -> str:
+    """What the library says, as a sentence.
+
+    Examples
+    --------
+    >>> sentence("one kernel may do (--season hour)")
+    'One kernel may do.'
+    """
+    text = plain(text).rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def step(number: int, name: str, title: str, sentence: str, *body: Any) -> ui.Tag:
@@ -56,7 +70,18 @@ def columns(controls: Sequence[Any], seen: Sequence[Any]) -> ui.Tag:
 def facts(pairs: Iterable[tuple[str, str]]) -> ui.Tag:
     """Names and what they are."""
     return ui.tags.dl(
-        *(ui.div(ui.tags.dt(name), ui.tags.dd(plain(value))) for name, value in pairs),
+        *(
+            ui.div(
+                ui.tags.dt(name),
+                ui.tags.dd(plain(value)),
+                class_="long alarm"
+                if name == "Warning"
+                else "long"
+                if len(value) > _SHORT
+                else None,
+            )
+            for name, value in pairs
+        ),
         class_="facts",
     )
 
@@ -86,16 +111,16 @@ def against(title: str, texts: Sequence[str]) -> ui.Tag | None:
     if not texts:
         return None
     return ui.div(
-        ui.p(title), ui.tags.ul(*(ui.tags.li(plain(text)) for text in texts)), class_="against"
+        ui.p(title), ui.tags.ul(*(ui.tags.li(sentence(text)) for text in texts)), class_="against"
     )
 
 
-def picture(svg: str, caption: str = "") -> ui.Tag | None:
-    """A drawn picture with a line below it."""
+def picture(svg: str, caption: str = "", *, pair: bool = False) -> ui.Tag | None:
+    """A drawn picture, or two side by side, with a line below."""
     if not svg:
         return None
     below = ui.tags.figcaption(caption) if caption else None
-    return ui.tags.figure(ui.HTML(svg), below)
+    return ui.tags.figure(ui.HTML(svg), below, class_="pair" if pair else None)
 
 
 def row(*fields: Any) -> ui.Tag:

@@ -44,6 +44,7 @@ def draw_promises(found: Comparison, target: float) -> Axes:
     ticks = (0.1, 0.2, 0.5, 1, 2, 5)
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks((), minor=True)
+    ax.tick_params(which="minor", color=RULE)
     ax.yaxis.set_major_formatter("{x:,g}")
     ax.grid(True, color=RULE, linewidth=0.5, alpha=0.6)
     ax.set_xlabel("promise: cautious on the left, loose on the right", fontsize=9)
@@ -71,12 +72,12 @@ def draw_prices(found: Comparison, units: int) -> Axes:
     return ax
 
 
-def draw_places(names: Sequence[str], counts: Sequence[float]) -> Axes:
-    """How often each place occurs in what is published, the most frequent ones."""
+def draw_places(names: Sequence[str], counts: Sequence[float], what: str) -> Axes:
+    """How often each place occurs, the most frequent ones."""
     most = sorted(range(len(names)), key=lambda k: -counts[k])[:_PLACES]
     ax = axes_or_new(None, 0.9 + 0.26 * len(most))
     ax.barh(range(len(most)), [counts[k] for k in most], height=0.6, color=SOFT)
     ax.set_yticks(range(len(most)), [names[k] for k in most])
     ax.set_ylim(len(most) - 0.4, -0.6)
-    ax.set_xlabel("published", fontsize=9)
+    ax.set_xlabel(what, fontsize=9)
     return ax

@@ -180,7 +180,7 @@ def _connect_signing(input: Inputs, session: Session, state: State) -> None:
         if made is None:
             return
         try:
-            signed.set(work.as_json(made.handed.sign(_key())))
+            signed.set(work.as_json(made.signable.sign(_key())))
             said.set((True, "Signed."))
         except CorrdpError as error:
             said.set((False, str(error)))
@@ -242,16 +242,15 @@ def _told(made: work.Released) -> ui.Tag:
     )  # fmt: skip
 
 
-def _signing(made: work.Released) -> list[ui.Tag]:
-    """How to sign it, or what its report shows where there is nothing to sign."""
-    if made.choice is not None:
-        return [
-            ui.p(
-                "The report shows the movements before and after: keep it to yourself.",
-                class_="quiet",
-            )
-        ]
+def _signing(made: work.Released) -> list[ui.Tag | None]:
+    """How to sign it, and which part of it is not for others."""
     return [
+        ui.p(
+            "The report shows the movements before and after: keep it to yourself.",
+            class_="quiet",
+        )
+        if made.choice is not None
+        else None,
         ui.tags.h3("Sign it"),
         ui.input_text("sign_key", "Path of your private key",
                       str(Path.home() / "steward.key"), width="100%"),

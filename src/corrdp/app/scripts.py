@@ -204,7 +204,7 @@ def _series_options(data: DataChoice, law: SeriesChoice) -> list[str]:
     said += [] if data.gaps else ["--no-gaps"]
     if law.value_range is not None:
         said += [f"--range={law.value_range[0]:g}:{law.value_range[1]:g}"]
-    said += [] if law.order == 1 else ["--markov-order", str(law.order)]
+    said += ["--markov-order", str(law.order)]
     said += ["--states", ",".join(map(str, law.states))] if law.states else []
     return said
 

@@ -21,6 +21,7 @@ from corrdp.app.guard import Guard
 from corrdp.errors import InputError
 
 _ADDRESS = "127.0.0.1"
+_FOLDER = "corrdp-app-"
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Warning|Group)\b")  # as tracebacks end
 
 
@@ -28,13 +29,28 @@ _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Warning|Group)\b")  # as t
 def workspace() -> Iterator[Path]:
     """A folder that only its owner can read, for uploads and made-up data; it is removed."""
     before = tempfile.tempdir
-    folder = Path(tempfile.mkdtemp(prefix="corrdp-app-"))  # 0700
+    _tidy()
+    folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-"))  # 0700
     tempfile.tempdir = str(folder)  # the files of uploads go there as well
     try:
         yield folder
     finally:
         tempfile.tempdir = before
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _tidy() -> None:
+    """Remove what applications left behind that were killed, and could not do so themselves."""
+    if os.name != "posix":
+        return
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}[0-9]*-*"):
+        number = folder.name.removeprefix(_FOLDER).partition("-")[0]
+        try:
+            os.kill(int(number), 0)
+        except (ProcessLookupError, OverflowError):
+            shutil.rmtree(folder, ignore_errors=True)  # of others it stays: it is theirs
+        except (ValueError, OSError):
+            continue
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def section() -> ui.Tag:
         "table",
         "Table",
         "What you want to publish. The private data are not touched before the last step: pictures "
-        "here are of data simulated from the model.",
+        "here are of made-up data.",
         ui.output_ui("table_body"),
     )
 
@@ -307,4 +307,7 @@ def _told(found: work.Planned) -> ui.Tag:
         preview,
         parts.facts([*found.lines, ("Dependence", found.cost)]),
         parts.against("What the data speak for, and what it asks for:", found.against),
+        parts.fold("Other models that were asked", ui.tags.ul(*map(ui.tags.li, found.others)))
+        if found.others
+        else None,
     )

@@ -8,15 +8,25 @@ the page.
 from __future__ import annotations
 
 import csv
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp.app import pictures
-from corrdp.app.choices import DataChoice, MovesChoice, MovesTable, PromiseChoice
-from corrdp.app.work import Learned, Planned, Released
-from corrdp.errors import InputError
+from corrdp.app import pictures, views
+from corrdp.app.choices import (
+    USUAL_WALKS,
+    DataChoice,
+    MovesChoice,
+    MovesTable,
+    PromiseChoice,
+)
+from corrdp.app.demo import wander
+from corrdp.app.work import Learned, Looked, NoiseCurve, Planned, Released
+from corrdp.app.work import look as work_look
+from corrdp.errors import CorrdpError, InputError
 from corrdp.plots.maps import draw_maps, draw_values
 from corrdp.plots.series import draw_path
 from corrdp.report.movements import (
@@ -33,6 +43,7 @@ from corrdp.trajectories import (
     NgramTree,
     PlanarCells,
     PrefixTree,
+    Trajectories,
     discretise,
     inspect_movements,
     read_trajectories,
@@ -42,7 +53,55 @@ from corrdp.trajectories.mechanisms.publishing import ElementTable, rows_of
 if TYPE_CHECKING:
     from corrdp.app.jobs import Teller
 
+_DAYS = 2  # of made-up people
 UNITS = ("visits", "trajectory", "person", "point")
+_NAMES = {
+    "user": ("uid", "user", "user_id", "userid", "person", "id"),
+    "time": ("datetime", "time", "timestamp", "date"),
+    "lat": ("lat", "latitude"),
+    "lng": ("lng", "lon", "long", "longitude"),
+    "label": ("place", "label", "poi", "location", "venue"),
+}
+_WORDS = {
+    "visits": "people in each place",
+    "trajectory": f"walks, by their first {MovesTable.levels} places",
+    "person": f"all of a person with {USUAL_WALKS} walks",
+}
+
+
+def usual_columns(columns: Sequence[str]) -> dict[str, str | None]:
+    """Which columns hold person, time and place, by how columns are usually called.
+
+    Examples
+    --------
+    >>> usual_columns(["User", "lat", "t"])["user"]
+    'User'
+    """
+    known = {name.lower(): name for name in reversed(columns)}
+    return {
+        part: next((known[name] for name in names if name in known), None)
+        for part, names in _NAMES.items()
+    }
+
+
+def look(tell: Teller, data: DataChoice) -> Looked:
+    """Step 1: how the file is read, and where its points lie."""
+    found = work_look(tell, data)
+    usual = usual_columns([column.name for column in found.overview.columns])
+    if usual["lat"] is None or usual["lng"] is None:
+        return found
+    tell("drawing")
+    try:
+        box, rows, columns, counts = views.spots(data, usual["lat"], usual["lng"])
+        [drawn] = draw_maps(Grid(*box, rows, columns), counts)
+    except CorrdpError:  # whatever they are, they are no degrees
+        return found
+    drawn.set_title("rows (logarithmic)", fontsize=9)
+    caption = (
+        f"Where most points lie. {views.EYES} A release needs a box that was not read from it."
+    )
+    picture = pictures.svg(drawn, "points", "Map of the points")
+    return replace(found, picture=picture, caption=caption)
 
 
 def learn(tell: Teller, data: DataChoice, law: MovesChoice) -> Learned:
@@ -61,7 +120,21 @@ def learn(tell: Teller, data: DataChoice, law: MovesChoice) -> Learned:
     units = tuple((name, name) for name in UNITS if law.label is None or name != "point")
     picture, against = _seen(found), found.warnings
     # the steps themselves were for the picture, and may be many
-    return Learned(replace(found, streams=None), told, picture, tuple(facts), against, units, ())
+    return Learned(
+        replace(found, streams=None), told, picture, tuple(facts), against, units, (),
+        curves=tuple(_curve(law, unit) for unit in _WORDS),
+    )  # fmt: skip
+
+
+def _curve(law: MovesChoice, unit: str) -> NoiseCurve:
+    """The noise of a count for many promises about a unit; the movements are not read."""
+    choice = MovesTable("prefix", unit, per_user=USUAL_WALKS if unit == "person" else None)
+    points = []
+    for level in (0.1, 0.5, 1.0, 5.0):
+        made = _mechanism(law, level, replace(choice, mechanism="elements")
+                          if unit == "visits" else choice)  # fmt: skip
+        points.append((level, max(made.scales) if unit != "visits" else made.scale))
+    return NoiseCurve(_WORDS[unit], tuple(points))
 
 
 def tables(found: Any) -> tuple[tuple[str, list[str], list[list[str]]], ...]:
@@ -75,9 +148,8 @@ def tables(found: Any) -> tuple[tuple[str, list[str], list[list[str]]], ...]:
 def plan(tell: Teller, law: MovesChoice, promise: PromiseChoice, choice: MovesTable) -> Planned:
     """Step 4: what would be promised; the movements are not read."""
     tell("working out what is promised")
-    grid, epsilon = _grid(law), promise.target
-    names = list(law.places) if grid is None else [grid.name(k) for k in range(grid.size)]
-    made = _mechanism(law, names, epsilon, choice)
+    epsilon = promise.target
+    made = _mechanism(law, epsilon, choice)
     unit = made.unit
     if choice.mechanism == "planar":
         unit = f"two possible places of one point that are {choice.radius:g} m apart"
@@ -88,8 +160,41 @@ def plan(tell: Teller, law: MovesChoice, promise: PromiseChoice, choice: MovesTa
         lines.append(("Error", f"{nobody.error:,} or less for each count, in 95 of 100 releases"))
     elif not isinstance(made, PlanarCells):
         lines.append(("What shows", made.shows))
+    tell("trying it on made-up people")
+    picture, warnings = _preview(made, law, choice)
+    lines += [("Warning", f"of the made-up people: {text}") for text in warnings]
     # what holds OpenDP's noise stays in this process: the release makes it again
-    return Planned(None, told, "", tuple(lines), made.assumptions, "", choice, epsilon)
+    return Planned(None, told, "", tuple(lines), made.assumptions, picture, choice, epsilon)
+
+
+def _preview(made: Any, law: MovesChoice, choice: MovesTable) -> tuple[str, tuple[str, ...]]:
+    """Made-up people in the public places, and what would be published of them."""
+    grid = _grid(law)
+    if law.box is None:
+        found = [*wander(choice.people, _DAYS, (0.0, 0.0), (float(len(law.places)), 1.0))]
+        where: dict[str, Any] = {"labels": [law.places[int(x)] for _, _, x, _ in found]}
+        where["places"] = law.places
+    else:
+        south, west, north, east = law.box
+        edge = (north - south) / 20, (east - west) / 20
+        corners = (south + edge[0], west + edge[1]), (north - edge[0], east - edge[1])
+        found = [*wander(choice.people, _DAYS, *corners, min(edge) / 2)]
+        where = {"lat": [x for _, _, x, _ in found], "lng": [y for _, _, _, y in found]}
+    walks = Trajectories.from_points(
+        [who for who, *_ in found], [at for _, at, _, _ in found], split=law.split, **where
+    )
+    cells = discretise(walks, grid, merge_stays=choice.merge_stays)
+    done = made.release(walks, cells, counts=choice.counts)
+    table = isinstance(done.result, ElementTable)
+    before = _counted(made, cells) if table else np.bincount(cells.codes, minlength=cells.size)
+    drawn = _drawn(before, cells, "made-up people", "before")
+    drawn += _drawn(_shown(done, cells), cells, "what would be published of them", "after")
+    return drawn, done.warnings
+
+
+def _counted(made: ElementCounts, cells: Any) -> Any:
+    """People or visits in each place, of made-up people."""
+    return made.exact(cells.sequences, cells.owner.tolist())
 
 
 def release(
@@ -100,8 +205,7 @@ def release(
     choice = planned.choice
     assert isinstance(choice, MovesTable)
     walks, cells = _read(data, law, choice.merge_stays)
-    names = [cells.place(code) for code in range(cells.size)]
-    mechanism = _mechanism(law, names, planned.epsilon, choice)
+    mechanism = _mechanism(law, planned.epsilon, choice)
     tell("drawing the noise")
     done = mechanism.release(
         walks,
@@ -114,8 +218,9 @@ def release(
     text = rows_of(done, cells, counts=choice.counts)
     head, *rows = csv.reader(text.splitlines())
     columns: dict[str, list[Any]] = {name: [row[k] for row in rows] for k, name in enumerate(head)}
-    picture = _published(done, cells)
-    return Released(done, done, None, picture, columns, text, choice, done.warnings)
+    picture = _drawn(_shown(done, cells), cells, "published", "answer")
+    record = done.record(cells, counts=choice.counts)
+    return Released(done, done, record, None, picture, columns, text, choice, done.warnings)
 
 
 def report(tell: Teller, made: Released, data: DataChoice, law: MovesChoice) -> str:
@@ -138,9 +243,10 @@ def _grid(law: MovesChoice) -> Grid | None:
     return Grid.square(*law.corners) if law.corners else None
 
 
-def _mechanism(law: MovesChoice, names: list[str], epsilon: float, choice: MovesTable) -> Any:
+def _mechanism(law: MovesChoice, epsilon: float, choice: MovesTable) -> Any:
     """What draws the noise; it knows the public places alone."""
     grid = _grid(law)
+    names = list(law.places) if grid is None else [grid.name(k) for k in range(grid.size)]
     unit: dict[str, Any] = {"per_user": choice.per_user}
     if choice.mechanism == "elements":
         return ElementCounts(names, epsilon, choice.most)  # type: ignore[arg-type]
@@ -175,14 +281,19 @@ def _seen(found: Any) -> str:
     return steps + pictures.svg(leak, "leak", "Map of the largest leakage of a step")
 
 
-def _published(done: Any, cells: Any) -> str:
-    """Places as they are published: a map, or the most frequent names."""
-    table = isinstance(done.result, ElementTable)
-    counts = np.maximum(done.result.counts, 0) if table else done.visits(cells.size)
+def _shown(done: Any, cells: Any) -> Any:
+    """How often each place occurs in what is published."""
+    if isinstance(done.result, ElementTable):
+        return np.maximum(done.result.counts, 0)
+    return done.visits(cells.size)
+
+
+def _drawn(counts: Any, cells: Any, title: str, name: str) -> str:
+    """Places as often as they occur: a map, or the most frequent names."""
     if cells.grid is None:
         names = [cells.place(code) for code in range(cells.size)]
-        drawn = pictures.draw_places(names, counts.tolist())
+        drawn = pictures.draw_places(names, counts.tolist(), title)
     else:
-        [drawn] = draw_maps(cells.grid, counts, focus=1.0)
-        drawn.set_title("published (logarithmic)", fontsize=9)
-    return pictures.svg(drawn, "answer", "The published places")
+        [drawn] = draw_maps(cells.grid, counts, focus=math.inf)  # all of it
+        drawn.set_title(f"{title} (logarithmic)", fontsize=9)
+    return pictures.svg(drawn, name, f"Places: {title}")

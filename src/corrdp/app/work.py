@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import corrdp as cdp
 from corrdp._tabular import as_csv
-from corrdp.app import pictures
+from corrdp.app import parts, pictures, views
 from corrdp.app.choices import (
     DataChoice,
+    FamilyChoice,
     FittedChoice,
     LedgerChoice,
     MovesTable,
+    NetworkChoice,
     PromiseChoice,
     TableChoice,
 )
@@ -26,9 +28,8 @@ from corrdp.calibration.searching import check_told_levels
 from corrdp.errors import CorrdpError, InputError
 from corrdp.plots.cells import draw_release
 from corrdp.plots.series import draw_timeline
-from corrdp.queries import MISSING_TEXT
 from corrdp.release.charged import charged
-from corrdp.report.dependence import shown
+from corrdp.report.dependence import richer_lines, shown
 from corrdp.report.page import render_report
 from corrdp.report.words import (
     cost_in_words,
@@ -37,13 +38,11 @@ from corrdp.report.words import (
     promise_in_one,
     public_release,
 )
-from corrdp.tables.source import open_table
 
 if TYPE_CHECKING:
     from corrdp.app.jobs import Teller
     from corrdp.tables.overview import Overview
 
-_FIRST = 8  # rows that are shown
 _MODELS: dict[str, Any] = {
     "MarkovChain": cdp.MarkovChain,
     "GaussianRecords": cdp.GaussianRecords,
@@ -55,10 +54,11 @@ _UNITS = (("record", None), ("hour", "1 hour"), ("day", "1 day"), ("person", "pe
 
 @dataclass(frozen=True)
 class Looked:
-    """How the rows were read, the picture of a series, and what to look at."""
+    """How the rows were read, their picture with its line below, and what to look at."""
 
     overview: Overview
     picture: str
+    caption: str
     data: DataChoice
     notes: tuple[str, ...]
 
@@ -76,13 +76,14 @@ class Learned:
     """A model, its picture, and what the data say against it."""
 
     model: Any
-    words: str
+    words: str  # of movements
     picture: str
     facts: tuple[str, ...]
     against: tuple[str, ...]
     units: tuple[tuple[str, str | None], ...]
     clock_keys: tuple[str, ...]
     chosen: Chosen | None = None
+    curves: tuple[NoiseCurve, ...] = ()  # of movements, which are not compared
 
 
 @dataclass(frozen=True)
@@ -115,14 +116,16 @@ class Planned:
     picture: str
     choice: TableChoice | MovesTable
     epsilon: float  # what a ledger is charged
+    others: tuple[str, ...] = ()  # richer models that the promise does not feel
 
 
 @dataclass(frozen=True)
 class Released:
-    """A release, its picture and its table; ``handed`` is what may be handed out."""
+    """A release, its picture and its table; what may be handed out, and what is signed of it."""
 
     release: Any
     handed: Any
+    signable: Any
     calibration: Any
     picture: str
     columns: dict[str, list[Any]]
@@ -146,27 +149,20 @@ def look(tell: Teller, data: DataChoice) -> Looked:
     overview = cdp.check(data.path, **data.arguments())
     if data.kind != "series":
         notes = (text for text in overview.notes if not text.startswith(_OF_SERIES))
-        return Looked(overview, "", data, tuple(notes))
+        picture, caption = "", ""
+        if data.kind == "families":
+            tell("drawing")
+            picture, caption = views.families(data, overview)
+        return Looked(overview, picture, caption, data, tuple(notes))
     settled = DataChoice(
         **{**vars(data), "order_by": overview.order_by or None, "group": overview.group}
     )
-    picture = ""
-    if overview.timeline is not None:
+    picture, caption = "", ""
+    if (line := overview.timeline) is not None:
         tell("drawing")
-        picture = pictures.svg(
-            draw_timeline(overview), "timeline", f"{overview.timeline.what} along time"
-        )
-    return Looked(overview, picture, settled, tuple(overview.notes))
-
-
-def first_rows(tell: Teller, data: DataChoice) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The first rows as they were read; for the steward's eyes."""
-    tell("reading the first rows")
-    table = open_table(data.path, (*MISSING_TEXT, *data.missing))
-    names = {f"c{k}": '"' + name.replace('"', '""') + '"' for k, name in enumerate(table.columns)}
-    rows = table.collect(table.pick(**names).limit(_FIRST)).to_pylist()
-    told = [tuple("" if cell is None else str(cell) for cell in row.values()) for row in rows]
-    return tuple(table.columns), told
+        picture = pictures.svg(draw_timeline(overview), "timeline", f"{line.what} along time")
+        caption = f"{line.what} along time, as it was read. {views.EYES}"
+    return Looked(overview, picture, caption, settled, tuple(overview.notes))
 
 
 def learn(tell: Teller, data: DataChoice, law: FittedChoice) -> Learned:
@@ -177,12 +173,16 @@ def learn(tell: Teller, data: DataChoice, law: FittedChoice) -> Learned:
     against = _against(model)
     tell("drawing")
     found = shown(model)
-    picture = "" if found.draw is None else pictures.svg(found.draw(), "model", found.title)
-    facts = [found.title, *found.facts]
+    picture, caption = "", f"{found.title}."
+    if isinstance(law, NetworkChoice):
+        picture, caption = views.network(data, law.edges, law.id, law.state)
+    elif isinstance(law, FamilyChoice) and (picture := views.members(model)):
+        caption = "How members of a family are alike: correlations of their values."
+    if not picture and found.draw is not None:
+        picture = pictures.svg(found.draw(), "model", found.title)
+    facts = (caption, f"{model.describe()}.", *found.facts)
     units, keys = _units(model), _clock_keys(model)
-    return Learned(
-        model, model.describe(), picture, tuple(facts), against, units, keys, _chosen(model)
-    )
+    return Learned(model, "", picture, facts, against, units, keys, _chosen(model))
 
 
 def _chosen(model: Any) -> Chosen | None:
@@ -307,7 +307,7 @@ def plan(tell: Teller, model: Any, promise: PromiseChoice, choice: TableChoice) 
             levels = told.epsilon, told.target, told.worst_leakage, told.sigma
             check_told_levels(model, *levels)
     adequacy = calibration.adequacy
-    against = () if adequacy is None or not adequacy.against else tuple(adequacy.lines)
+    richer = [] if adequacy is None else richer_lines(adequacy)
     lines = (
         ("Noise", calibration.noise),
         ("Error", calibration.error_in_words),
@@ -321,10 +321,11 @@ def plan(tell: Teller, model: Any, promise: PromiseChoice, choice: TableChoice) 
         promise_in_one(calibration),
         cost_in_words(calibration),
         lines,
-        against,
+        tuple(text for text, against in richer if against),
         preview(model, calibration, choice),
         choice,
         calibration.epsilon,
+        tuple(parts.sentence(text) for text, against in richer if not against),
     )
 
 
@@ -374,7 +375,7 @@ def release(tell: Teller, planned: Planned, path: str, ledger: str | None) -> Re
     drawn = draw_release(answer)[0]
     columns = answer.tabulated()
     picture = pictures.svg(drawn, "answer", "The released table, with 95 % intervals")
-    return Released(answer, handed, calibration, picture, columns, as_csv(columns))
+    return Released(answer, handed, handed, calibration, picture, columns, as_csv(columns))
 
 
 def report(tell: Teller, made: Released) -> str:

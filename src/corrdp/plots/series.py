@@ -208,6 +208,7 @@ def draw_timeline(found: Overview, ax: Axes | None = None) -> Axes:
         locator = AutoDateLocator(minticks=3, maxticks=7)
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        ax.xaxis.get_offset_text().set(fontsize=8, color=MUTED)
     rows = np.array(line.rows, dtype=float)
     curves = [np.array([np.nan if v is None else v for v in c]) for c in line.curves]
     if not curves:
@@ -220,14 +221,16 @@ def draw_timeline(found: Overview, ax: Axes | None = None) -> Axes:
         ax.plot(x, mean, color=ACCENT, linewidth=1.3, label="mean")
         ax.set_ylabel(f"{line.what}", fontsize=9)
         room = float(np.nanmax(high) - np.nanmin(low)) or 1.0
-        ax.set_ylim(
-            np.nanmin([low, mean]) - 2.2 * _STRIP * room, np.nanmax([high, mean]) + 0.1 * room
-        )
+        least, most = np.nanmin([low, mean]), np.nanmax([high, mean]) + 0.1 * room
+        ax.set_ylim(least - 2.2 * _STRIP * room, most)
+        # below there are rows, and no values
+        ax.set_yticks([tick for tick in ax.get_yticks() if least - _STRIP * room <= tick <= most])
     else:
         for k, curve in enumerate(curves if len(curves) > 2 else curves[:1]):
             name = f"value {k + 1}" if len(curves) > 2 else "the more frequent value"
             ax.plot(x, curve, color=_BANDS[k], linewidth=1.3, label=name)
         ax.set_ylim(-1.6 * _STRIP, 1.05)
+        ax.set_yticks(np.linspace(0, 1, 6))
         ax.set_ylabel(f"share of rows, {line.what}", fontsize=9)
     if curves:
         ax.fill_between(x, 0, _STRIP * rows / max(rows.max(), 1), color=RULE, linewidth=0,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_POWER = "$\\mathdefault{"  # as logarithmic axes write theirs
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
 
@@ -42,6 +43,7 @@ def inline_svg(ax: Axes, name: str, title: str) -> str:
     buffer = io.StringIO()
     # a fixed salt makes the same figure give the same bytes
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        _as_written(figure)
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
@@ -61,6 +63,17 @@ def inline_svg(ax: Axes, name: str, title: str) -> str:
     text = re.sub(r"\n\s*", "\n", text)
     label = escape(title)
     return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).strip()
+
+
+def _as_written(figure: Any) -> None:
+    """Names from the data are no formulas: a dollar is a dollar, which else breaks the picture."""
+    from matplotlib.text import Text
+
+    for ax in figure.axes:  # the labels of ticks are made when they are asked for
+        ax.get_xticklabels(), ax.get_yticklabels()
+    for text in figure.findobj(Text):
+        if not text.get_text().startswith(_POWER):
+            text.set_parse_math(False)
 
 
 def _following(found: re.Match[str]) -> str:
