@@ -48,6 +48,7 @@ html_theme_options = {
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 8,
+    "navbar_align": "left",  # one row beside the search field
 }
 # fetched by mathjax.py: the built site asks nobody else for anything
 mathjax_path = "mathjax/tex-svg-full.js"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import corrdp as cdp
@@ -20,12 +21,13 @@ from corrdp.bounds.leakage import Leakage
 from corrdp.calibration.searching import step_down, step_up
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
+from corrdp.models.reads import what_is_read
 from corrdp.plots.models import draw_blocks, draw_chain, draw_correlations
 from corrdp.plots.results import draw_candidates, draw_noise, draw_per_record
 from corrdp.report.audits import event_in_words, render_audit, verdict_in_words
 from corrdp.report.frame import inline_svg
 from corrdp.report.page import render_report, write_report
-from corrdp.report.words import in_words, number, public_release
+from corrdp.report.words import category_names, in_words, number, public_release
 from corrdp.results import Candidate, Certificate
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -467,3 +469,17 @@ def test_a_violation_by_a_theorem_does_not_quote_runs_that_show_none():
     said = verdict_in_words(_audit("violated", 0.8, notes=(note,)))
     assert said == f"VIOLATED: epsilon = 1 is claimed, and {note}."
     assert event_in_words(_audit("violated", 0.8, notes=(note,))) == ""
+
+
+def test_states_are_told_as_the_steward_asked_for_them():
+    rows = pa.table({"t": range(400), "kWh": [0.5, 3.0, 3.1, 9.0, 7.0, 1.0, 6.0, 0.1] * 50})
+    condition = cdp.MarkovChain.fit(rows, state="kWh > 2", order_by="t")
+    assert in_words(cdp.Count(True), condition) == "number of records with kWh > 2"
+    assert in_words(cdp.Count(False), condition) == "number of records without kWh > 2"
+    bins = cdp.MarkovChain.fit(rows, state="kWh", bins=4, value_range=(0, 10), order_by="t")
+    assert bins.states == (0, 1, 2, 3)
+    assert bins.state_names == ("below 2.5", "2.5 to 5", "5 to 7.5", "from 7.5")
+    assert in_words(cdp.Count(1), bins) == "number of records with kWh 2.5 to 5"
+    assert category_names(cdp.Histogram((3, 0)), bins) == ["from 7.5", "below 2.5"]
+    assert "0: below 2.5, 1: 2.5 to 5" in what_is_read(bins, cdp.Count(1), rows, None)
+    assert "'below 2.5'" in repr(bins.diagnose(rows))

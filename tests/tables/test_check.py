@@ -101,7 +101,7 @@ def test_frames_and_parquet(kind, tmp_path):
     assert found.clock.usual == DAY
     assert {c.name: c.role for c in found.columns}["none"] == "empty"
     if kind != "parquet":
-        assert found.next.startswith("corrdp.MarkovChain.fit(data, state='steps'")
+        assert found.next.startswith("corrdp.MarkovChain.fit(data, state='steps > 0'")
         chain = eval(found.next, {"corrdp": cdp, "data": data})
         assert chain.fitted.clock == found.clock
 
@@ -279,3 +279,12 @@ def test_events_are_told_from_measurements(tmp_path):
     found = refused("t,on", *(f"{t},{k % 2}" for k, t in enumerate(times)), folder=tmp_path)
     assert any("--no-gaps" in note for note in found.notes)
     assert cdp.check(tmp_path / "odd.csv", gaps=False).gaps == 0
+
+
+def test_numbers_that_are_often_zero_are_cut_first():
+    """Two states need far less noise than eight."""
+    opened = [0, 0, 3, 1, 2, 0, 4, 7] * 20
+    found = cdp.check(pa.table({"t": range(160), "opened": opened}))
+    assert [one.state for one in found.states] == ["opened > 0", "opened"]
+    codes = cdp.check(pa.table({"t": range(160), "stage": [1, 2, 3, 1, 1, 2, 4, 3] * 20}))
+    assert [one.state for one in codes.states] == ["stage"]

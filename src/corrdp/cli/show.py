@@ -17,11 +17,13 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from corrdp.bounds.registry import METHODS
+from corrdp.queries import Histogram
 from corrdp.report.cells import AnswerTable, answer_tables
 from corrdp.report.dependence import in_words_of, richer_lines
 from corrdp.report.words import (
     at_most,
     believed,
+    category_names,
     cost_in_words,
     drowned_in_words,
     exact_in_words,
@@ -312,7 +314,7 @@ def show_calibration(
 ) -> None:
     """DP level, noise and expected error."""
     begin = "would release (nothing was read or drawn):" if dry_run else "noise for the"
-    print_title(f"{begin} {in_words(calibration.query)}")
+    print_title(f"{begin} {in_words(calibration.query, calibration.model)}")
     print_parts(
         facts_table(
             _noise(calibration, running) + assumed(calibration.assumptions, verbose=verbose)
@@ -328,7 +330,7 @@ def show_release(
     running: RunningTotals | None = None,
 ) -> None:
     """The answer, its interval and everything it rests on."""
-    print_title(in_words(calibration.query))
+    print_title(in_words(calibration.query, calibration.model))
     answers: list[tuple[str, str | Text]] = []
     if release.tables:
         for section in answer_tables(release):
@@ -337,10 +339,13 @@ def show_release(
         single = not isinstance(release.value, list)
         pairs = [release.interval(0.95)] if single else release.interval(0.95)
         values = [release.value] if single else release.value
-        names = [f" {cell}" for cell in release.query.get("categories") or [""]]
+        query = calibration.query
+        names = [""]
+        if isinstance(query, Histogram):
+            names = [f" {name}" for name in category_names(query, calibration.model)]
         for name, value, ends in zip(names, values, pairs, strict=True):
             shown, low, high = (number(v, release.scale, release.grid) for v in (value, *ends))
-            answers.append((f"answer{name.rstrip()}", f"{shown} (95 % interval {low} to {high})"))
+            answers.append((f"answer{name}", f"{shown} (95 % interval {low} to {high})"))
     book: list[tuple[str, str | Text]] = []
     if release.charge is not None:
         book.append(("ledger", f"charge {release.charge}, {release.charge_hash}"))

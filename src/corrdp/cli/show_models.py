@@ -87,25 +87,25 @@ def show_chain(
         _show_seasons(chain)
     elif isinstance(chain, WindowChain):
         table = Table("after", title="Pr[next | last records]")
-        for state in chain.states:
-            table.add_column(Text(str(state)), justify="right")
+        for state in chain.state_names:
+            table.add_column(Text(state), justify="right")
         for window, row in zip(chain.windows, chain.transition, strict=True):
             if row.any() and len(chain.transition) <= 4 * _SHOWN_STATES:
-                named = ", ".join(str(chain.states[x]) for x in window)
+                named = ", ".join(chain.state_names[x] for x in window)
                 table.add_row(Text(named), *(f"{p:.4f}" for p in row))
         print_parts(table)
     elif len(chain.states) <= _SHOWN_STATES:
         table = Table("from \\ to", title="Pr[next | present] ± standard error")
-        for state in chain.states:
-            table.add_column(Text(str(state)), justify="right")
+        for state in chain.state_names:
+            table.add_column(Text(state), justify="right")
         for state, row, errors in zip(
-            chain.states, chain.transition, fit.standard_errors, strict=True
+            chain.state_names, chain.transition, fit.standard_errors, strict=True
         ):
             cells = [f"{p:.4f} ± {e:.4f}" for p, e in zip(row, errors, strict=True)]
-            table.add_row(Text(str(state)), *cells)
+            table.add_row(Text(state), *cells)
         print_parts(table)
     else:
-        print_parts(f"{len(chain.states)} states: {', '.join(map(str, chain.states))}")
+        print_parts(f"{len(chain.states)} states: {', '.join(chain.state_names)}")
     facts = [
         ("rows", f"{fit.rows:,}"),
         ("missing", f"{fit.missing:,}" + (", each of which breaks the chain" * (fit.missing > 0))),
@@ -144,13 +144,13 @@ def show_choice(chain: Chain) -> None:
 
 def _show_seasons(chain: SeasonalChain) -> None:
     table = Table(chain.counted.title, "after", title="Pr[next | season, last records]")
-    for state in chain.states:
-        table.add_column(Text(str(state)), justify="right")
+    for state in chain.state_names:
+        table.add_column(Text(state), justify="right")
     for season, kernel in zip(chain.seasons, chain.transition, strict=True):
         name = season
         for window, row in zip(chain.windows, kernel, strict=True):
             if row.any() and kernel.size * len(chain.seasons) <= 40 * _SHOWN_STATES:
-                after = ", ".join(str(chain.states[x]) for x in window)
+                after = ", ".join(chain.state_names[x] for x in window)
                 table.add_row(Text(name), Text(after), *(f"{p:.4f}" for p in row))
                 name = ""
     print_parts(table)

@@ -25,6 +25,7 @@ from corrdp.queries import (
 )
 from corrdp.queries.keys import CLOCK_VALUES
 from corrdp.tables.expressions import columns_named
+from corrdp.tables.sequences import bins_of
 from corrdp.tables.source import USUAL, Layout, Table, is_frame, is_parquet, is_table, open_table
 
 _KINDS = "Count, Sum, Mean, Histogram, Quantile or Series"
@@ -300,8 +301,17 @@ def what_is_read(model: Model, query: Query, data: Any, state: str | None) -> st
     for one in query.queries if isinstance(query, Several) else (query,):
         where = one.where if isinstance(one, Count) else None
         read += (where,) if where else expressions(model, one, state)
-    told = ", ".join(f"`{text}`" for text in dict.fromkeys(read))
+    told = ", ".join(_told(text) for text in dict.fromkeys(read))
     return f"{told} in {os.path.basename(os.fspath(path))}"
+
+
+def _told(expression: str) -> str:
+    """An expression as a record shows it: bins by their ranges."""
+    if (found := bins_of(expression)) is None:
+        return f"`{expression}`"
+    value, ranges = found
+    named = (f"{k}: {each}" for k, each in enumerate(ranges))
+    return f"the bin of `{value}` ({', '.join(named)})"
 
 
 def expressions(model: Model, query: Query, state: str | None) -> tuple[str, ...]:

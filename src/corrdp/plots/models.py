@@ -47,7 +47,7 @@ def draw_chain(model: MarkovChain, ax: Axes | None = None) -> Axes:
     """
     kernel = model.transition if model.homogeneous else model.transition.mean(axis=0)
     law = model.start if model.homogeneous else model.marginals.mean(axis=0)
-    labels = [str(state) for state in model.states]
+    labels = list(model.state_names)
     if len(labels) > _MOST_STATES:
         return _draw_kernel(kernel, labels, ax)
     places = _places(len(labels))
@@ -174,7 +174,7 @@ def draw_seasons(model: SeasonalChain, ax: Axes | None = None) -> Axes:
     drawn = np.flatnonzero(model.used)[: 2 * len(shades)]
     for k, w in enumerate(drawn):
         leave = 1.0 - model.transition[turn, w, last[w]]
-        name = ", ".join(str(model.states[x]) for x in model.windows[w])
+        name = ", ".join(model.state_names[x] for x in model.windows[w])
         style = "-" if k < len(shades) else "--"
         line = np.r_[leave, leave[-1]]
         ax.step(

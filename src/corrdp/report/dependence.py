@@ -77,13 +77,13 @@ def _chain(chain: MarkovChain) -> Shown:
     head: tuple[str, ...] = ()
     rows = []
     if chain.homogeneous and len(chain.states) <= _SHOWN_STATES:
-        head = ("from \\ to", *(str(s) for s in chain.states))
+        head = ("from \\ to", *chain.state_names)
         errors = None if chain.fitted is None else chain.fitted.standard_errors
-        for i, state in enumerate(chain.states):
+        for i, state in enumerate(chain.state_names):
             cells = [f"{p:.4f}" for p in chain.transition[i]]
             if errors is not None:
                 cells = [f"{c} ± {e:.4f}" for c, e in zip(cells, errors[i], strict=True)]
-            rows.append((str(state), *cells))
+            rows.append((state, *cells))
     facts = [f"Birkhoff diameter {chain.diameter:.6g}."]
     if (fit := chain.fitted) is not None:
         facts.append(
@@ -105,10 +105,10 @@ def _seasonal(chain: SeasonalChain) -> Shown:
     if chain.transition[0].size <= _SHOWN_STATES:
         for season, kernel in zip(chain.seasons, chain.transition, strict=True):
             for window, row in zip(chain.windows, kernel, strict=True):
-                after = ", ".join(str(chain.states[x]) for x in window)
+                after = ", ".join(chain.state_names[x] for x in window)
                 rows.append((season, after, *(f"{p:.4f}" for p in row)))
     facts = [] if chain.fitted is None or not chain.counted.merges else [f"{chain.counted.merges}."]
-    head = ("season", "after", *(str(s) for s in chain.states)) if rows else ()
+    head = ("season", "after", *chain.state_names) if rows else ()
     title = "What comes next, round the clock"
     return Shown(lambda: draw_seasons(chain), title, head, tuple(rows), tuple(facts))
 

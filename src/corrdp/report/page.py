@@ -37,6 +37,7 @@ from corrdp.report.frame import figure, listing, page, paragraph, table
 from corrdp.report.words import (
     MODEL_KINDS,
     PUBLIC_NOTE,
+    category_names,
     cost_in_words,
     does_not_protect,
     drowned_in_words,
@@ -111,7 +112,7 @@ def render_report(
         check_told_levels(model, *told, calibration.sigma)
     compared = calibration.leakage if public else _all_bounds(calibration)
     story = _Story(release, calibration, model, compared, public)
-    title = in_words(calibration.query)
+    title = in_words(calibration.query, model)
     parts = [
         f"<h1>{escape(title[0].upper() + title[1:])}</h1>",
         story.chart(),
@@ -256,7 +257,7 @@ class _Story:
         if isinstance(release.value, list):
             query = self.calibration.query
             assert isinstance(query, Histogram)
-            names = [str(c) for c in query.categories]
+            names = category_names(query, self.model)
             rows = [
                 ((name, shown(value), f"{shown(low)} to {shown(high)}"), False)
                 for name, value, (low, high) in zip(names, release.value, pairs, strict=True)

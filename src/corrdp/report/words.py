@@ -20,6 +20,7 @@ from corrdp.queries import Count, Histogram, Mean, Quantile, Query, Several, Sum
 from corrdp.release.number import Release
 from corrdp.report.frame import paragraph
 from corrdp.tables.clock import DAY
+from corrdp.tables.sequences import bins_of
 
 if TYPE_CHECKING:
     from corrdp.calibration.number import Calibration
@@ -151,8 +152,8 @@ def proof_section(certificate: Certificate) -> str:
     return f"{named}{paragraph(f'In a terminal, {read}.', 'quiet') if read else ''}"
 
 
-def in_words(query: Query) -> str:
-    """A query as a phrase.
+def in_words(query: Query, model: Model | None = None) -> str:
+    """A query as a phrase, states in the words of the fit where the model has one.
 
     Examples
     --------
@@ -160,15 +161,15 @@ def in_words(query: Query) -> str:
     'number of records with steps > 0'
     """
     if isinstance(query, Several):
-        return "; ".join(map(in_words, query.queries))
+        return "; ".join(in_words(each, model) for each in query.queries)
     keys = f", by {', '.join(query.keys)}" if query.by else ""
-    return f"{_asked(query)}{keys}"
+    return f"{_asked(query, model)}{keys}"
 
 
-def _asked(query: Query) -> str:
+def _asked(query: Query, model: Model | None) -> str:
     column = f" of {query.column}" if query.column else ""
     if isinstance(query, Count):
-        which = "with " + query.where if query.where else f"in state {query.state}"
+        which = f"with {query.where}" if query.where else _which(query.state, model)
         return f"number of records {which}{_part(query.records)}"
     if isinstance(query, Histogram):
         return f"number of records in each of {query.entries} categories{column}"
@@ -179,6 +180,25 @@ def _asked(query: Query) -> str:
     name = "mean" if isinstance(query, Mean) else "sum"
     some = f" where {query.where}" if query.where else ""
     return f"{name}{column}{some}, values clipped to [{query.lower:g}, {query.upper:g}]"
+
+
+def _which(state: Any, model: Model | None) -> str:
+    """Which records are in a state."""
+    asked = getattr(model.fitted, "state", None) if model is not None else None
+    if asked is None:
+        return f"in state {state}"
+    if isinstance(state, bool):
+        return f"with {asked}" if state else f"without {asked}"
+    if (binned := bins_of(asked)) is not None:
+        return f"with {binned[0]} {binned[1][state]}"
+    return f"with {asked} = {state}"
+
+
+def category_names(query: Histogram, model: Model) -> list[str]:
+    """The categories of a histogram as people read them: bins of the model by their ranges."""
+    asked = getattr(model.fitted, "state", None) if query.column is None else None
+    binned = None if asked is None else bins_of(asked)
+    return [str(c) if binned is None else binned[1][c] for c in query.categories]
 
 
 def _part(records: slice | None) -> str:
@@ -285,8 +305,8 @@ def drowned_in_words(calibration: Calibration) -> str:
         one: Any = replace(part, query=replace(query, by=()))  # type: ignore[arg-type]
         return (
             f"the noise of one cell (below {one.error(0.05):.6g} in 95 % of releases) hides an "
-            f"average cell of the {in_words(query)}: {records:,} records in {cells:,} cells leave "
-            f"{width:.6g} for each; ask for fewer cells, or promise less"
+            f"average cell of the {in_words(query, calibration.model)}: {records:,} records in "
+            f"{cells:,} cells leave {width:.6g} for each; ask for fewer cells, or promise less"
         )
     return ""
 

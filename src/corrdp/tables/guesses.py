@@ -271,13 +271,20 @@ def propose_states(
         (column for name, column in seen.items() if roles[name] == "state"),
         key=lambda column: column.distinct > 2,
     )
-    found = [StateProposal(c.name, "", f"{c.distinct} values") for c in few if c.name not in odd]
+    found = []
+    for column in few:
+        if column.name in odd:
+            continue
+        # numbers that are counted: two states need far less noise than many
+        if column.distinct > 2 and column.numeric and (cut := _above_zero(column)):
+            found.append(cut)
+        found.append(StateProposal(column.name, "", f"{column.distinct} values"))
     for name, column in seen.items():
         if roles[name] != "measurement":
             continue
-        text = name if IDENTIFIER.fullmatch(name) else quoted(name)
-        if not column.negative and column.zeros >= _OFTEN_ZERO * column.recorded:
-            found.append(StateProposal(f"{text} > 0", "", "many rows are 0"))
+        text = _written(name)
+        if cut := _above_zero(column):
+            found.append(cut)
         elif column.quarters is not None:
             limit = f"{roundest(*column.quarters):.12g}"
             why = "a round number near the middle; better one that is known without the data"
@@ -288,6 +295,17 @@ def propose_states(
             found.append(StateProposal(name, "--bins 4 --range LOW:HIGH", why))
     found += [StateProposal(c.name, "", f"{c.distinct} values") for c in few if c.name in odd]
     return tuple(found)
+
+
+def _above_zero(column: Seen) -> StateProposal | None:
+    """More than nothing, where nothing is frequent."""
+    if column.negative or column.zeros < _OFTEN_ZERO * column.recorded:
+        return None
+    return StateProposal(f"{_written(column.name)} > 0", "", "many rows are 0")
+
+
+def _written(name: str) -> str:
+    return name if IDENTIFIER.fullmatch(name) else quoted(name)
 
 
 def roundest(low: float, high: float) -> float:

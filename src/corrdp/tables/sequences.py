@@ -6,9 +6,11 @@ What counting in data returns: plain integers, and how many rows they come from.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -206,6 +208,31 @@ def bin_expression(value: str, bins: int, value_range: Any) -> str:
         f"CASE WHEN ({value}) <= CAST('inf' AS DOUBLE) "
         f"THEN CAST(floor(least(greatest({place}, 0), {bins - 1})) AS BIGINT) END"
     )
+
+
+_BINS = re.compile(
+    r"floor\(least\(greatest\(\(\((.*)\) ([-+]) (\S+)\) / (\S+), 0\), (\d+)\)\) AS BIGINT\)",
+    re.DOTALL,
+)
+
+
+def bins_of(expression: str) -> tuple[str, tuple[str, ...]] | None:
+    """The value and the ranges of its bins, in words, if :func:`bin_expression` wrote this.
+
+    Examples
+    --------
+    >>> bins_of(bin_expression("kWh", 4, (0, 10)))
+    ('kWh', ('below 2.5', '2.5 to 5', '5 to 7.5', 'from 7.5'))
+    >>> bins_of("kWh > 1") is None
+    True
+    """
+    if (found := _BINS.search(expression)) is None:
+        return None
+    value, sign, distance, width, last = found.groups()
+    low = float(distance) if sign == "-" else -float(distance)
+    edges = [f"{low + k * float(width):.10g}" for k in range(1, int(last) + 1)]
+    inner = (f"{a} to {b}" for a, b in pairwise(edges))
+    return value, (f"below {edges[0]}", *inner, f"from {edges[-1]}")
 
 
 def check_number_of_runs(number: int) -> None:

@@ -259,6 +259,12 @@ class Chain(Model):
     def private_epsilon(self) -> float | None:
         return None if self.fitted is None else self.fitted.private_epsilon
 
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The states as people read them: bins by their ranges."""
+        named = self.states if self.fitted is None else self.fitted.named(self.states)
+        return tuple(map(str, named))
+
     def region(self, confidence: float) -> Region:
         """Probabilities that the counts still allow; see :mod:`corrdp.models.chains.region`."""
         from corrdp.models.chains.region import fitted_region

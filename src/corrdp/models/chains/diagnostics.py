@@ -286,7 +286,7 @@ def diagnose(chain: Chain, data: Any = None) -> Diagnostics:
     """
     if not isinstance(chain, Chain) or chain.fitted is None:
         raise ModelError("there is nothing to diagnose: give a chain made by MarkovChain.fit")
-    fit, states = chain.fitted, tuple(chain.states)
+    fit, states = chain.fitted, chain.fitted.named(chain.states)
     order = chain.order if isinstance(chain, WindowChain | SeasonalChain) else 1
     season = fit.seasons[0].title if isinstance(chain, SeasonalChain) else ""
     if fit.private_epsilon is not None:

@@ -7,7 +7,7 @@ built without the data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from corrdp.models.chains.seasons import SeasonCounts
 from corrdp.queries import MISSING_TEXT
 from corrdp.results import Result
 from corrdp.tables.clock import PLAIN, Clock, Reading
-from corrdp.tables.sequences import TripleCounts
+from corrdp.tables.sequences import TripleCounts, bins_of
 from corrdp.tables.source import USUAL, Layout, Table
 
 MOST_GROUPS = 100  # groups whose counts are kept, the largest ones
@@ -183,6 +183,11 @@ class ChainFit(Result):
             )
         check_flag("public", self.public, error=ModelError)
         check_choice("zeros", self.zeros, ("chance", "structural"), error=ModelError)
+
+    def named(self, states: Iterable[Any]) -> tuple[Any, ...]:
+        """States as people read them: bins by their ranges, others as they are."""
+        binned = None if self.bins is None or self.state is None else bins_of(self.state)
+        return tuple(states) if binned is None else tuple(binned[1][state] for state in states)
 
     @property
     def unseen_bins(self) -> int:

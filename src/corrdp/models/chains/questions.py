@@ -258,9 +258,10 @@ def _by_state(fit: ChainFit, states: tuple[Any, ...], found: GroupCounts) -> Sli
     """G^2 by state, from counts of counts: ``sum n ln n`` over cells, rows, columns and totals."""
     place = {state: k for k, state in enumerate(states)}
     totals = fit.counts.sum(axis=1)
-    if any(state not in place for state in found.states):
+    theirs = fit.named(found.states)
+    if any(state not in place for state in theirs):
         raise DataError("these are not the data of the fit: they hold other states")
-    label = np.array([place[state] for state in found.states], dtype=np.int64)
+    label = np.array([place[state] for state in theirs], dtype=np.int64)
 
     def summed(tally: np.ndarray, values: np.ndarray) -> np.ndarray:
         return np.bincount(label[tally[:, 0]], values * tally[:, 2], minlength=len(states))

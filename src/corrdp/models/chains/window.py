@@ -153,7 +153,7 @@ class WindowChain(Chain):
     def by_window(self) -> MarkovChain:
         """The first-order chain of the windows that occur, named by their states."""
         used = np.flatnonzero(self.occurring)
-        names = [", ".join(str(self.states[x]) for x in self.windows[w]) for w in used]
+        names = [", ".join(self.state_names[x] for x in self.windows[w]) for w in used]
         return MarkovChain(self.window_kernel[np.ix_(used, used)], states=names)
 
     def with_length(self, length: int | None) -> WindowChain:
