@@ -64,10 +64,9 @@ def test_the_order_of_the_data_is_found():
     assert second.order == 2
     listed = second.fitted.choice.tried
     assert [tried.order for tried in listed] == [1, 2, 3, 4]
-    own = cdp.MarkovChain.fit(walk_twice(20_000, 1))
-    level = cdp.calibrate(own, 1.0, query=cdp.Count(0), robust=False, confidence=None).epsilon
-    assert listed[0].noise == pytest.approx(1 / level)
-    assert all(tried.noise > listed[0].noise for tried in listed[1:])
+    level = cdp.calibrate(second, 1.0, query=cdp.Count(0), robust=False, confidence=None).epsilon
+    assert listed[1].noise == pytest.approx(1 / level, rel=2e-3)
+    assert listed[2].noise > 0  # the neighbour that it is held against
     assert "given this choice" in " ".join(second.assumptions)
     again = model_from_dict(second.to_dict())
     assert again.digest == second.digest
@@ -102,8 +101,8 @@ def test_the_rule():
     found = choose((one, two, three), noise.get)
     assert (found.order, found.settled) == (2, True)
     assert "less than 5%" in found.words
-    # also the one whose loss rules it out has its price in the table
-    assert [row.noise for row in found.tried] == [4.0, 6.0, 6.1]
+    # what its loss rules out has no price
+    assert [row.noise for row in found.tried] == [None, 6.0, 6.1]
     found = choose((one, two, three), {**noise, three: 8.0}.get)
     assert (found.order, found.settled) == (2, False)  # order 3 has no neighbour to be held against
     assert "up to 33%" in found.words
@@ -139,7 +138,6 @@ def test_what_is_chosen_on_real_series(tmp_path):
     ]  # fmt: skip
     for chain in fits:
         choice = chain.fitted.choice
-        assert all(tried.noise is not None for tried in choice.tried)
         best = min(tried.loss for tried in choice.tried)
         own = next(
             t.loss for t in choice.tried if (t.order, t.season) == (choice.order, choice.season)

@@ -4,7 +4,8 @@ Candidates are chains of order 1 to 4 with one kernel, or one for each season of
 those that predict held-out records as well as the best one (log loss within half a percent), the
 choice is the smallest whose richer neighbours, one order or one clock more, change the noise by
 less than 5 %; where there is none, the smallest: ``calibrate`` then keeps a target under its richer
-neighbours, too.
+neighbours, too. Only what this asks for is fitted and priced: a candidate that predicts worse
+cannot be chosen, whatever it costs.
 
 Choosing on the data tells about them as fitting does: a private fit must be given its order and
 seasons.
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from corrdp.calibration.adequacy import CLOSE
-from corrdp.calibration.calibrate import calibrate
+from corrdp.calibration.searching import Search
 from corrdp.errors import CorrdpError, DataError
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitting import fit_chain
@@ -29,6 +30,7 @@ from corrdp.tables.source import Table, is_table, open_table
 
 MOST_ORDER = 4
 _MOST_WINDOWS = 64  # of a candidate
+_CLOSELY = 1e-3  # relative: how closely a noise is found that is held against 5 %
 
 
 def choose_chain(data: Any, *, order: Any, season: Any, **options: Any) -> Chain:
@@ -109,11 +111,14 @@ def choose(tried: tuple[Tried, ...], noise: Any) -> ChosenChain:
     ----------
     tried : tuple of Tried
     noise : function of a Tried
-        Its noise for BDP level 1, or None. All are priced, those that predict worse as well: the
-        table shows what each would cost.
+        Its noise for BDP level 1, or None. Asked for what can be chosen and its neighbours alone.
     """
-    listed = tuple(replace(one, noise=noise(one)) for one in tried)
-    priced = dict(zip(tried, listed, strict=True))
+    prices: dict[Tried, float | None] = {}
+
+    def priced(one: Tried) -> Tried:
+        if one not in prices:
+            prices[one] = noise(one)
+        return replace(one, noise=prices[one])
 
     least = min(one.loss for one in tried)
     near = sorted(
@@ -121,11 +126,12 @@ def choose(tried: tuple[Tried, ...], noise: Any) -> ChosenChain:
     )
     changes = {}
     for one in near:
-        changes[one] = _change(priced[one], [priced[other] for other in _richer(one, tried)])
+        changes[one] = _change(priced(one), [priced(other) for other in _richer(one, tried)])
         if settled := changes[one] <= CLOSE:
             break
     chosen = one if settled else near[0]
     words = _words(chosen, tried, near, changes[chosen], settled=settled)
+    listed = tuple(replace(one, noise=prices.get(one)) for one in tried)
     return ChosenChain(listed, chosen.order, chosen.season, settled, words)
 
 
@@ -174,7 +180,6 @@ def _words(
 
 def _noise(chain: Chain) -> float | None:
     try:
-        count = Count(chain.states[0])
-        return 1.0 / calibrate(chain, 1.0, query=count, robust=False, confidence=None).epsilon
+        return 1.0 / Search(Count(chain.states[0]), within=_CLOSELY).largest(chain, 1.0)
     except CorrdpError:
         return None

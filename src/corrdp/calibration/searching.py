@@ -47,6 +47,9 @@ class Search:
         What its levels are: they rise as the noise falls.
     unit : optional
         What is protected, as in :func:`corrdp.leakage`.
+    within : float
+        How close to the largest level the search comes, relative: a price that is only compared
+        need not be found to the last digit.
     """
 
     query: Query
@@ -54,6 +57,7 @@ class Search:
     confidence: float | None = None
     noise: Noise = LaplaceNoise()  # noqa: RUF009 (frozen)
     unit: Any = None
+    within: float = _PRECISION
 
     def leakage(self, model: Model, level: float, reach: Reach | None = None) -> Leakage:
         """What a release at this level leaks on the model; ``reach`` is left by a neighbour."""
@@ -89,7 +93,8 @@ class Search:
             return self.leakage(law, level, reach).value
 
         start = _start(law, target) / target * self.noise.most(target)
-        within = _COARSE if isinstance(law, WindowChain) else _PRECISION
+        steps = isinstance(law, WindowChain) or (isinstance(law, SeasonalChain) and law.order > 1)
+        within = max(self.within, _COARSE if steps else _PRECISION)
         found = largest_level(value, target, most, start, within=within)
         if found > 2.0 * most * _SMALLEST or value(found) <= target:
             return found

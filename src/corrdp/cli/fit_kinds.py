@@ -94,7 +94,9 @@ def chain(task: Task, any_length: bool, joint: bool | None, **options: Any) -> N
     from corrdp.models.chains.diagnostics import diagnose
     from corrdp.models.chains.markov import MarkovChain
 
-    with working(f"counting transitions in {task.file}"):
+    auto = "auto" in (options["order"], options["season"])
+    what = "choosing and pricing the chain of" if auto else "counting transitions in"
+    with working(f"{what} {task.file}"):
         table = task.table()
         model = MarkovChain.fit(table, **options, joint=bool(joint))
         model = _together(model, table, options) if joint is None else model

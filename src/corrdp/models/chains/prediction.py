@@ -41,8 +41,8 @@ class Tried(Result):
     p : str
         The test of its order against the next one, in words; "" where it was not made.
     noise : float or None
-        Noise for BDP level 1 relative to plain DP, by its fitted numbers; None where it was not
-        worked out.
+        Noise for BDP level 1 relative to plain DP, by its fitted numbers, to a tenth of a percent;
+        None where it was not worked out: it predicts worse and is no neighbour of the choice.
     """
 
     order: int
@@ -63,7 +63,7 @@ class Tried(Result):
     @property
     def cells(self) -> tuple[str, ...]:
         """Name, held-out loss, BIC, parameters, kernels and noise, as tables show them."""
-        noise = "" if self.noise is None else f"{self.noise:.4g}"
+        noise = "" if self.noise is None else f"{self.noise:.3g}"
         numbers = (f"{self.loss:.4f}", f"{self.bic:.4f}", f"{self.parameters:,}")
         return (self.name, *numbers, f"{self.kernels}", noise)
 
