@@ -93,7 +93,7 @@ def stretch_of(
 
 
 @dataclass(frozen=True, eq=False)
-class StepsRead:
+class FurtherDays:
     """Further days of running totals.
 
     Attributes
@@ -120,7 +120,7 @@ def steps_of(
     reach: Callable[[int, int], int],
     first: date | None = None,
     accept_change: str | None = None,
-) -> StepsRead:
+) -> FurtherDays:
     """The complete days that running totals do not have yet, and what their answers count.
 
     Parameters
@@ -175,7 +175,7 @@ def steps_of(
     tested = hold_against(calibration, fit, new, len(known) + 1, accept_change)
     read = new if edge == start else table.subset(timed.within(replace(period, first=edge)))
     names = tuple((begin + timedelta(days=k)).isoformat() for k in range(days))
-    return StepsRead(Stretch(read, period, tested), names, skipped)
+    return FurtherDays(Stretch(read, period, tested), names, skipped)
 
 
 def _is_new(asked: Any) -> bool:
