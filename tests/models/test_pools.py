@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from corrdp import Count, MarkovChain, Pure, calibrate, leakage
+from corrdp import Count, MarkovChain, Pure, calibrate, leakage, write_report
 from corrdp.bounds.chains.joint import joint_contraction, slice_jumps
-from corrdp.errors import DataError, InputError, ModelError
+from corrdp.errors import DataError, InputError, ModelError, NotApplicableError
 from corrdp.models.chains.diagnostics import Diagnostics
 from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.pools import by_pool, pool_slices, pooled_kernel
@@ -70,6 +70,32 @@ def test_slices_stay_apart_where_asked_frequent_or_different():
     assert pool_slices(PAIRS, different) == (0, 1, 2, 3)
     with pytest.raises(InputError, match="confidence"):
         MarkovChain.fit(series, joint=True).region(1.5)
+
+
+def test_a_region_that_says_nothing_says_so_everywhere(tmp_path):
+    series = storms(np.random.default_rng(8), 3000)
+    chain = MarkovChain.fit(series, joint=True, pool=False)
+    word = "times what the fitted numbers leak, although the series may well forget: what follows"
+    for eps in (1e-4, 1e-2):  # by the sum over all cells, and by contraction
+        found = leakage(chain, eps, confidence=0.95)
+        (said,) = (text for text in found.certificate.assumptions if word in text)
+        assert "let rare slices share a row (pool=True" in said
+    assert "may well forget" not in repr(leakage(chain, 1e-2))
+    asked = calibrate(chain, 1.0, query=Count(1), confidence=0.95, accept="a test", coarse=True)
+    assert word in repr(asked)
+    done = asked.release(series)
+    write_report(tmp_path / "report.html", done, chain)
+    assert word in (tmp_path / "report.html").read_text()
+    # who is handed a report learns nothing of how often slices were seen
+    write_report(tmp_path / "public.html", done, chain, public=True)
+    assert "rarely seen" not in (tmp_path / "public.html").read_text()
+    # some transitions were never seen: even the fitted numbers do not forget
+    short = MarkovChain.fit(storms(np.random.default_rng(8), 300), joint=True, pool=False)
+    for confidence in (None, 0.95):
+        told = repr(leakage(short, 1e-2, confidence=confidence))
+        assert "grows with the length, as if nothing were known of the chain" in told
+        with pytest.raises(NotApplicableError, match="rarely seen is left open"):
+            leakage(short.with_length(None), 1e-2, confidence=confidence)
 
 
 def test_a_file_with_pools_that_cannot_be_is_refused():

@@ -41,6 +41,7 @@ _ROWS = 8_000  # rows of all kernels of a region for which jumps are worked out:
 _SHORT = 512  # time steps up to which each has a value of its own
 RARELY_SEEN = "slices that are rarely seen"
 _USELESS = 10.0  # times what the fitted numbers leak: more, and a region deserves a word
+_SMALL = 1e-9  # an epsilon at which a chain that forgets leaks next to nothing
 _NAMED = 4  # rare slices
 _ALL_ALONG = 200_000  # the same where each cell has an epsilon of its own
 
@@ -209,15 +210,15 @@ def joint_contraction(chain: JointChain, guarantee: Pure, confidence: float | No
     2.4874
     """
     found = _all_adversaries(chain, guarantee, confidence)
-    if confidence is None:
-        return found
-    sure = over_region(found, chain.region(confidence), chain.by_pool.states)
-    return _judged(sure, chain, guarantee, confidence)
+    if confidence is not None:
+        found = over_region(found, chain.region(confidence), chain.by_pool.states)
+    return _judged(found, chain, guarantee, confidence)
 
 
+@bound("general", on=JointChain, given=level_and_confidence)
 @bound("general", on=JointChain, confidence=True, given=level_and_confidence)
-def joint_block(chain: JointChain, guarantee: Pure, confidence: float) -> Bound:
-    """The sum over all cells, and whether the fitted numbers say much less.
+def joint_block(chain: JointChain, guarantee: Pure, confidence: float | None = None) -> Bound:
+    """The sum over all cells, and a word where that is all that the data allow.
 
     Examples
     --------
@@ -229,49 +230,56 @@ def joint_block(chain: JointChain, guarantee: Pure, confidence: float) -> Bound:
     return _judged(one_block(chain, guarantee), chain, guarantee, confidence)
 
 
-def _judged(found: Bound, chain: JointChain, guarantee: Pure, confidence: float) -> Bound:
-    """A bound over the region, and a word where the fitted numbers leak far less."""
-    alone = _all_adversaries(chain, guarantee, None).value
-    if found.value <= _USELESS * alone:
+def _judged(found: Bound, chain: JointChain, guarantee: Pure, confidence: float | None) -> Bound:
+    """A bound, and a word where rare slices are why it says next to nothing."""
+    if chain.fitted is None:
         return found
-    said = (
-        f"at confidence {confidence:g} this is {found.value / alone:,.0f} times what the fitted "
-        f"numbers leak, although those may be right: {rare_words(chain)}"
-    )
+    at = "" if confidence is None else f"at confidence {confidence:g} "
+    alone = _all_adversaries(chain, guarantee, None).value
+    if found.value > _USELESS * alone:
+        said = f"{at}this is {found.value / alone:,.0f} times what the fitted numbers leak"
+    elif math.isinf(_two_sides(chain, _SMALL, confidence)):
+        said = f"{at}this grows with the length, as if nothing were known of the chain"
+    else:
+        return found
+    said += f", although the series may well forget: {rare_words(chain)}"
     proof = found.certificate
     return replace(found, certificate=replace(proof, assumptions=(said, *proof.assumptions)))
 
 
+def _two_sides(chain: JointChain, epsilon: float, confidence: float | None) -> float:
+    """What the slices on both sides are worth at any length; infinite where none is forgotten."""
+    whole = epsilon * len(chain.series)
+    return sum(
+        limit(epsilon * jumps.unknown.sum(axis=1), whole, *jumps[:3])
+        for jumps in slice_jumps(chain, confidence)
+    )
+
+
 def rare_words(chain: JointChain) -> str:
-    """Which slices are seen too rarely for a region, and what to do."""
+    """Which slices are seen too rarely, and what to do."""
     fit = chain.fitted
-    assert fit is not None  # it has a region
-    left = fit.pool_counts.sum(axis=1)
-    shown = [
-        f"{chain.by_pool.states[k]} ({left[k]:,})" for k in np.argsort(left, kind="stable")[:_NAMED]
-    ]
-    ways = (
-        "let rare slices share a row (pool=True, without --no-pooling), "
-        if fit.pooled is None
-        else ""
-    )
-    return (
-        f"what follows {RARELY_SEEN} is left open (times seen: {'; '.join(shown)}). "
-        f"Merge states, name fewer series, {ways}or take the fitted numbers as exact "
-        "(confidence=None, --confidence none)"
-    )
+    assert fit is not None  # else nothing was seen
+    left, names = fit.pool_counts.sum(axis=1), chain.by_pool.states
+    shown = "; ".join(f"{names[k]} ({left[k]:,})" for k in np.argsort(left, kind="stable")[:_NAMED])
+    ways = ["merge states", "name fewer series"]
+    if fit.pooled is None:
+        ways.append("let rare slices share a row (pool=True, without --no-pooling)")
+    if math.isfinite(_two_sides(chain, _SMALL, None)):
+        ways.append("take the fitted numbers as exact (confidence=None, --confidence none)")
+    return f"what follows {RARELY_SEEN} is left open (times seen: {shown}): {', or '.join(ways)}"
 
 
 def _all_adversaries(chain: JointChain, guarantee: Pure, confidence: float | None) -> Bound:
     """:func:`joint_contraction` without a word on the region."""
     m, n = len(chain.series), chain.length
-    sides = slice_jumps(chain, confidence)
     certificate = Certificate("contraction", REFERENCE)
     if n is not None and n <= (_ALL_ALONG if guarantee.is_vector else _SHORT):
         eps = guarantee.vector(n * m).reshape(n, m)
+        sides = zip((eps, eps[::-1].copy()), slice_jumps(chain, confidence), strict=True)
         each = [
             along(np.ascontiguousarray(own @ jumps.unknown.T), own.sum(axis=1), *jumps[:3])
-            for own, jumps in zip((eps, np.ascontiguousarray(eps[::-1])), sides, strict=True)
+            for own, jumps in sides
         ]
         per_slice = eps.sum(axis=1) + each[0] + each[1][::-1]
         per_slice = np.minimum(per_slice * (1.0 + ROUNDING), float(eps.sum()))
@@ -281,18 +289,15 @@ def _all_adversaries(chain: JointChain, guarantee: Pure, confidence: float | Non
             float(per_record[record]), "upper bound", certificate, per_record, Witness(record)
         )
     top = guarantee.largest
-    ends = [limit(top * jumps.unknown.sum(axis=1), m * top, *jumps[:3]) for jumps in sides]
-    value = (m * top + sum(ends)) * (1.0 + ROUNDING)
+    value = (m * top + _two_sides(chain, top, confidence)) * (1.0 + ROUNDING)
     if n is None:
         if guarantee.is_vector:
             raise InputError("one epsilon per record needs a chain with a length")
         if math.isinf(value):
-            why = (
-                "some transitions were never seen or are impossible; merge states or give a length"
-            )
+            why = "some transitions were never seen or are impossible: merge states"
             raise NotApplicableError(
-                "the slices tell each other apart for ever, as far as three of them: "
-                f"{why if confidence is None else rare_words(chain)}"
+                "the slices tell each other apart for ever, as far as three of them, as "
+                f"{why if chain.fitted is None else rare_words(chain)}, or give a length"
             )
         return Bound(value, "upper bound", certificate)
     total = float(guarantee.vector(n * m).sum())
