@@ -71,6 +71,9 @@ STAND_IN = {
     },
     "table_5_2": {"census", "texas", "advantage", "overestimate"},
 }
+# judged to standard errors, which few trainings leave too large for a small excess: at epsilon 2
+# the published rule has .1819 (error .0041) with 32 trainings of each draw, the bound is .1733
+POWERLESS = {"figure_5_4": {"published rule"}}
 NOT_RUN = {"figure_5_7": {"sizes"}}
 _RESULTS: dict[str, Result] = {}
 
@@ -143,9 +146,10 @@ def test_pictures_are_drawn_from_the_stored_table(name: str) -> None:
 @pytest.mark.parametrize("name", ITEMS)
 def test_full_size_gives_the_verdicts_of_the_quick_one(name: str) -> None:
     quick, full = result_of(name), experiment(name).computed(rng=rng(), size="full")
-    assert {f.claim: f.outcome for f in full.findings} == {
-        f.claim: f.outcome for f in quick.findings
-    }
+    for few, many in zip(quick.findings, full.findings, strict=True):
+        assert many.claim == few.claim
+        seen = many.outcome == "refuted" and few.claim in POWERLESS.get(name, ())
+        assert many.outcome == few.outcome or seen
 
 
 @pytest.mark.parametrize("name", sorted(SKLEARN))
@@ -584,3 +588,21 @@ def test_the_best_attack_on_mnist_is_above_the_published_bound(monkeypatch) -> N
     assert row["rad"] == pytest.approx(0.646, abs=0.02)
     assert row["rad"] - 4 * row["error"] > row["rad_bound"]
     assert row["published_rad"] < row["rad_bound"]
+
+
+def test_nearly_tight_is_judged_to_the_error_of_the_simulation() -> None:
+    """At the full size one point reaches .799 (error .013) of its bound, where .8 is asked for."""
+    given = {key: entry.value for key, entry in experiment("figure_5_4").published.items()}
+    row = dict.fromkeys(gradients._COLUMNS, 0.5) | {"epsilon": 4.0, "known": "record"}
+
+    def outcome(rule: float, error: float) -> str:
+        rows = [
+            row | {"known": known, "published_rad": rule, "published_error": error}
+            for known in gradients.KNOWN
+        ]
+        table = Table(gradients._COLUMNS, tuple(tuple(r.values()) for r in rows))
+        findings = gradients._findings(table, given, "")
+        return next(f.outcome for f in findings if f.claim == "nearly tight")
+
+    assert outcome(0.799 * 0.5, 0.008) == outcome(0.41, 0.0) == "reproduced"
+    assert outcome(0.37, 0.008) == outcome(0.399, 0.0) == "refuted"

@@ -117,6 +117,14 @@ def test_a_region_is_not_below_any_kernel_in_it():
             assert withholding_leakage(binary(q, r), law) <= wide + 1e-6
 
 
+def test_a_transition_that_was_never_seen_is_no_bound():
+    chain = cdp.MarkovChain.fit([[0, 1] * 500 + [0]])  # 1 was never followed by 1
+    with pytest.raises(NotApplicableError):
+        cdp.leakage(
+            chain, mechanism=WithholdingResponse(0.4, 0.5, 24), confidence=0.95, method="exact"
+        )
+
+
 def test_refused():
     law = WithholdingResponse(0.3, 0.5, 20)
     with pytest.raises(InputError, match="two-state"):
@@ -127,7 +135,7 @@ def test_refused():
         cdp.leakage(
             MarkovChain([[0.9, 0.1], [0.1, 0.9]], 5, initial=[1, 0]), mechanism=law, method="exact"
         )
-    for bad in ({"flip": 0.6}, {"memory": 1.0}, {"cap": 8}, {"cap": 5000}):
+    for bad in ({"flip": 0.6}, {"flip": 0.0}, {"memory": 1.0}, {"cap": 8}, {"cap": 5000}):
         with pytest.raises(InputError, match=next(iter(bad))):
             WithholdingResponse(**({"flip": 0.3, "memory": 0.5, "cap": 20} | bad))
     assert law.logpmf([0, 0], [0, 0]) == -math.inf  # the second would be withheld

@@ -17,6 +17,7 @@ from corrdp.mechanisms.withholding import GRAIN, WithholdingResponse
 from corrdp.models.chains.markov import MarkovChain
 
 _FORGETFUL = 0.95  # memory of a tally at most: one that grows larger takes long to follow
+_SPARE = 1.0 - 1e-5  # of the level of the plain response, for what the bound adds on top
 _RISE = 1.25  # of the level, from that of the plain response
 _SETTLED = 1e-9  # a share that changes less from one look to the next
 _LOOKS, _BETWEEN = 200, 50
@@ -59,7 +60,7 @@ def least_withholding(
     caps = range(GRAIN, int(GRAIN / (1.0 - memory)) + 1)
     plain = least_flips(chain, target, symmetric=True, adversary=adversary).mechanism
     best, least = None, math.inf
-    level = plain.guarantee.largest
+    level = plain.guarantee.largest * _SPARE
     while level <= target:
         flip = min(0.5, grid_flip(BinaryResponse.for_epsilon(level).flip0))
 

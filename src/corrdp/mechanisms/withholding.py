@@ -16,10 +16,11 @@ import numpy as np
 from corrdp._checks import check_number, check_whole
 from corrdp.errors import InputError
 from corrdp.guarantees import Pure
-from corrdp.mechanisms.response import BinaryResponse, check_flip, state_numbers
+from corrdp.mechanisms.response import BinaryResponse, state_numbers
 
 SILENT = -1  # the number of a report that is withheld
 GRAIN = 16  # what one report adds to the tally
+FINEST = 2.0**-32  # rate that is drawn
 MOST = 4096  # of the tally: what it may become is listed
 
 
@@ -42,7 +43,7 @@ class WithholdingResponse:
 
     Parameters
     ----------
-    flip : float in (0, 1/2]
+    flip : float in [2^-32, 1/2]
     memory : float in [0, 1)
     cap : int
         From 16, one report, to 4096.
@@ -67,7 +68,7 @@ class WithholdingResponse:
     cap: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "flip", check_flip("flip", self.flip))
+        object.__setattr__(self, "flip", check_number("flip", self.flip, least=FINEST, most=0.5))
         memory = check_number("memory", self.memory, least=0, below=1)
         object.__setattr__(self, "memory", memory)
         object.__setattr__(self, "cap", check_whole("cap", self.cap, GRAIN, MOST))

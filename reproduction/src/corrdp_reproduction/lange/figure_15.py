@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,7 @@ from corrdp.models.chains.markov import MarkovChain
 from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp.queries import Count
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
-from corrdp_reproduction.harness import Run, experiment
+from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.lange.estimator import estimated_leakage
 from corrdp_reproduction.lange.thesis import THESIS, figure_14
 
@@ -151,12 +150,10 @@ def draw(result: Result, ax: Axes) -> None:
     """Bound, exact and simulated leakage against gamma."""
     for epsilon, style in zip(EPSILONS, (":", "--", "-"), strict=True):
         part = result.table.where(epsilon=epsilon)
-        gamma = part.column("gamma")
-        ax.plot(gamma, part.column("bound"), color=WARM, linestyle=style, linewidth=1.3,
-                label=f"thesis, epsilon {epsilon:g}")  # fmt: skip
-        ax.plot(gamma, part.column("exact"), color=ACCENT, linestyle=style, linewidth=1.3,
-                label=f"exact, epsilon {epsilon:g}")  # fmt: skip
-        drawn = [(g, e) for g, e in zip(gamma, part.column("estimate"), strict=True)
-                 if e is not None and math.isfinite(e)]  # fmt: skip
-        ax.plot(*zip(*drawn, strict=True), "x", color=MUTED, markersize=4)
+        shown = [
+            ("bound", WARM, style, f"thesis, epsilon {epsilon:g}"),
+            ("exact", ACCENT, style, f"exact, epsilon {epsilon:g}"),
+            ("estimate", MUTED, "x", ""),
+        ]
+        curves(ax, part, "gamma", shown)
     ax.set_ylim(0.0, 1.1 * max(result.table.column("bound")))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from corrdp.bounds.leakage import leakage
 from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
-from corrdp_reproduction.harness import Run, experiment
+from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.lange.thesis import THESIS, figure_14
 
 if TYPE_CHECKING:
@@ -128,12 +128,10 @@ def draw(result: Result, ax: Axes) -> None:
     """Largest gamma against the factor h, for levels 1 and 5."""
     for epsilon, style in ((1.0, "--"), (5.0, "-")):
         part = result.table.where(epsilon=epsilon)
-        h = part.column("h")
-        for name, colour, said in (
-            ("lange", WARM, "thesis"),
-            ("contraction", ACCENT, "contraction, every chain"),
-            ("transfer", MUTED, "transfer, figure 14"),
-        ):
-            ax.plot(h, part.column(name), color=colour, linestyle=style, linewidth=1.3,
-                    label=f"{said}, level {epsilon:g}")  # fmt: skip
+        shown = [
+            ("lange", WARM, style, f"thesis, level {epsilon:g}"),
+            ("contraction", ACCENT, style, f"contraction, every chain, level {epsilon:g}"),
+            ("transfer", MUTED, style, f"transfer, figure 14, level {epsilon:g}"),
+        ]
+        curves(ax, part, "h", shown)
     ax.set_yscale("log")

@@ -13,7 +13,7 @@ from corrdp.bounds.gaussian.factors import (
 from corrdp.errors import NotApplicableError
 from corrdp.plots import ACCENT, RULE, WARM
 from corrdp_reproduction.base import Published, Result, Table, judge
-from corrdp_reproduction.harness import Run, experiment
+from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.lange.thesis import THESIS
 
 if TYPE_CHECKING:
@@ -99,12 +99,10 @@ def draw(result: Result, ax: Axes) -> None:
     """Leakage of a 1-DP sum against the largest correlation, for 3, 5 and 7 records."""
     for n, style in zip((3, 5, 7), ("-", "--", ":"), strict=True):
         part = result.table.where(n=n)
-        rho = part.column("rho")
-        for name, colour, said in (
-            ("general", RULE, "general"),
-            ("lange", WARM, "Gaussian bound"),
-            ("sharp", ACCENT, "sharp"),
-        ):
-            ax.plot(rho, part.column(name), color=colour, linestyle=style, linewidth=1.3,
-                    label=f"{said}, n = {n}")  # fmt: skip
+        shown = [
+            ("general", RULE, style, f"general, n = {n}"),
+            ("lange", WARM, style, f"Gaussian bound, n = {n}"),
+            ("sharp", ACCENT, style, f"sharp, n = {n}"),
+        ]
+        curves(ax, part, "rho", shown)
     ax.set_ylim(1.0, 10.0)

@@ -12,7 +12,7 @@ from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.plots import ACCENT, MUTED, WARM
 from corrdp.queries import Sum
 from corrdp_reproduction.base import Finding, Published, Result, Size, Table, judge
-from corrdp_reproduction.harness import Run, experiment
+from corrdp_reproduction.harness import Run, curves, experiment
 from corrdp_reproduction.lange.thesis import THESIS
 
 if TYPE_CHECKING:
@@ -132,10 +132,9 @@ def draw(result: Result, ax: Axes) -> None:
     """Bound, sharp bound and attained leakage against the largest correlation."""
     for n, style, mark in zip(RECORDS, ("-", "--", ":"), ("x", "o", "s"), strict=True):
         part = result.table.where(n=n)
-        rho = part.column("rho")
-        ax.plot(rho, part.column("bound"), color=WARM, linestyle=style, linewidth=1.3,
-                label=f"thesis, n = {n}")  # fmt: skip
-        ax.plot(rho, part.column("sharp"), color=ACCENT, linestyle=style, linewidth=1.3,
-                label=f"sharp, n = {n}")  # fmt: skip
-        ax.plot(rho, part.column("attained"), mark, color=MUTED, markersize=4,
-                label=f"attained, n = {n}")  # fmt: skip
+        shown = [
+            ("bound", WARM, style, f"thesis, n = {n}"),
+            ("sharp", ACCENT, style, f"sharp, n = {n}"),
+            ("attained", MUTED, mark, f"attained, n = {n}"),
+        ]
+        curves(ax, part, "rho", shown)

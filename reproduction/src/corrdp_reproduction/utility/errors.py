@@ -144,3 +144,22 @@ def draw_errors(table: Table, colours: dict[str, str], said: dict[str, str], ax:
                 label=said[bound])  # fmt: skip
         ax.plot(part.column("epsilon"), part.column("quantile"), "x", color=colour, markersize=3)
     ax.set_yscale("log")
+
+
+def draw_percents(
+    table: Table, styles: dict[str, str], colours: dict[str, str], said: dict[str, str], ax: Axes
+) -> None:
+    """Mean relative error against epsilon: a style for each data set, a colour for each bound.
+
+    Crosses are what was drawn at random.
+    """
+    for name, style in styles.items():
+        for bound, colour in colours.items():
+            part = table.where(data=name, bound=bound)
+            for column, drawn in (("mape", style), ("mape_run", "x")):
+                percents = [100 * share for share in part.column(column)]
+                ax.plot(part.column("epsilon"), percents, drawn, color=colour, linewidth=1.1,
+                        markersize=3)  # fmt: skip
+    for bound, words in said.items():
+        ax.plot([], [], "-", color=colours[bound], label=words)
+    ax.set_yscale("log")

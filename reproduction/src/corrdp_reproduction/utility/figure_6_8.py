@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.datasets import Families, gaussian_sets
-from corrdp_reproduction.utility.errors import EPSILONS, RUNS, beats, error_table, gaussian_task
+from corrdp_reproduction.utility.errors import (
+    EPSILONS,
+    RUNS,
+    beats,
+    draw_percents,
+    error_table,
+    gaussian_task,
+)
 from corrdp_reproduction.utility.figure_4 import COLOURS, SAID
 from corrdp_reproduction.utility.sources import DISSERTATION
 
@@ -89,13 +96,4 @@ def _closer(sets: list[Families]) -> Finding:
 def draw(result: Result, ax: Axes) -> None:
     """Relative error against epsilon, one style of line per data set."""
     styles = {"Galton": "-", "FamilyIQ": "--", "SyntheticIQ": ":"}
-    for name, style in styles.items():
-        for bound, colour in COLOURS.items():
-            part = result.table.where(data=name, bound=bound)
-            epsilon, percent = part.column("epsilon"), [100 * m for m in part.column("mape")]
-            runs = [100 * m for m in part.column("mape_run")]
-            ax.plot(epsilon, percent, style, color=colour, linewidth=1.1)
-            ax.plot(epsilon, runs, "x", color=colour, markersize=3)
-    for bound, said in SAID.items():
-        ax.plot([], [], "-", color=COLOURS[bound], label=said)
-    ax.set_yscale("log")
+    draw_percents(result.table, styles, COLOURS, SAID, ax)

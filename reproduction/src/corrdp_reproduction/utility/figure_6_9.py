@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from corrdp_reproduction.base import Finding, Published, Result, Table, judge
 from corrdp_reproduction.harness import Run, experiment
 from corrdp_reproduction.utility.datasets import ELECTRICITY, markov_sets
-from corrdp_reproduction.utility.errors import EPSILONS, RUNS, error_table, markov_task
+from corrdp_reproduction.utility.errors import (
+    EPSILONS,
+    RUNS,
+    draw_percents,
+    error_table,
+    markov_task,
+)
 from corrdp_reproduction.utility.figure_5 import COLOURS, SAID
 from corrdp_reproduction.utility.sources import DISSERTATION
 
@@ -93,13 +99,4 @@ def _below(claim: str, table: Table, names: list[str]) -> Finding:
 def draw(result: Result, ax: Axes) -> None:
     """Relative error against epsilon on three of the data sets."""
     styles = {"Activity": "-", "Activity, single day": ":", "electricity 80": "--"}
-    for name, style in styles.items():
-        for bound, colour in COLOURS.items():
-            part = result.table.where(data=name, bound=bound)
-            percent = [100 * m for m in part.column("mape")]
-            runs = [100 * m for m in part.column("mape_run")]
-            ax.plot(part.column("epsilon"), percent, style, color=colour, linewidth=1.1)
-            ax.plot(part.column("epsilon"), runs, "x", color=colour, markersize=3)
-    for bound, said in SAID.items():
-        ax.plot([], [], "-", color=COLOURS[bound], label=said)
-    ax.set_yscale("log")
+    draw_percents(result.table, styles, COLOURS, SAID, ax)

@@ -52,9 +52,9 @@ def withheld(chain: MarkovChain, scope: Scope) -> Bound:
         box = stationary_pair(chain, scope.region)
     except InputError as error:
         raise NotApplicableError(str(error)) from None
-    value = _leakage(box, scope.noise, informed=scope.adversary is None)
-    if not math.isfinite(value):
+    if (box <= 0.0).any() or (box >= 1.0).any():
         raise NotApplicableError("at this confidence a transition may be impossible")
+    value = _leakage(box, scope.noise, informed=scope.adversary is None)
     return Bound(value, "upper bound", Certificate("exact", REFERENCE))
 
 
