@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,24 @@ def walk(tmp_path: Path) -> Path:
     rows = [f"{'ab'[k // 5]},{k % 5},{value}" for k, value in enumerate(steps)]
     path.write_text("who,t,steps\n" + "\n".join(rows) + "\n")
     return path
+
+
+@pytest.fixture(scope="session")
+def fitted_day(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The steps of one day, and the chain that ``corrdp fit`` learned from them."""
+    from tests.helpers.commands import FIT, done, write_series
+
+    folder = tmp_path_factory.mktemp("day")
+    steps = MarkovChain([[0.88, 0.12], [0.3, 0.7]], 96).sample(np.random.default_rng(5)) * 40
+    write_series(folder / "steps.csv", steps.tolist())
+    done("fit", folder / "steps.csv", *FIT, "-o", folder / "model.json")
+    return folder
+
+
+@pytest.fixture
+def home(fitted_day: Path, tmp_path: Path) -> Path:
+    """A folder of the test's own with steps.csv and model.json in it."""
+    return shutil.copytree(fitted_day, tmp_path, dirs_exist_ok=True)
 
 
 @st.composite

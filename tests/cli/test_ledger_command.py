@@ -22,14 +22,6 @@ from corrdp.errors import InputError
 from tests.helpers.commands import FIT, done, run, write_series
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    steps = cdp.MarkovChain([[0.88, 0.12], [0.3, 0.7]], 96).sample(np.random.default_rng(5)) * 40
-    write_series(tmp_path / "steps.csv", steps.tolist())
-    done("fit", tmp_path / "steps.csv", *FIT, "-o", tmp_path / "model.json")
-    return tmp_path
-
-
 def release(home: Path, ledger: Path, *more: object):
     model = home / "model.json"
     asked = ("--model", model, "--query", "count:True", "--ledger", ledger)

@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import corrdp as cdp
@@ -24,16 +23,14 @@ from corrdp.calibration.searching import check_told_levels
 from corrdp.cli.release import handed_over
 from corrdp.ledgers.ledger import Ledger
 from corrdp.release.charged import charged
-from tests.helpers.commands import FIT, done, run, write_series
+from tests.helpers.commands import done, run
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    steps = cdp.MarkovChain([[0.88, 0.12], [0.3, 0.7]], 96).sample(np.random.default_rng(5)) * 40
-    write_series(tmp_path / "steps.csv", steps.tolist())
-    done("fit", tmp_path / "steps.csv", *FIT, "-o", tmp_path / "model.json")
-    done("ledger", "init", tmp_path / "steps.ledger", "--budget", 100)
-    return tmp_path
+def home(home: Path) -> Path:
+    """With an empty ledger."""
+    done("ledger", "init", home / "steps.ledger", "--budget", 100)
+    return home
 
 
 def asked(home: Path, command: str = "release", *more: object) -> list[str]:

@@ -114,7 +114,8 @@ def test_offsets_count_whether_in_a_file_or_in_a_frame(tmp_path):
     cells = [f"{m + (k % 2) * HALF_DAY:%Y-%m-%dT%H:%M:%S}+{12 * (k % 2):02d}:00"
              for k, m in enumerate(times)]  # fmt: skip
     for data in both(tmp_path / "t.csv", cells, states_of(90)):
-        assert (fitted(data).breaks, fitted(data).clock.step) == (0, "30 minutes")
+        found = fitted(data)
+        assert (found.breaks, found.clock.step) == (0, "30 minutes")
 
 
 @pytest.mark.parametrize("offset", ["Z", "+02:00", "-0330", " UTC"])

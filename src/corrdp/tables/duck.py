@@ -70,13 +70,13 @@ class DuckTable(Table):
 
     def in_order(self, rows: Any, keys: list[str]) -> Any:
         """The same rows, sorted by some columns: as they are, or in a table of the connection."""
-        head = rows.limit(GLANCE)
-        if self._are_in_order(head, keys) and self._are_in_order(rows, keys):
+        seen, right = self._looked_through(rows.limit(GLANCE), keys)
+        if right and (seen < GLANCE or self._looked_through(rows, keys)[1]):
             return rows  # a pass over all of them costs a fraction of sorting them
         return self._kept(rows.order_by(keys))
 
-    def _are_in_order(self, rows: Any, keys: list[str]) -> bool:
-        """Whether rows come sorted, none of the keys missing; one pass, as they come."""
+    def _looked_through(self, rows: Any, keys: list[str]) -> tuple[int, bool]:
+        """How many rows, and whether they come sorted, no key missing; one pass, as they come."""
         import ibis
 
         before = rows.select(**{key: rows[key] for key in keys})
@@ -86,10 +86,13 @@ class DuckTable(Table):
             now, then = before[key], before[f"{key}_1"]
             rises = (now > then) | ((now == then) & rises)
         asked = before.aggregate(
-            wrong=(~rises).sum().fill_null(0), unknown=rises.isnull().sum().fill_null(0)
+            rows=before.count(),
+            wrong=(~rises).sum().fill_null(0),
+            unknown=rises.isnull().sum().fill_null(0),
         )
         (found,) = self.collect(asked).to_pylist()
-        return not found["wrong"] and found["unknown"] <= 1  # nothing stands before the first
+        # nothing stands before the first
+        return found["rows"], not found["wrong"] and found["unknown"] <= 1
 
     def _kept(self, records: Any) -> Any:
         import ibis
