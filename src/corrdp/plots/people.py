@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from corrdp.plots.models import draw_network
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_DRAWN = 400  # people of a network; more would be a blot
-_ROUNDS = 60  # of moving people until links are about equally long
+_MOST_DRAWN = 300  # people of a network; more would be a blot
+_ROUNDS = 40  # of moving people until links are about equally long
 _ELDERS = ("father", "mother", "parent", "dad", "mum", "mom", "mam", "papa")
 
 
@@ -145,7 +145,7 @@ def draw_people(
 ) -> Axes:
     """A network with the state of everybody; groups that are not linked lie side by side.
 
-    The largest groups are drawn, up to 400 people; where one alone has more, how many links people
+    The largest groups are drawn, up to 300 people; where one alone has more, how many links people
     have is drawn instead.
 
     Parameters
@@ -180,7 +180,7 @@ def draw_people(
     shown = links[np.isin(links[:, 0], who)]
     ax.plot(*at[shown].transpose(2, 1, 0), color=RULE, linewidth=1.1, zorder=1)
     dot = min(60.0, 5000 / len(who))
-    look = {"s": dot, "edgecolor": ACCENT, "linewidth": 1.1, "zorder": 2}
+    look: dict[str, Any] = {"s": dot, "edgecolor": ACCENT, "linewidth": 1.1, "zorder": 2}
     if len(states):
         for state, colour in ((0, PAPER), (1, ACCENT)):
             mine = who[np.asarray(states)[who] == state]
@@ -256,6 +256,8 @@ def _spread(people: int, links: np.ndarray) -> np.ndarray:
     centred = np.eye(people) - 1 / people
     values, axes = np.linalg.eigh(-0.5 * centred @ apart**2 @ centred)
     spots = axes[:, [-1, -2]] * np.sqrt(values[[-1, -2]].clip(1e-6))
+    turn = np.arange(people)  # two with the same links would begin, and stay, in one place
+    spots += 0.02 * np.column_stack([np.cos(turn), np.sin(turn)])
     weights = np.divide(1.0, apart**2, out=np.zeros_like(apart), where=apart > 0)
     inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
     for _ in range(_ROUNDS):
