@@ -50,6 +50,8 @@ def test_movements_from_a_file_to_a_release(visit, width, scheme):
         page.click("#walk_add")
         seen.shows("#walk_found .promise")
         assert "visits to one of 168" in page.inner_text("#walk_found")
+        if width == 1280:
+            picture(seen, "movements-table", "#table")
         # another unit asks for another table
         page.check("#promise_unit input[value=person]")
         page.wait_for_function("!document.querySelector('#walk_found .promise')")
@@ -74,7 +76,6 @@ def test_movements_from_a_file_to_a_release(visit, width, scheme):
         assert "corrdp trajectories release made-up-walks.csv" in saved(seen, "file_shell")
         if width == 1280:
             picture(seen, "movements", "#dependence")
-            picture(seen, "movements-table", "#table")
             pytest.importorskip("cryptography", reason="needs the extra sign")
             page.click("#sign_make")
             seen.shows("#sign_found [role=status]")

@@ -338,3 +338,15 @@ def test_movements_are_planned_without_a_look_at_them():
     job = Child(walks.plan, law, PromiseChoice(0.5, "point"), MovesTable("planar", "point"))
     assert job.wait(PATIENCE)
     assert "needs coordinates" in job.error
+
+
+def test_named_places_are_counted_by_their_names(tmp_path):
+    path = tmp_path / "visits.csv"
+    rows = [f"{who},2024-03-04 0{who}:00,{'zoo' if who < 4 else 'bar'}" for who in range(1, 6)]
+    path.write_text("\n".join(["who,time,place", *rows]))
+    data = DataChoice(str(path), path.name, kind="movements")
+    law = MovesChoice("who", "time", label="place", places=("zoo", "bar", "sea"))
+    promise, table = PromiseChoice(50.0, "visits"), MovesTable("elements", "visits", people=5)
+    planned = done(Child(walks.plan, law, promise, table))
+    made = done(Child(walks.release, planned, data, law, None))
+    assert made.columns == {"cluster": ["zoo", "bar", "sea"], "users": ["3", "2", "0"]}

@@ -290,12 +290,13 @@ class MovesTable:
     def words(self) -> str:
         """For the list of what is released."""
         walks = "Noisy counts of ways" if self.counts else "Made-up walks"
+        long = "1 place" if self.levels == 1 else f"{self.levels} places"
         return {
             "elements": "How many people were in each place"
             if self.most == 1
             else f"How many visits each place had, {self.most} of a person at most",
-            "prefix": f"{walks}, by how walks begin ({self.levels} places)",
-            "ngrams": f"{walks}, by what follows what ({self.levels} places)",
+            "prefix": f"{walks}, by how walks begin ({long})",
+            "ngrams": f"{walks}, by what follows what ({long})",
             "planar": "Every point, moved by noise",
         }[self.mechanism]
 

@@ -19,7 +19,7 @@
   // what is wrong with a field stands below it: a problem begins with the name of its field
   function tell(problem) {
     var name = problem.textContent.trim().split(":")[0];
-    var label = [...problem.closest(".step").querySelectorAll("label[for]")].find(
+    var label = [...(problem.closest(".step") || document).querySelectorAll("label[for]")].find(
       (each) => each.textContent.trim().startsWith(name) && each.checkVisibility());
     var field = label && document.getElementById(label.htmlFor);
     if (!field) return;

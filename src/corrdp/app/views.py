@@ -144,7 +144,8 @@ def network(data: DataChoice, links: DataChoice, id: str, state: str | None) -> 
     values = [one.get("state") for one in people]
     names = sorted({str(value) for value in values if value is not None})
     told = [names.index(str(v)) if v is not None else 0 for v in values] if len(names) == 2 else []
-    drawn = draw_people(len(people), np.array(found), told, names)
+    shown = [f"{state}: {name}" for name in names]
+    drawn = draw_people(len(people), np.array(found), told, shown)
     strangers = len(known) - len(found)
     words = f"{len(people):,} people and {len(found):,} links"
     words += f", by {state}" if told else ""

@@ -62,6 +62,10 @@ _NAMES = {
     "lng": ("lng", "lon", "long", "longitude"),
     "label": ("place", "label", "poi", "location", "venue"),
 }
+_EMPTY = (
+    "of so many people nothing would be published: take larger cells, fewer places in a row, fewer "
+    "walks of a person or a looser promise, if yours are no more"
+)
 _WORDS = {
     "visits": "people in each place",
     "trajectory": f"walks, by their first {MovesTable.levels} places",
@@ -128,12 +132,11 @@ def learn(tell: Teller, data: DataChoice, law: MovesChoice) -> Learned:
 
 def _curve(law: MovesChoice, unit: str) -> NoiseCurve:
     """The noise of a count for many promises about a unit; the movements are not read."""
-    choice = MovesTable("prefix", unit, per_user=USUAL_WALKS if unit == "person" else None)
-    points = []
-    for level in (0.1, 0.5, 1.0, 5.0):
-        made = _mechanism(law, level, replace(choice, mechanism="elements")
-                          if unit == "visits" else choice)  # fmt: skip
-        points.append((level, max(made.scales) if unit != "visits" else made.scale))
+    per_user = USUAL_WALKS if unit == "person" else None
+    choice = MovesTable("elements" if unit == "visits" else "prefix", unit, per_user=per_user)
+    made = [(level, _mechanism(law, level, choice)) for level in (0.1, 0.5, 1.0, 5.0)]
+    scales = [one.scale if unit == "visits" else max(one.scales) for _, one in made]
+    points = [(level, scale) for (level, _), scale in zip(made, scales, strict=True)]
     return NoiseCurve(_WORDS[unit], tuple(points))
 
 
@@ -162,7 +165,7 @@ def plan(tell: Teller, law: MovesChoice, promise: PromiseChoice, choice: MovesTa
         lines.append(("What shows", made.shows))
     tell("trying it on made-up people")
     picture, warnings = _preview(made, law, choice)
-    lines += [("Warning", f"of the made-up people: {text}") for text in warnings]
+    lines += [("Warning", _EMPTY if "IS EMPTY" in text else text) for text in warnings]
     # what holds OpenDP's noise stays in this process: the release makes it again
     return Planned(None, told, "", tuple(lines), made.assumptions, picture, choice, epsilon)
 
@@ -185,16 +188,13 @@ def _preview(made: Any, law: MovesChoice, choice: MovesTable) -> tuple[str, tupl
     )
     cells = discretise(walks, grid, merge_stays=choice.merge_stays)
     done = made.release(walks, cells, counts=choice.counts)
-    table = isinstance(done.result, ElementTable)
-    before = _counted(made, cells) if table else np.bincount(cells.codes, minlength=cells.size)
+    if isinstance(made, ElementCounts):
+        before = made.exact(cells.sequences, cells.owner.tolist())
+    else:
+        before = np.bincount(cells.codes, minlength=cells.size)
     drawn = _drawn(before, cells, "made-up people", "before")
     drawn += _drawn(_shown(done, cells), cells, "what would be published of them", "after")
     return drawn, done.warnings
-
-
-def _counted(made: ElementCounts, cells: Any) -> Any:
-    """People or visits in each place, of made-up people."""
-    return made.exact(cells.sequences, cells.owner.tolist())
 
 
 def release(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from corrdp.plots.models import draw_network
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_DRAWN = 400  # people of a network; more would be a blot
-_ROUNDS = 60  # of moving people until links are about equally long
+_MOST_DRAWN = 300  # people of a network; more would be a blot
+_ROUNDS = 40  # of moving people until links are about equally long
+_LETTERS = 20  # of a name beside a picture
 _ELDERS = ("father", "mother", "parent", "dad", "mum", "mom", "mam", "papa")
 
 
@@ -48,11 +49,15 @@ def draw_spreads(
         tall = 0.86 * np.asarray(heights, dtype=float) / max(max(heights), 1)
         ax.stairs(-place + tall, edges, baseline=-place, fill=True, color=SOFT)
         ax.stairs(-place + tall, edges, baseline=-place, color=ACCENT, linewidth=1.1)
-    ax.set_yticks([0.3 - place for place in range(len(counts))], list(counts))
+    ax.set_yticks([0.3 - place for place in range(len(counts))], [_short(name) for name in counts])
     ax.set_ylim(0.02 - (len(counts) - 1), 1.0)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
 
 
 def draw_sizes(sizes: Mapping[int, int], ax: Axes | None = None) -> Axes:
@@ -67,7 +72,7 @@ def draw_sizes(sizes: Mapping[int, int], ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, 1.7)
     rows = sorted(sizes)
     ax.bar(rows, [sizes[size] for size in rows], width=0.8, color=SOFT)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlim(0.4, max(rows, default=1) + 0.6)
     ax.set_xlabel("rows of a family", fontsize=9)
     ax.set_ylabel("families", fontsize=9)
@@ -106,10 +111,10 @@ def draw_members(correlation: np.ndarray, names: Sequence[str], ax: Axes | None 
     for a in range(len(names)):
         for b in range(a + 1, len(names)):
             _draw_likeness(ax, places[a], places[b], float(correlation[a, b]))
-    ax.scatter(*places.T, s=150, color=ACCENT, zorder=3)
+    ax.scatter(places[:, 0], places[:, 1], s=150, color=ACCENT, zorder=3)
     for name, (x, y), up in zip(names, places, above, strict=True):
-        ax.annotate(name, (x, y), (0, 13 if up else -13), textcoords="offset points", color=INK,
-                    ha="center", va="bottom" if up else "top", fontsize=9)  # fmt: skip
+        ax.annotate(_short(name), (x, y), (0, 13 if up else -13), textcoords="offset points",
+                    color=INK, ha="center", va="bottom" if up else "top", fontsize=9)  # fmt: skip
     ax.set_xlim(-wide / 2 - 0.6, wide / 2 + 0.6)
     ax.set_ylim(-0.55, 1.5)
     ax.set_axis_off()
@@ -145,7 +150,7 @@ def draw_people(
 ) -> Axes:
     """A network with the state of everybody; groups that are not linked lie side by side.
 
-    The largest groups are drawn, up to 400 people; where one alone has more, how many links people
+    The largest groups are drawn, up to 300 people; where one alone has more, how many links people
     have is drawn instead.
 
     Parameters
@@ -180,7 +185,7 @@ def draw_people(
     shown = links[np.isin(links[:, 0], who)]
     ax.plot(*at[shown].transpose(2, 1, 0), color=RULE, linewidth=1.1, zorder=1)
     dot = min(60.0, 5000 / len(who))
-    look = {"s": dot, "edgecolor": ACCENT, "linewidth": 1.1, "zorder": 2}
+    look: dict[str, Any] = {"s": dot, "edgecolor": ACCENT, "linewidth": 1.1, "zorder": 2}
     if len(states):
         for state, colour in ((0, PAPER), (1, ACCENT)):
             mine = who[np.asarray(states)[who] == state]
@@ -256,6 +261,8 @@ def _spread(people: int, links: np.ndarray) -> np.ndarray:
     centred = np.eye(people) - 1 / people
     values, axes = np.linalg.eigh(-0.5 * centred @ apart**2 @ centred)
     spots = axes[:, [-1, -2]] * np.sqrt(values[[-1, -2]].clip(1e-6))
+    turn = np.arange(people)  # two with the same links would begin, and stay, in one place
+    spots += 0.02 * np.column_stack([np.cos(turn), np.sin(turn)])
     weights = np.divide(1.0, apart**2, out=np.zeros_like(apart), where=apart > 0)
     inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
     for _ in range(_ROUNDS):
