@@ -554,3 +554,56 @@ def test_completion_is_offered():
         text=True,
     )
     assert found.stdout.split() == ["calibrate"]
+
+
+def test_practically_exact_answers_are_told_before_anything_is_read(tmp_path):
+    rows = [(hour % 24, hour % 3 == 0) for hour in range(96)]
+    path = write_csv(tmp_path / "a.csv", ["shift", "ill"], rows)
+    asked = (path, "--model", "independent", "--query", "count:ill", "--by", "shift")
+    asked = (*asked, "--public-columns", "shift", "--epsilon")
+    line = "what is published is practically exact"
+    for epsilon, exact in ((1, False), (20, True)):
+        for said in (
+            done("release", *asked, epsilon, "--dry-run"),
+            done("release", *asked, epsilon),
+        ):
+            assert (line in " ".join(said.stdout.split())) is exact
+        assert ("warning, before anything is read: the noise is 0" in said.stderr) is exact
+
+
+def test_small_cells_of_a_table_are_told_before_the_charge(tmp_path):
+    rows = [(k % 24, k % 3 == 0) for k in range(96)]
+    path = write_csv(tmp_path / "a.csv", ["shift", "ill"], rows)
+    done("ledger", "init", tmp_path / "a.ledger", "--budget", 9)
+    asked = (path, "--model", "independent", "--query", "count:ill", "--by", "shift")
+    asked = (*asked, "--public-columns", "shift", "--ledger", tmp_path / "a.ledger")
+    said = done("release", *asked, "--epsilon", 0.1)
+    told = " ".join(said.stderr.split())
+    assert "is larger than 24 of 24 cells of count of records where ill by shift can be" in told
+    assert "nothing is charged yet" in told
+    assert "published cells are no larger than the noise of one cell" in " ".join(
+        said.stdout.split()
+    )
+    assert "larger than" not in done("release", *asked, "--epsilon", 5).stderr
+
+
+def test_one_cell_and_all_cells_are_told_apart(tmp_path):
+    chain = MarkovChain([[0.9, 0.1], [0.2, 0.8]], 96, states=(0, 1))
+    chain.save(tmp_path / "m.json")
+    asked = ("--query", "count:1", "--epsilon", 1)
+    said = done("calibrate", tmp_path / "m.json", *asked)
+    assert "expected error below 4 in 95 % of releases" in " ".join(said.stdout.split())
+    asked = (*asked, "--by", "shift", "--values", "shift:a|b|c", "--public-columns", "shift")
+    told = " ".join(done("calibrate", tmp_path / "m.json", *asked).stdout.split())
+    one = "one cell, taken by itself: below 4 in 95 % of releases; all 3 cells at once: below 5"
+    assert one in told
+
+
+def test_truth_values_are_categories_and_values_of_keys(tmp_path):
+    path = write_csv(tmp_path / "a.csv", ["kwh", "ill"], [(k % 4, k % 3 == 0) for k in range(96)])
+    asked = (path, "--model", "independent", "--epsilon", 40, "--json")
+    told = done("release", *asked, "--query", "histogram:true,false:kwh > 0")
+    assert json.loads(told.stdout)["value"] == [72, 24]
+    keyed = ("--by", "kwh > 0", "--values", "kwh > 0:true|false", "--public-columns", "kwh")
+    told = done("release", *asked, "--query", "count:ill", *keyed)
+    assert json.loads(told.stdout)["value"] == [24, 8]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from corrdp.ledgers.periods import Period
 from corrdp.release.rollup import NoiseLaw
 from corrdp.release.running import RunningTotals
 from corrdp.release.totals import Strategy
+from tests.helpers.commands import done, run
 
 START = datetime(2024, 1, 1)
 DAYS = 40
@@ -283,3 +285,50 @@ def test_killed_between_days_nothing_is_lost_or_drawn_twice(model: Any, tmp_path
     assert len(last) == 20
     assert len(shown) > 6
     assert kept.spent <= 1
+
+
+def test_the_command(model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.csv
+
+    monkeypatch.chdir(tmp_path)
+    model.save("model.json")
+    cdp.Ledger.create("a.ledger", budget=1)
+    for day in (2, 5):
+        pyarrow.csv.write_csv(rows(0, day, extra=3), f"{day}.csv")
+    asked = (
+        "--model",
+        "model.json",
+        "--epsilon",
+        0.5,
+        "--confidence",
+        "none",
+        "--query",
+        "count:1",
+    )
+    daily = (*asked, "--by", "date", "--running", 30)
+    told = " ".join(done("release", "2.csv", *daily, "--dry-run").stdout.split())
+    assert "running totals over 30 days (plain counts)" in told
+    assert "at the end (standard deviations)" in told
+    kept = (*daily, "--ledger", "a.ledger")
+    first = json.loads(done("release", "2.csv", *kept, "--json").stdout)
+    outputs = ("--csv", "a.csv", "--picture", "a.svg", "--report", "a.html", "-o", "a.json")
+    shown = done("release", "5.csv", *kept, *outputs).stdout
+    assert "running total" in shown
+    assert json.loads(Path("a.json").read_text())["value"][:2] == first["value"]
+    assert Path("a.csv").read_text().splitlines()[0].startswith("date,value,low,high,joint_low")
+    assert "Discrete Laplace noise of scale" in Path("a.html").read_text()
+    told = " ".join(done("ledger", "show", "a.ledger").stdout.split())
+    assert "charge 1 counts 2024-01-01 to 2024-01-06: 120 rows in 2 releases" in told
+    assert "part of charge 1" in told
+    assert json.loads(done("ledger", "answers", "a.ledger", 2).stdout)["value"] == first["value"]
+    for options, words in (
+        (kept, "no complete day that was not read"),
+        (daily, "add --ledger FILE"),
+        ((*kept, "--new"), "leave out --new and --to"),
+        ((*kept, "--to", "2024-01-09"), "leave out --new and --to"),
+        ((*asked, "--running", 30, "--ledger", "a.ledger"), "are by day"),
+    ):
+        refused = run("release", "5.csv", *options)
+        assert refused.exit_code in (2, 3)
+        assert words in refused.output
+    assert cdp.Ledger.open("a.ledger").check() == 3

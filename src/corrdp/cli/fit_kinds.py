@@ -33,8 +33,6 @@ from corrdp.models.files import is_model_file
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.source import USUAL, Layout, Table, is_parquet, open_table
 
-_TRUTH: dict[str, Any] = {"true": True, "false": False}
-
 
 @dataclass(frozen=True)
 class Task:
@@ -83,7 +81,7 @@ class Task:
 
 def named_states(texts: list[str]) -> list[Any]:
     """A list of states as it is written on the command line."""
-    return [_TRUTH.get(text.lower(), literal(text)) for text in texts]
+    return [literal(text) for text in texts]
 
 
 def chain(task: Task, any_length: bool, joint: bool | None, **options: Any) -> None:

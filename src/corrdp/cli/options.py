@@ -302,10 +302,19 @@ def check_outputs(*outputs: Path | None, inputs: tuple[str | Path, ...]) -> None
 
 
 def literal(text: str, labels: dict[str, Any] | None = None) -> Any:
-    """A state by its label, or by its number; without states a number, or the text itself."""
+    """A state by its label, or by its number; without states a number, a truth value, or the text
+    itself.
+
+    Examples
+    --------
+    >>> literal("2"), literal("true"), literal("north")
+    (2, True, 'north')
+    """
     labels = labels or {}
     if text in labels:
         return labels[text]
+    if not labels and text.lower() in ("true", "false"):
+        return text.lower() == "true"
     try:
         number: float = int(text)
     except ValueError:
