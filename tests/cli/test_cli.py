@@ -137,7 +137,7 @@ def test_leakage_tells_what_a_release_promises(tmp_path):
     assert (
         f"A release with this epsilon promises {promise.target:.6g}: at confidence 0.95, "
         f"{promise.leakage.value:.6g} under this model, {second.leakage:.6g} under order 2, "
-        f"{halves.leakage:.6g} under a kernel for each half." in told
+        f"{halves.leakage:.6g} under a kernel for each half; who" in told
     )
     asked = ("leakage", model, "--epsilon", 0.1, "--confidence", 0.95)
     assert "A release" not in done(*asked).stdout
@@ -147,7 +147,7 @@ def test_leakage_tells_what_a_release_promises(tmp_path):
     model.write_text(json.dumps(field.to_dict()))
     sure = leakage(field, 0.1, confidence=0.95).value
     told = " ".join(done("leakage", model, "--epsilon", 0.1).stdout.split())
-    assert f"promises {sure:.6g}: at confidence 0.95, {sure:.6g} under this model." in told
+    assert f"promises {sure:.6g}: at confidence 0.95, {sure:.6g} under this model; who" in told
     rows = [(who, t, x) for who in "ab" for t, x in enumerate(states)]
     path = write_csv(tmp_path / "two.csv", ["who", "t", "s"], rows)
     MarkovChain.fit(path, state="s", order_by="t", group="who").save(tmp_path / "two.json")

@@ -91,9 +91,9 @@ def test_a_budget_with_a_delta_and_a_unit(home):
     done("ledger", "charge", book, "--mu", 0.1, "--what", "an hour", "--unit", 4)
     done("ledger", "charge", book, "--rho", 0.0001, "--what", "a sum")
     shown = " ".join(done("ledger", "show", book, "--verbose").output.split())
-    assert "nobody's log odds about 4 records move by more than" in shown
+    assert "about 4 records, who thought 50 % before thinks at most" in shown
     assert "outputs of probability 1e-06 aside" in shown
-    assert "(Gaussian), for a release of every record" in shown
+    assert "(Gaussian), for one more release of all the data" in shown
     assert "mu 0.1" in shown
     assert "rho 0.0001" in shown
     left = json.loads(done("ledger", "remaining", book, "--json").stdout)

@@ -31,7 +31,7 @@ from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.networks.field import MarkovField
-from corrdp.queries import Series
+from corrdp.queries import Series, Several
 
 Confidence = float | Literal["default"] | None
 
@@ -299,7 +299,8 @@ def _method(model: Chain, many: int) -> str:
 
 
 def _scale(search: Search, level: float) -> float | None:
-    if isinstance(search.query, Series):
+    several = isinstance(search.query, Several) and isinstance(search.noise, LaplaceNoise)
+    if several or isinstance(search.query, Series):  # each query has noise of its own
         return None
     try:
         return search.noise.scale(search.query, level)

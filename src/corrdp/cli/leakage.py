@@ -136,6 +136,7 @@ def _promised(law: Model, epsilon: float, level: float) -> str:
     from corrdp.models.chains.chain import Chain
     from corrdp.models.chains.coupling import refuse_coupled
     from corrdp.queries import Count
+    from corrdp.report.words import believed
 
     richer: list[str] = []
     try:
@@ -155,4 +156,7 @@ def _promised(law: Model, epsilon: float, level: float) -> str:
     except CorrdpError as error:
         return f"A release is refused: {error}"
     sides = ", ".join([f"{own:.6g} under this model", *richer])
-    return f"A release with this epsilon promises {promised:.6g}: at confidence {level:g}, {sides}."
+    return (
+        f"A release with this epsilon promises {promised:.6g}: at confidence {level:g}, {sides}; "
+        f"{believed(promised)}."
+    )

@@ -339,13 +339,14 @@ def _tell(opened: Ledger, verbose: bool) -> None:
     uneven = opened.kind == "bdp" and not isinstance(opened.epsilon, float)
     facts: list[tuple[str, Any]] = [
         ("spent", rounded(units_up(spent), up=True) + chance),
-        ("that is", _promise(opened, rounded(units_up(spent), up=True))),
+        *([("that is", _promise(opened, rounded(units_up(spent), up=True)))] if history else []),
         ("remaining", ("at least " if uneven else "") + left_in_words(left, mu, opened.delta)),
     ]
     facts += _read_once(opened)
     facts += [("running totals", line) for line in opened.running]
-    if opened.unit is not None:
-        facts.append(("unit", f"{opened.unit}; levels of releases are for one record"))
+    if (unit := opened.unit) is not None:
+        converted = opened.header.unit is not None
+        facts.append(("unit", f"{unit}{'; levels of releases are for one record' * converted}"))
     if opened.digest:
         facts.append(("model", opened.digest))
     facts.append(("head", f"{opened.head} (keep it elsewhere: corrdp ledger check --head)"))
@@ -390,14 +391,15 @@ def _ends_in_words(oldest: str, newest: str, most: str) -> str:
 def _promise(opened: Ledger, spent: str) -> str:
     """What all releases so far promise, in words."""
     from corrdp.ledgers.history import RECORD
+    from corrdp.report.words import believed
 
     whom = opened.unit or RECORD
     aside = f", outputs of probability {opened.delta:g} aside" if opened.delta else ""
     if opened.kind == "partial":
         return "what its one release says, against attackers who know no more than it says"
     if opened.kind == "bdp":
-        return f"nobody's log odds about {whom} move by more than {spent}{aside}"
-    return f"changing {whom} changes no log probability by more than {spent}{aside}"
+        return f"about {whom}, {believed(float(spent))}{aside}"
+    return f"no outcome is more than e^{spent} times as likely on data that differ in {whom}{aside}"
 
 
 def left_in_words(epsilon: float, mu: float, delta: float) -> str:
@@ -406,4 +408,4 @@ def left_in_words(epsilon: float, mu: float, delta: float) -> str:
 
     pure, gaussian = (rounded(units_down(level), up=False) for level in (epsilon, mu))
     beside = f", or mu {gaussian} (Gaussian)," if delta else ""
-    return f"epsilon {pure}{beside} for a release of every record"
+    return f"epsilon {pure}{beside} for one more release of all the data"

@@ -193,6 +193,7 @@ def show_leakage(result: Leakage, *, verbose: bool) -> None:
     """Every bound with its value or why it does not apply; then the best one's papers."""
     promised = result.level or f"epsilon {result.epsilon:.6g}"
     at = f" at delta {result.delta:.3g}" if result.delta else ""
+    aside = f", outputs of probability {result.delta:.3g} aside" if result.delta else ""
     print_title(f"{promised} leaks {result.value:.6g}{at} ({result.kind}) on these records")
     table = Table("bound", Column("leakage", justify="right"), "what it is")
     for candidate in result.candidates:
@@ -211,6 +212,7 @@ def show_leakage(result: Leakage, *, verbose: bool) -> None:
         )
     print_parts(table)
     facts: list[tuple[str, str | Text]] = [
+        ("that is", believed(result.value) + aside),
         *([("unit", result.unit)] if result.unit else []),
         ("scope", result.scope),
         ("model", result.model),
@@ -253,13 +255,15 @@ def _first(kind: re.Pattern[str], texts: list[str]) -> str:
 
 def print_told(result: Any, *, verbose: bool) -> None:
     """A result as it prints itself, with the assumptions that matter most."""
-    mark = "  assumes      "
-    lines = str(result).splitlines()
-    texts = [line.removeprefix(mark) for line in lines if line.startswith(mark)]
-    at = next((k for k, line in enumerate(lines) if line.startswith(mark)), len(lines))
-    told = [f"  {name:<12} {text}" for name, text in assumed(texts, verbose=verbose)]
-    rest = [line for line in lines[at:] if not line.startswith(mark)]
-    print("\n".join([*lines[:at], *told, *rest]))
+    title, *lines = str(result).splitlines()
+    rows = {line: re.fullmatch(r"  (\w+) {2,}(.+)", line) for line in lines}
+    told = [(row[1], row[2]) for row in rows.values() if row]
+    texts = [text for name, text in told if name == "assumes"]
+    at = next((k for k, (name, _) in enumerate(told) if name == "assumes"), len(told))
+    rest = [row for row in told[at:] if row[0] != "assumes"]
+    print_title(title)
+    print_parts(*(line for line, row in rows.items() if row is None))
+    print_parts(facts_table([*told[:at], *assumed(texts, verbose=verbose), *rest]))
 
 
 def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str | Text]]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from corrdp.report.snps import SnpReport
     from corrdp.tables.source import Table as SourceTable
 
+_BROKEN = ", each of which breaks the chain; a release then needs --skip-missing"
+_DIAMETER = "how far a record can move the log odds of the next; 0: not at all"
 _SHOWN_STATES = 12  # a larger kernel does not fit a terminal; the model file holds it
 _COMPARED_WINDOWS = 9  # comparing orders on more would keep the reader waiting
 _SHOWN_VIOLATIONS = 10
@@ -73,7 +75,8 @@ def _class_facts(chain: Any) -> list[tuple[str, str]]:
         return [("class", str(error))] if chain.kind == "markov" else []
     step = 10.0 ** (math.floor(math.log10(found.diameter)) - 3)
     shown = math.ceil(found.diameter / step) * step
-    return [("class", f"diameter:{shown:.4g} covers the data at confidence 0.95")]
+    told = "every chain that forgets as fast, without numbers of these data"
+    return [("class", f"diameter:{shown:.4g} covers the data at confidence 0.95 ({told})")]
 
 
 def show_chain(
@@ -108,12 +111,12 @@ def show_chain(
         print_parts(f"{len(chain.states)} states: {', '.join(chain.state_names)}")
     facts = [
         ("rows", f"{fit.rows:,}"),
-        ("missing", f"{fit.missing:,}" + (", each of which breaks the chain" * (fit.missing > 0))),
+        ("missing", f"{fit.missing:,}" + _BROKEN * (fit.missing > 0)),
         *time_facts(fit, source),
         ("sequences", f"{fit.sequences:,}, the longest of {fit.longest:,} rows"),
         *_group_facts(fit),
         *(
-            [("Birkhoff diameter", f"{diameter:.6g}")]
+            [("Birkhoff diameter", f"{diameter:.6g} ({_DIAMETER})")]
             if isinstance(diameter := getattr(chain, "diameter", None), float)
             else []
         ),

@@ -36,7 +36,7 @@ def verify(
 
     Exit code 3 where it is not signed, is signed with another key, or was changed.
     """
-    from corrdp.cli.show import as_json, print_parts, print_title
+    from corrdp.cli.show import as_json, print_parts, print_title, print_told
     from corrdp.release.signatures import public_key_id
     from corrdp.release.signatures import verify as check
 
@@ -45,6 +45,6 @@ def verify(
         print(as_json(found))
         return
     print_title(f"as it was signed, with key {public_key_id(key)}")
-    print_parts(found)
+    print_told(found, verbose=True)
     if ledger is not None:
         print_parts(f"{ledger} still holds it")

@@ -389,9 +389,13 @@ def believed(target: float) -> str:
     'who thought 50 % before thinks at most 73 % after'
     >>> believed(8.0)
     'who thought 50 % before thinks at most 99.966 % after'
+    >>> believed(math.inf)
+    'who thought 50 % before may be certain after'
     """
     rest = 100.0 / (1.0 + math.exp(min(target, 700.0)))  # what is left of certainty, in percent
-    digits = 0 if rest >= 1 else 1 - math.floor(math.log10(rest)) if rest > 1e-9 else 9
+    if rest <= 1e-9:
+        return "who thought 50 % before may be certain after"
+    digits = 0 if rest >= 1 else 1 - math.floor(math.log10(rest))
     return f"who thought 50 % before thinks at most {100.0 - rest:.{digits}f} % after"
 
 
