@@ -17,6 +17,7 @@ from corrdp.mechanisms.local.base import LocalProtocol
 
 K, EPSILON = 100, 1.0
 WANTED = {"grr": 1 / 20, "oue": 1 / 5}
+DRAWN = "three fifths of it are the two random numbers of each report"
 Client = Callable[[int], object]
 
 
@@ -65,7 +66,7 @@ def against_clients(board: Board, name: str, mechanism: LocalProtocol, client: C
         lambda: mechanism.sample(values, rng), lambda: [client(x) for x in listed], repeat=3
     )
     what = f"10,000 {name} reports over {K} values"
-    board.add(Row(what, "multi-freq-ldpy's client", ours, theirs, WANTED.get(name)))
+    board.add(Row(what, "multi-freq-ldpy's client", ours, theirs, WANTED.get(name), DRAWN))
 
 
 def main() -> None:
