@@ -65,7 +65,7 @@ def _printed_leakage(r: int) -> float:
 )
 def example_4_4(run: Run) -> Result:
     """The example's formulas beside the table's own correlation and its exact leakage."""
-    rows = []
+    rows: list[tuple[float | None, ...]] = []
     for r in SIZES:
         law = cells(r)
         if min(law.values()) <= 0.0:
