@@ -11,6 +11,7 @@ Read backwards such a chain is the same chain, so that one set of cells serves b
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -165,6 +166,33 @@ def _told(box: Box, cells: Mesh, steps: np.ndarray) -> float:
     return worst_pair(window, plant(right), plant(left), all_cores(order, 2)).value
 
 
+def check_region(
+    region: Region, order: int, named: list[str], states: Sequence[object], other: str
+) -> None:
+    """Refuse regions that are no boxes of possible kernels of two states, order 1 or 2.
+
+    Parameters
+    ----------
+    region : Region
+    order : int
+    named : list of str
+        The rows of the region in words.
+    states : sequence
+    other : str
+        What serves instead.
+    """
+    if len(states) != 2 or order > _HIGHEST:
+        raise NotApplicableError(
+            "transfer over a confidence region is for two states and order 1 or 2; use "
+            f"{other}, or take the fitted numbers as exact (confidence=None)"
+        )
+    if not region.lower.min() > _RAREST:
+        raise NotApplicableError(
+            f"{unseen_words(region, named, states)}: transfer over a confidence region needs "
+            f"transitions that are all possible; use {other}"
+        )
+
+
 def _given(chain: Chain, scope: Scope) -> tuple[np.ndarray, Region | None]:
     return given_steps(chain, scope)[0], scope.region
 
@@ -196,12 +224,6 @@ def uncertain_transfer(
     >>> round(found.value, 3), found.kind
     (0.202, 'upper bound')
     """
-    order = getattr(chain, "order", 1)
-    if len(chain.states) != 2 or order > _HIGHEST:
-        raise NotApplicableError(
-            "transfer over a confidence region is for two states and order 1 or 2; use contraction "
-            "or blocks, or take the fitted numbers as exact (confidence=None)"
-        )
     if getattr(chain, "initial", None) is not None:
         raise NotApplicableError(
             "transfer over a confidence region needs the stationary start; use contraction"
@@ -209,11 +231,7 @@ def uncertain_transfer(
     named = list(chain.states)
     if isinstance(chain, WindowChain):
         named = [", ".join(str(chain.states[x]) for x in window) for window in chain.windows]
-    if not region.lower.min() > _RAREST:
-        raise NotApplicableError(
-            f"{unseen_words(region, named, chain.states)}: transfer over a confidence region needs "
-            "transitions that are all possible; use contraction or blocks"
-        )
+    check_region(region, getattr(chain, "order", 1), named, chain.states, "contraction or blocks")
     worst = np.ascontiguousarray(steps.max(axis=0), dtype=float)
     value = 0.0
     if worst.any():

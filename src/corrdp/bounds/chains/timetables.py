@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from corrdp.bounds.chains.boxes import Box
+from corrdp.bounds.chains.boxes import Box, check_region
 from corrdp.bounds.chains.cells import Mesh, TooManyCells, lay_cells, states_of
 from corrdp.bounds.chains.frontier import (
     Beyond,
@@ -28,7 +28,6 @@ from corrdp.bounds.chains.frontier import (
     worst_pair,
 )
 from corrdp.bounds.chains.orders import bounded
-from corrdp.bounds.chains.ratios import unseen_words
 from corrdp.bounds.chains.seasons import (
     chain_diameters,
     region_diameters,
@@ -45,7 +44,6 @@ from corrdp.models.chains.region import Region
 from corrdp.models.chains.seasonal import SeasonalChain
 
 REFERENCE = "theorem order-k#timetables, every adversary and every length"
-_HIGHEST = 2  # orders that are priced over a region
 _MOST_WINDOWS = 16
 _WIDTHS = (0.2, 0.8, 3.2, 60.0)  # of cells: the finest that the work allowed is enough for
 _STATES = 60_000  # states kept on one side
@@ -241,17 +239,8 @@ def uncertain_phases(chain: SeasonalChain, steps: np.ndarray, region: Region) ->
     >>> round(found.value, 3), found.kind
     (0.342, 'upper bound')
     """
-    if len(chain.states) != 2 or chain.order > _HIGHEST:
-        raise NotApplicableError(
-            "transfer over a confidence region is for two states and order 1 or 2; use contraction,"
-            " or take the fitted numbers as exact (confidence=None)"
-        )
+    check_region(region, chain.order, chain.row_names, chain.states, "contraction")
     _check_timetable(chain)
-    if not region.lower.min() > _RAREST:
-        raise NotApplicableError(
-            f"{unseen_words(region, chain.row_names, chain.states)}: transfer over a confidence "
-            "region needs transitions that are all possible; use contraction"
-        )
     size = len(chain.used)
     parts = [
         Box.of(
