@@ -28,11 +28,17 @@ def __getattr__(name: str) -> Any:
     if name not in ("njit", "inlined"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     place_for_compiled_code()  # numba reads the place when it is imported
+    from functools import partial
+
     from numba import njit
     from numba.extending import register_jitable
 
     _listen()
-    globals().update(njit=njit, inlined=register_jitable)
+    # wrappers for callers in C, whom there are none of, would be a tenth of the compiling
+    globals().update(
+        njit=partial(njit, no_cfunc_wrapper=True),
+        inlined=register_jitable(no_cfunc_wrapper=True, error_model="numpy"),
+    )
     return globals()[name]
 
 

@@ -17,7 +17,7 @@ from corrdp.bounds.chains.orders import certify, sides_of, transfer, uninformed
 from corrdp.bounds.chains.settling import settle_costs
 from corrdp.bounds.chains.windows import window_contraction
 from corrdp.bounds.chains.words import attained, follow, price_words, search_words
-from corrdp.bounds.chains.zones import UNKNOWN, largest_ratio, step_costs, step_zone
+from corrdp.bounds.chains.zones import UNKNOWN, largest_ratio, room_for, step
 from corrdp.errors import ModelError, NotApplicableError
 from corrdp.guarantees import Pure
 from tests.oracles.chains import binary_response, lp_worst_case, response_leakage
@@ -198,16 +198,12 @@ def test_one_full_sweep_without_change_is_the_certificate(monkeypatch):
     """The sweep that ends the search goes through all nodes, and nothing rises in it."""
     swept = []
 
-    def spied(sweep, whole):
-        def spy(*given):
-            rose = sweep(*given)
-            swept.append((given[whole], rose))
-            return rose
+    def spy(*given, sweep=cells_module.sweep):
+        swept.append(sweep(*given))
+        return swept[-1]
 
-        return spy
-
-    monkeypatch.setattr(cells_module, "_sweep_zones", spied(cells_module._sweep_zones, 10))
-    monkeypatch.setattr(settling_module, "_sweep_costs", spied(settling_module._sweep_costs, 12))
+    monkeypatch.setattr(cells_module, "sweep", spy)
+    monkeypatch.setattr(settling_module, "sweep", spy)
     for side in sides_of(activity()):
         cells = lay_cells(side, 0.2, 10**6)
         assert swept[-1] == (True, 0)
@@ -231,8 +227,9 @@ def test_steps_are_the_largest_over_a_zone(states, dead):
     told, ratio = np.empty((size, size)), np.empty((size, size))
     alive = ~np.isin(np.arange(size), dead)  # nothing is said of the others
     given = [np.where(alive[:, None] & alive[None, :], each, 0.0) for each in (costs, zone)]
-    step_costs(*given, alive, rows, steps, told)
-    step_zone(given[1], alive, rows, ratio)
+    three = room_for(states)
+    step(*given, alive, rows[None], 0, steps, False, told, three)
+    step(*given, alive, rows[None], 0, steps, True, ratio, three)
     following = np.arange(size)[:, None] % states * states + np.arange(states)
     # through a window that is not there nothing is bounded
     alive_only = [np.where(alive[:, None] & alive[None, :], each, 50.0) for each in (zone, whole)]
@@ -265,7 +262,7 @@ def test_the_largest_ratio_is_that_of_a_program():
 
     rng = np.random.default_rng(0)
     for _ in range(40):
-        growth = np.exp(rng.uniform(0, 1.5, (4, 4)))[:3, :3]  # a part, as in use
+        growth = np.exp(rng.uniform(0, 1.5, (3, 3)))
         p, q = rng.dirichlet(np.ones(3), size=2) * (rng.random((2, 3)) < 0.8)
         if not (p.any() and q.any()):
             continue
@@ -277,7 +274,8 @@ def test_the_largest_ratio_is_that_of_a_program():
         # where a point is missing its f is of no weight
         objective, total = np.concatenate([-p, np.zeros(3)]), np.concatenate([np.zeros(3), q])
         best = linprog(objective, rows, np.zeros(len(rows)), total[None], [1.0], method="highs")
-        assert largest_ratio(growth, p[None], q[None]) == pytest.approx(-best.fun, rel=1e-9)
+        given = 0, 0, p[None, None], 0, 1, q[None, None], 0, 1, room_for(3)
+        assert largest_ratio(growth, *given) == pytest.approx(-best.fun, rel=1e-9)
 
 
 # -- close to the truth --------------------------------------------------------------------------

@@ -50,8 +50,10 @@ def _many_states() -> None:
     from corrdp.models.chains.markov import MarkovChain
     from corrdp.models.chains.window import WindowChain
 
-    leakage(MarkovChain([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], length=3), 1.0)
+    three = [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]]
+    leakage(MarkovChain(three, length=3), 1.0)
     leakage(WindowChain([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4], [0.2, 0.8]], order=2), 0.1)
+    leakage(WindowChain([row for row in three for _ in range(3)], order=2), 0.1)
 
 
 def _many_series() -> None:

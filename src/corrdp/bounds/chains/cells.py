@@ -22,17 +22,20 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from corrdp._compiled import njit
+from corrdp._compiled import inlined, njit
 from corrdp.bounds.chains.frontier import Flank
 from corrdp.bounds.chains.zones import (
     ENDLESS,
+    LARGEST,
     STEEP,
     UNKNOWN,
+    room_for,
+    step,
     step_weights,
-    step_zone,
 )
 from corrdp.errors import NotApplicableError
 
@@ -47,6 +50,20 @@ _FAINT = 14.0  # windows whose h is smaller than e^-14 of another's stand in one
 
 class TooManyCells(NotApplicableError):
     """Cells of this width take more than the work allowed."""
+
+
+class Graph(NamedTuple):
+    """What a sweep goes along, as in a :class:`Mesh` and its side."""
+
+    first: np.ndarray
+    letters: np.ndarray
+    places: np.ndarray
+    alive: np.ndarray
+    following: np.ndarray
+    origins: np.ndarray
+    rows: np.ndarray
+    used: np.ndarray
+    change: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +102,22 @@ class Mesh:
     room: np.ndarray
 
     @property
-    def graph(
-        self,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def graph(self) -> Graph:
         """What a sweep goes along."""
-        return (self.first, self.letters, self.places, self.alive, self.following, self.side.rows)
+        return Graph(
+            self.first,
+            self.letters,
+            self.places,
+            self.alive,
+            self.following,
+            self.origins,
+            self.side.rows,
+            self.side.used,
+            self.side.change,
+        )
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _run(
     weights: np.ndarray,
     alive: np.ndarray,
@@ -102,24 +127,30 @@ def _run(
     used: np.ndarray,
     middle: np.ndarray,
     still: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """ln h and where h > 0 before a known letter and 0, 1, .. unknown records, until far."""
-    size = len(used)
-    run, seen = np.zeros((_LONGEST, size)), np.zeros((_LONGEST, size), np.bool_)
-    here = step_weights(weights, alive, rows[place], letter)
-    for a in range(_LONGEST):
-        run[a], seen[a] = here[0][0], here[1][0]
-        low, high, full, at = math.inf, -math.inf, True, (place + a) % len(rows)
-        for u in range(size):
+    run: np.ndarray,
+    seen: np.ndarray,
+) -> int:
+    """ln h and where h > 0 before a known letter and 0, 1, .. unknown records, until far.
+
+    Fills ``run`` and ``seen``, (:data:`_LONGEST`, S); how many entries. What is beyond the letter
+    stands in the first rows of ``weights`` and ``alive``, which are worked on.
+    """
+    known, beyond = letter, 0 * letter  # a plain number would be a type of its own
+    for a in range(len(run)):
+        at = (place + a) % len(rows)
+        step_weights(weights, alive, beyond, rows, at, known, run, seen, a)
+        low, high, full = math.inf, -math.inf, True
+        after = (at + 1) % len(rows)
+        for u in range(len(used)):
             if used[u]:
                 apart = run[a, u] - still[at, u]
                 low, high = min(low, apart), max(high, apart)
             full = full and seen[a, u] == used[u]
+            weights[0, u], alive[0, u] = run[a, u] + middle[after, u], seen[a, u]
         if full and high - low <= _FAR / 2.0:
-            return run[: a + 1], seen[: a + 1]
-        at = (at + 1) % len(rows)
-        here = step_weights(here[0] + middle[at], here[1], rows[at], UNKNOWN)
-    return run, seen
+            return a + 1
+        known = UNKNOWN
+    return len(run)
 
 
 def _middle(side: Flank) -> tuple[np.ndarray, np.ndarray]:
@@ -128,12 +159,13 @@ def _middle(side: Flank) -> tuple[np.ndarray, np.ndarray]:
     (places, S) each.
     """
     middle = (side.change[:, :, 0] - side.change[:, 0]) / 2.0
-    still = np.zeros_like(middle)
+    still, seen = np.zeros_like(middle), np.empty(middle.shape, np.bool_)
+    every = side.used[None]
     for _ in range(TURNS if middle.any() else 0):
         before = still.copy()
         for at in range(len(still)):
             weights = (still[at - 1] + middle[at])[None]
-            still[at] = step_weights(weights, side.used[None], side.rows[at], UNKNOWN)[0][0]
+            step_weights(weights, every, 0, side.rows, at, UNKNOWN, still, seen, at)
         if np.abs(still - before).max() < _FAR / 100.0:
             break
     return middle, still
@@ -176,11 +208,13 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
     origins = np.array([nodes(letter, nearer, beyond, every) for letter in range(s)]).T
     following: list[np.ndarray] = []
     seen: list[np.ndarray] = []
+    run, told = np.empty((_LONGEST, size)), np.empty((_LONGEST, size), np.bool_)
     kept = 0
     while len(seen) < len(letters):
         n = len(seen)
         given = side.rows, side.used, middle, still
-        weights, alive = _run(*members[n], letters[n], places[n], *given)
+        many = _run(*members[n], letters[n], places[n], *given, run, told)
+        weights, alive = run[:many], told[:many].copy()
         if (alive[-1] != side.used).any():
             raise NotApplicableError(
                 "by zeros of the kernel, some records tell for ever what a window cannot be; use "
@@ -202,26 +236,33 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
         np.cumsum([0, *(len(seen[n]) for n in order)]),
         np.concatenate([(places[n] + np.arange(len(seen[n]))) % period for n in order]),
         np.concatenate([seen[n] for n in order]),
-        rank[np.concatenate([following[n] for n in order])],
-        rank[origins],
+        rank[np.concatenate([following[n] for n in order])].copy(),
+        rank[origins].copy(),
         np.zeros((kept, size, size)),
         still[:, :, None] - still[:, None] + _FAR * (1.0 - np.eye(size)),
     )
     return _with_zones(cells, width * _ZONE_GRAIN, TIMES * most // size**2)
 
 
-@njit(cache=True)
-def _rounded_up(value: float, grain: float, limit: float) -> float:
-    """The next multiple of the grain, not beyond the limit, which the value itself may exceed."""
+@inlined
+def _raised(value: float, floor: float, grain: float, limit: float) -> float:
+    """The floor or, where it is exceeded, the next multiple of the grain.
+
+    That is not beyond the limit, which the value itself may exceed. Not a number is not small.
+    """
+    if value <= floor:
+        return floor
     return max(value, min(math.ceil(value / grain) * grain, limit))
 
 
-@njit(cache=True)
-def take_in(
+@inlined
+def _take_in(
     values: np.ndarray,
     alive: np.ndarray,
     following: np.ndarray,
+    n: int,
     limit: np.ndarray,
+    at: int,
     grain: float,
     floors: np.ndarray,
     dirty: np.ndarray,
@@ -230,151 +271,163 @@ def take_in(
 
     values(u, v) of the windows that end in d go to the node of d, by what is in front of d.
     """
-    s, tails = len(following), floors.shape[1]
+    s, tails = following.shape[1], floors.shape[1]
     rose = 0
-    for d in range(s):
-        to = following[d]
-        if to < 0:
-            continue
-        for i in range(tails):
-            for j in range(tails):
-                u, v = i * s + d, j * s + d
-                if i == j or not (alive[u] and alive[v]):
-                    continue
-                if not values[u, v] <= floors[to, i, j]:  # not a number must not pass as small
-                    floors[to, i, j] = _rounded_up(values[u, v], grain, limit[u, v])
-                    dirty[to] = True
-                    rose += 1
-    return rose
-
-
-@njit(cache=True)
-def raise_floor(values: np.ndarray, limit: np.ndarray, grain: float, floor: np.ndarray) -> int:
-    """Raise what is exceeded, in multiples of the grain; how many entries rose."""
-    rose = 0
-    for u in range(len(floor)):
-        for v in range(len(floor)):
-            if not values[u, v] <= floor[u, v]:
-                floor[u, v] = _rounded_up(values[u, v], grain, limit[u, v])
+    for u in range(s * tails):
+        for v in range(s * tails):
+            to = following[n, u % s]
+            if to < 0 or u == v or u % s != v % s or not (alive[u] and alive[v]):
+                continue
+            floor = floors[to, u // s, v // s]
+            raised = _raised(values[u, v], floor, grain, limit[at, u, v])
+            if raised != floor:
+                floors[to, u // s, v // s] = raised
+                dirty[to] = True
                 rose += 1
     return rose
 
 
-@njit(cache=True)
-def _sweep_zones(
-    first: np.ndarray,
-    letters: np.ndarray,
-    places: np.ndarray,
-    alive: np.ndarray,
-    following: np.ndarray,
-    rows: np.ndarray,
+@inlined
+def _limited(value: float, limit: float, zones: bool) -> float:
+    """What an entry may be at most; a ratio beyond STEEP counts as without limit."""
+    value = min(value, limit)
+    return ENDLESS if zones and not value <= STEEP else value
+
+
+@njit(cache=True, error_model="numpy")
+def sweep(
+    graph: Graph,
     limit: np.ndarray,
+    zones: np.ndarray,
+    room: np.ndarray,
+    steps: np.ndarray,
+    by_zones: bool,
     grain: float,
     floors: np.ndarray,
     dirty: np.ndarray,
-    whole: bool,
-    zones: np.ndarray,
-    room: np.ndarray,
+    values: np.ndarray,
+    far: np.ndarray,
     spent: np.ndarray,
-    change: np.ndarray,
-) -> int:
-    """One sweep over the nodes that rose, or all; how many entries rose."""
-    size, tails = rows.shape[1], floors.shape[1]
-    rose = 0
-    out = np.empty((size, size))
+    allowed: int,
+    three: np.ndarray | None,
+) -> tuple[bool, int]:
+    """Raise T, or U, along the graph: far, from there, and in the nodes that rose, or all.
+
+    The sweep is whole where none is left that rose. U where ``by_zones``: then ``values`` and
+    ``far`` are ``zones`` and ``room``; else the latter two are given, and T is found.
+
+    Returns
+    -------
+    bool, int
+        Whether the sweep was whole, and how many entries rose; -1 once more is spent than allowed
+        on what is far, or T is out of range.
+    """
+    first, letters, places, alive, following, origins, rows, used, change = graph
+    period, size, _, s = rows.shape
+    tails, rose, turn, unit, more = size // s, 0, 0, grain, 1
+    now, zone, out = np.empty((size, size)), np.empty((size, size)), np.empty((size, size))
+    largest, whole = 0.0, not by_zones
+    for x in range(s):
+        for y in range(s):
+            largest = max(largest, steps[x, y])
+    for n in range(len(letters)):
+        whole = whole and not dirty[n]
+    while more > 0:  # until an unknown record does not raise what is far any more
+        if not by_zones:
+            for u in range(size):
+                for v in range(size):
+                    for at in range(period):
+                        if not far[at, u, v] + largest <= LARGEST or spent[0] > allowed:
+                            return whole, -1
+            spent[0] += period
+        turn += 1
+        unit, more = unit * 2.0 if turn % TURNS == 0 else unit, 0
+        for at in range(period):
+            for u in range(size):
+                for v in range(size):
+                    now[u, v], zone[u, v] = far[at - 1, u, v], room[at - 1, u, v] + change[at, u, v]
+            step(now, zone, used, rows, at, steps, by_zones, out, three)
+            for u in range(size):
+                for v in range(size):
+                    value, floor = 0.0, far[at, u, v]
+                    if used[u] and used[v]:
+                        value = _limited(out[u, v], limit[at, u, v], by_zones)
+                    raised = _raised(value, floor, unit, limit[at, u, v])
+                    more += raised != floor
+                    far[at, u, v] = raised
+        rose += more
+    for at in range(len(origins)):
+        after = (at + 1) % period
+        for u in range(size):
+            for v in range(size):
+                now[u, v] = far[at, u, v] + (change[after, u, v] if by_zones else 0.0)
+        rose += _take_in(now, used, origins, at, limit, at, grain, floors, dirty)
+    if by_zones:
+        whole = True
+        for n in range(len(letters)):
+            whole = whole and not dirty[n]
     for n in range(len(letters)):
         if not (whole or dirty[n]):
             continue
         dirty[n] = False
-        c = letters[n]
         for state in range(first[n], first[n + 1]):
-            zone, seen, at = zones[state], alive[state], places[state]
-            own = rows[at]
+            seen, at = alive[state], places[state]
+            after = (at + 1) % period
             for u in range(size):
                 for v in range(size):
-                    if u == v or not (seen[u] and seen[v]):
-                        zone[u, v] = 0.0
-                        continue
-                    if state == first[n]:
-                        value = math.log(own[u, :, c].max()) - math.log(own[v, :, c].min())
-                        value += floors[n, u % tails, v % tails]
-                    else:
+                    value = 0.0
+                    if u != v and seen[u] and seen[v]:
                         value = out[u, v]
-                    zone[u, v] = min(value, limit[at, u, v])
-                    if not zone[u, v] <= STEEP:
-                        zone[u, v] = ENDLESS
+                        if state == first[n]:
+                            value = floors[n, u % tails, v % tails]
+                            if by_zones:
+                                value += _told(rows, at, u, v, letters[n])
+                        value = _limited(value, limit[at, u, v], by_zones)
+                    values[state, u, v] = value
+                    zone[u, v] = zones[state, u, v] + change[after, u, v]
+                    now[u, v] = zone[u, v] if by_zones else value
             spent[0] += 1
-            after = (at + 1) % len(rows)
-            moved = zone + change[after]
-            rose += take_in(moved, seen, following[state], limit[at], grain, floors, dirty)
+            rose += _take_in(now, seen, following, state, limit, at, grain, floors, dirty)
             if state + 1 < first[n + 1]:
-                step_zone(moved, seen, rows[after], out)
-            else:
-                rose += raise_floor(zone, limit[at], grain, room[at])
-    return rose
+                step(now, zone, seen, rows, after, steps, by_zones, out, three)
+                continue
+            for u in range(size):
+                for v in range(size):
+                    floor = far[at, u, v]
+                    raised = _raised(values[state, u, v], floor, grain, limit[at, u, v])
+                    rose += raised != floor
+                    far[at, u, v] = raised
+    return whole, rose
+
+
+@inlined
+def _told(rows: np.ndarray, at: int, u: int, v: int, letter: int) -> float:
+    """The largest ln P(u, letter) / P(v, letter)."""
+    most, least = rows[at, u, 0, letter], rows[at, v, 0, letter]
+    for c in range(1, rows.shape[2]):
+        most, least = max(most, rows[at, u, c, letter]), min(least, rows[at, v, c, letter])
+    return math.log(most) - math.log(least)
 
 
 def _with_zones(cells: Mesh, grain: float, most: int) -> Mesh:
     """Fill in a family of zones that no letter leads out of, in at most so many steps."""
-    side, count, room = cells.side, len(cells.letters), cells.room
-    tails = len(side.used) // side.states
+    side, count, s = cells.side, len(cells.letters), cells.side.states
+    tails = len(side.used) // s
     floors = np.full((count, tails, tails), -np.inf)
     floors[:, np.arange(tails), np.arange(tails)] = 0.0
-    dirty, spent = np.zeros(count, np.bool_), np.zeros(1, np.int64)
-    for sweep in itertools.count(1):
-        rose = _close_room(side.rows, side.used, side.change, side.limit, grain, room)
-        for at, origins in enumerate(cells.origins):
-            moved = room[at] + side.change[(at + 1) % len(room)]
-            rose += take_in(moved, side.used, origins, side.limit[at], grain, floors, dirty)
-        whole = not dirty.any()
-        rose += _sweep_zones(
-            *cells.graph,
-            side.limit,
-            grain,
-            floors,
-            dirty,
-            whole,
-            cells.zones,
-            room,
-            spent,
-            side.change,
-        )
+    dirty, spent, three = np.zeros(count, np.bool_), np.zeros(1, np.int64), room_for(s)
+    filled = cells.zones, cells.room
+    for turn in itertools.count(1):
+        whole, rose = sweep(
+            cells.graph, side.limit, *filled, np.zeros((s, s)), True,
+            grain, floors, dirty, *filled, spent, most, three,
+        )  # fmt: skip
         if whole and rose == 0:
             return cells
         if spent[0] > most:
             break
-        grain *= 2.0 if sweep % PATIENCE == 0 else 1.0
+        grain *= 2.0 if turn % PATIENCE == 0 else 1.0
     raise TooManyCells("what is known of records did not settle within the work allowed")
-
-
-@njit(cache=True)
-def _close_room(
-    rows: np.ndarray,
-    used: np.ndarray,
-    change: np.ndarray,
-    limit: np.ndarray,
-    grain: float,
-    room: np.ndarray,
-) -> int:
-    """Raise U until an unknown record does not raise it any more; how many entries rose."""
-    period, size = rows.shape[:2]
-    out = np.empty((size, size))
-    total, turn = 0, 0
-    while True:
-        turn += 1
-        grain *= 2.0 if turn % TURNS == 0 else 1.0
-        rose = 0
-        for at in range(period):
-            step_zone(room[at - 1] + change[at], used, rows[at], out)
-            for u in range(size):
-                for v in range(size):
-                    out[u, v] = min(out[u, v], limit[at, u, v]) if used[u] and used[v] else 0.0
-                    if not out[u, v] <= STEEP:
-                        out[u, v] = ENDLESS
-            rose += raise_floor(out, limit[at], grain, room[at])
-        total += rose
-        if rose == 0:
-            return total
 
 
 def states_of(

@@ -10,7 +10,6 @@ the worst.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 from dataclasses import dataclass
@@ -19,8 +18,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from corrdp._compiled import njit
-from corrdp.bounds.chains.zones import ENDLESS, UNKNOWN, corners_of, largest_ratio, laws_of
+from corrdp._compiled import inlined, njit
+from corrdp.bounds.chains.zones import (
+    ENDLESS,
+    UNKNOWN,
+    corners_of,
+    largest_ratio,
+    laws_of,
+    room_for,
+)
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.window import WindowChain
 
@@ -140,9 +146,14 @@ class Window:
         return Window(law, own, np.ascontiguousarray(places), s)
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def _average(
-    bounds: np.ndarray, wide: np.ndarray, seen: np.ndarray, core: np.ndarray, s: int
+    bounds: np.ndarray,
+    wide: np.ndarray,
+    seen: np.ndarray,
+    core: np.ndarray,
+    s: int,
+    three: np.ndarray | None,
 ) -> float:
     """Average over the other records of a window from the oldest on, in place; -1 if impossible.
 
@@ -151,50 +162,52 @@ def _average(
     are possible. Records of ``core`` that are known are fixed.
     """
     rest = len(bounds)
-    corners, growth = np.zeros((2 * s, s)), np.empty((s, s))[:, :]  # a part, as elsewhere: one type
-    weights = np.zeros((2, rest, 1, s))
+    corners, growth, here = np.empty((2 * s, s)), np.empty((s, s)), np.empty(s, np.bool_)
+    weights, laws = np.empty((2, rest, 1, s)), np.empty((2, rest, 2 * s, s))
+    count = np.empty((2, rest), np.int64)
     for known in core:
         rest //= s
-        laws, count = np.zeros((2, rest, 2 * s, s)), np.zeros((2, rest), np.int64)
         for k in range(2):
             for c in range(rest):
                 for x in range(s):
-                    weights[k, c, 0, x] = 1.0 if seen[k, x * rest + c] else 0.0
-                if known >= 0:
-                    count[k, c] = int(weights[k, c, 0, known])
-                    continue
-                for x in range(s):
+                    here[x] = seen[k, x * rest + c]
+                    weights[k, c, 0, x] = 1.0 if here[x] else 0.0
                     for y in range(s):
                         growth[x, y] = wide[k, x * rest + c, y * rest + c]
-                found = corners_of(growth, seen[k, c::rest], corners)
-                count[k, c] = laws_of(weights[k, c], corners[:found], laws[k, c])
+                if known >= 0:
+                    count[k, c] = 1 if here[known] else 0
+                    continue
+                found = corners_of(growth, 0, here, corners, three)
+                count[k, c] = laws_of(weights[k], c, 1, corners, found, laws[k])
         for k in range(3):  # the bounds, then the zone of each law
             table = bounds if k == 2 else wide[k]
+            told = laws if k == 2 else weights
             first, second = (0, 1) if k == 2 else (k, k)
             for c in range(rest):
                 for d in range(rest):
                     if known >= 0:
                         table[c, d] = table[known * rest + c, known * rest + d]
                         continue
-                    if count[first, c] == 0 or count[second, d] == 0 or (k < 2 and c == d):
+                    most, least = count[first, c], count[second, d]
+                    if most == 0 or least == 0 or (k < 2 and c == d):
                         continue
+                    if k < 2:
+                        most, least = 1, 1
                     for x in range(s):
                         for y in range(s):
                             growth[x, y] = math.exp(table[x * rest + c, y * rest + d])
-                    if k == 2:
-                        above, below = laws[0, c, : count[0, c]], laws[1, d, : count[1, d]]
-                    else:
-                        above, below = weights[k, c], weights[k, d]
-                    table[c, d] = math.log(largest_ratio(growth, above, below))
+                    above, below = told[first], told[second]
+                    table[c, d] = math.log(
+                        largest_ratio(growth, 0, 0, above, c, most, below, d, least, three)
+                    )
         for k in range(2):
             for c in range(rest):
                 seen[k, c] = count[k, c] > 0
-        seen = seen[:, :rest]
     return max(bounds[0, 0], 0.0) if seen[0, 0] and seen[1, 0] else -1.0
 
 
-@njit(cache=True, error_model="numpy")
-def leakage_between(
+@inlined
+def _leakage_between(
     right: np.ndarray,
     left: np.ndarray,
     right_alive: np.ndarray,
@@ -203,9 +216,10 @@ def leakage_between(
     own: np.ndarray,
     places: np.ndarray,
     core: np.ndarray,
-    out: np.ndarray,
-) -> float:
-    """Leakage about one record of a window by pair of its values, and the largest of them.
+    s: int,
+    three: np.ndarray | None,
+) -> tuple[float, int]:
+    """Leakage about one record of a window: the largest, and s a + b for the values that have it.
 
         A(u, v) = own(u, v) + T_right(u, v) + T_left(u, v),   u with value a, v with value b,
         leakage = max over a, b of  Lambda(A; law given a, law given b).
@@ -219,35 +233,37 @@ def leakage_between(
         Of the :class:`Window`.
     core : (k - 1,) array
         For each other record, oldest first: -1 if it is unknown, else its value.
-    out : (s, s) array
-        Receives the leakage by pair of values; -1 where one of them is impossible.
+    s : int
+        States.
+    three : array, optional
+        That of :func:`corrdp.bounds.chains.zones.room_for`.
     """
-    s = len(out)
     half = len(law) // s
     bounds, wide = np.empty((half, half)), np.empty((2, half, half))
     seen = np.empty((2, half), np.bool_)
-    for a in range(s):
-        for b in range(s):
-            out[a, b] = -1.0
-            if a == b:
-                continue
+    largest, between = -1.0, 0
+    for pair in range(s * s):
+        if pair // s == pair % s:
+            continue
+        for k in range(2):
+            value = pair // s if k == 0 else pair % s
             for c in range(half):
-                for k in range(2):
-                    u = places[c * s + (a if k == 0 else b)]
-                    seen[k, c] = right_alive[u] and left_alive[u] and law[u] > -math.inf
+                u = places[c * s + value]
+                seen[k, c] = right_alive[u] and left_alive[u] and law[u] > -math.inf
             for c in range(half):
                 for d in range(half):
-                    u, v = places[c * s + a], places[d * s + b]
-                    bounds[c, d] = own[u, v] + right[0, u, v] + left[0, u, v]
-                    for k in range(2):
-                        u = places[c * s + (a if k == 0 else b)]
-                        v = places[d * s + (a if k == 0 else b)]
-                        wide[k, c, d] = 0.0
-                        if seen[k, c] and seen[k, d]:
-                            log = law[u] - law[v] + right[1, u, v] + left[1, u, v]
-                            wide[k, c, d] = max(min(log, ENDLESS), -ENDLESS)
-            out[a, b] = _average(bounds, wide, seen, core, s)
-    return out.max()
+                    u, v = places[c * s + value], places[d * s + value]
+                    wide[k, c, d] = 0.0
+                    if seen[k, c] and seen[k, d]:
+                        log = law[u] - law[v] + right[1, u, v] + left[1, u, v]
+                        wide[k, c, d] = max(min(log, ENDLESS), -ENDLESS)
+                    if k == 0:
+                        v = places[d * s + pair % s]
+                        bounds[c, d] = own[u, v] + right[0, u, v] + left[0, u, v]
+        told = _average(bounds, wide, seen, core, s, three)
+        if told > largest:
+            largest, between = told, pair
+    return largest, between
 
 
 class Tree(NamedTuple):
@@ -261,7 +277,7 @@ class Tree(NamedTuple):
     tops: np.ndarray  # (room, 2, S, S): maxima of T and U
     alive: np.ndarray  # (room, S): where h > 0
     widest: np.ndarray  # (room,): the entry in which the states of a node differ most
-    spread: np.ndarray  # (room,): and by how much that is
+    spread: np.ndarray  # (room,): and by how much that is; -1 before it is measured
     made: np.ndarray  # (2,): trees, and nodes so far; the roots come first
 
 
@@ -277,7 +293,7 @@ def plant(states: Beyond) -> Tree:
     ends = np.zeros((room, 2), np.int64)
     ends[:roots, 1] = np.cumsum(np.bincount(which.ravel()))
     ends[1:roots, 0] = ends[: roots - 1, 1]
-    tree = Tree(
+    return Tree(
         values,
         weights,
         np.argsort(which.ravel(), kind="stable"),
@@ -286,15 +302,12 @@ def plant(states: Beyond) -> Tree:
         np.empty((room, 2, size, size)),
         np.concatenate([patterns, np.zeros((room - roots, size), np.bool_)]),
         np.zeros(room, np.int64),
-        np.zeros(room),
+        np.full(room, -1.0),
         np.array([roots, roots]),
     )
-    for root in range(roots):
-        _measure(tree, root)
-    return tree
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def _measure(tree: Tree, n: int) -> None:
     """Fill in what the states of a node have in common."""
     size = tree.tops.shape[2]
@@ -309,7 +322,7 @@ def _measure(tree: Tree, n: int) -> None:
             tree.spread[n], tree.widest[n] = wide, entry
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def _open(tree: Tree, n: int) -> bool:
     """Split a node at the middle of its widest entry, if it was not; False for a leaf."""
     if tree.children[n, 0] != -2:
@@ -318,7 +331,7 @@ def _open(tree: Tree, n: int) -> bool:
     tree.children[n, 0] = -1
     if tree.spread[n] <= _FLAT * tree.weights[-1] or made + 2 > len(tree.ends):
         return False
-    begin, end = tree.ends[n]
+    begin, end = tree.ends[n, 0], tree.ends[n, 1]
     low = high = tree.values[tree.members[begin], entry]
     for k in range(begin, end):
         value = tree.values[tree.members[k], entry]
@@ -334,10 +347,20 @@ def _open(tree: Tree, n: int) -> bool:
         tree.children[n, child] = made + child
         tree.ends[made + child, 0] = begin if child == 0 else k
         tree.ends[made + child, 1] = k if child == 0 else end
-        tree.alive[made + child] = tree.alive[n]
+        for u in range(tree.alive.shape[1]):
+            tree.alive[made + child, u] = tree.alive[n, u]
         _measure(tree, made + child)
     tree.made[1] = made + 2
     return True
+
+
+@inlined
+def _before(keys: np.ndarray, pairs: np.ndarray, one: int, other: int) -> bool:
+    """Whether one open pair comes before another: it may leak more, or has smaller nodes."""
+    if keys[one] != keys[other]:
+        return bool(keys[one] > keys[other])
+    k = 0 if pairs[one, 0] != pairs[other, 0] else 1
+    return bool(pairs[one, k] < pairs[other, k])
 
 
 @njit(cache=True, error_model="numpy")
@@ -348,38 +371,71 @@ def _search(
     own: np.ndarray,
     places: np.ndarray,
     core: np.ndarray,
+    s: int,
     floor: float,
-    out: np.ndarray,
-) -> tuple[float, int, int]:
-    """The largest leakage over pairs and a pair that has it; ``floor`` and -1 if it is no more."""
-    heap = [(math.inf, -1, -1)]  # an end that is never passed
-    for i in range(right.made[0]):
-        for j in range(left.made[0]):
-            both = right.alive[i], left.alive[j]
-            value = leakage_between(right.tops[i], left.tops[j], *both, law, own, places, core, out)
-            heapq.heappush(heap, (-value, i, j))
-    spent = 0
+    three: np.ndarray | None,
+) -> tuple[float, int, int, int]:
+    """The largest leakage over pairs, a pair that has it, and between which values (s a + b).
+
+    ``floor`` and -1 if it is no more.
+    """
+    first, roots = False, left.made[0]
+    made, spent = 0, right.made[0] * roots
+    room = spent + _EVALUATIONS + 2
+    # what each pair may leak, the pair and the values; a heap of those that are open
+    keys, pairs, heap = np.empty(room), np.empty((room, 3), np.int64), np.empty(room, np.int64)
+    i, j, above, size, limit = -1, -1, math.inf, 0, spent + _EVALUATIONS
+    for n in range(right.made[0]):
+        if right.spread[n] < 0.0:
+            _measure(right, n)
+    for n in range(roots):
+        if left.spread[n] < 0.0:
+            _measure(left, n)
     while True:
-        value, i, j = heapq.heappop(heap)
-        if -value <= floor:
-            return floor, -1, -1
-        # open the side that differs more, or else the other
-        first = right.spread[i] >= left.spread[j]
-        opened = _open(right, i) if first else _open(left, j)
-        if not opened:
-            first = not first
-            opened = _open(right, i) if first else _open(left, j)
-        if not opened or spent >= _EVALUATIONS:
-            return -value, i, j
-        for child in range(2):
-            r = right.children[i, child] if first else i
-            other = j if first else left.children[j, child]
+        while made < spent:
+            if i < 0:
+                r, other = made // roots, made % roots
+            else:
+                child = made + 2 - spent
+                r = right.children[i, child] if first else i
+                other = j if first else left.children[j, child]
             both = right.alive[r], left.alive[other]
-            below = leakage_between(
-                right.tops[r], left.tops[other], *both, law, own, places, core, out
+            value, between = _leakage_between(
+                right.tops[r], left.tops[other], both[0], both[1], law, own, places, core, s, three
             )
-            heapq.heappush(heap, (max(-below, value), r, other))
-            spent += 1
+            keys[made] = min(value, above)
+            pairs[made, 0], pairs[made, 1], pairs[made, 2] = r, other, between
+            k, size = size, size + 1
+            while k > 0 and _before(keys, pairs, made, heap[(k - 1) // 2]):
+                heap[k] = heap[(k - 1) // 2]
+                k = (k - 1) // 2
+            heap[k] = made
+            made += 1
+        if size == 0 or keys[heap[0]] <= floor:
+            return floor, -1, -1, 0
+        top, last = heap[0], heap[size - 1]
+        size -= 1
+        k = 0
+        while 2 * k + 1 < size:
+            below = 2 * k + 1
+            if below + 1 < size and _before(keys, pairs, heap[below + 1], heap[below]):
+                below += 1
+            if not _before(keys, pairs, heap[below], last):
+                break
+            heap[k] = heap[below]
+            k = below
+        heap[k] = last
+        above, i, j = keys[top], pairs[top, 0], pairs[top, 1]
+        # open the side that differs more, or else the other
+        first = not right.spread[i] >= left.spread[j]
+        opened = False
+        for _ in range(2):
+            if not opened:
+                first = not first
+                opened = _open(right, i) if first else _open(left, j)
+        if not opened or spent >= limit:
+            return above, i, j, pairs[top, 2]
+        spent += 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,15 +457,15 @@ def worst_pair(
     worst: Worst = Worst(),
 ) -> Worst:
     """The largest leakage over all pairs of states and these patterns; ``worst`` if it is more."""
-    out = np.empty((window.states, window.states))
+    s = window.states
+    given, three = (window.law, window.own, window.places), room_for(s)
     for core in cores:
-        given = window.law, window.own, window.places, np.array(core, np.int64)
-        value, i, j = _search(right, left, *given, worst.value, out)
+        value, i, j, between = _search(
+            right, left, *given, np.array(core, np.int64), s, worst.value, three
+        )
         if i >= 0:
-            leakage_between(right.tops[i], left.tops[j], right.alive[i], left.alive[j], *given, out)
-            a, b = (int(x) for x in np.unravel_index(int(out.argmax()), out.shape))
             one, other = (int(tree.members[tree.ends[n, 0]]) for tree, n in ((right, i), (left, j)))
-            worst = Worst(value, one, other, core, (a, b))
+            worst = Worst(value, one, other, core, divmod(between, s))
     return worst
 
 

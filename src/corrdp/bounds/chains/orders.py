@@ -384,12 +384,9 @@ def _informed(chain: WindowChain, steps: np.ndarray) -> str:
 
 def _free_trees(side: Flank, steps: np.ndarray, most: int) -> list[Tree]:
     """Sides with 0, 1, .. unknown records beyond the window, and, last, with any number."""
-    size = len(side.used)
     words = [follow(side, np.full((1, length), UNKNOWN), steps) for length in range(most)]
     far, grain = words[-1].costs.copy(), 1e-9 * max(float(steps.max()), _TINY)
-    limit = np.full((1, size, size), np.inf)
-    given = side.rows, side.used, side.change, 0.0 * far, steps, limit, grain
-    if settle_far(*given, far, np.zeros(1, np.int64), _FREE_TURNS) < 0:
+    if not settle_far(side, steps, grain, far, _FREE_TURNS):
         raise NotApplicableError("the chain never forgets; give it a length")
     words.append(replace(words[0], costs=far))
     return [plant(each.beyond(side)) for each in words]

@@ -102,7 +102,7 @@ def _pair_cost(
     brackets is ``enough``.
     """
     gain, sure = 0.0, 0.0
-    y, w = last
+    y, w = last[0], last[1]
     up, down = p[y] * q[w], q[y] * p[w]
     below = down + grips[y, w] * (up + down)
     if up > down and below > 0.0:
@@ -133,26 +133,28 @@ def _pair_cost(
 
 @njit(cache=True)
 def _settle(
-    kernels: np.ndarray,
+    roots: np.ndarray,
     groups: np.ndarray,
     new_cost: np.ndarray,
     skipped: np.ndarray,
     costs: np.ndarray,
     sweeps: int,
+    last: np.ndarray,
+    nothing: np.ndarray,
+    everywhere: np.ndarray,
 ) -> None:
     """Lower ``costs`` (valid for every length) by one step of the recursion until it settles.
 
     Kernels groups[m] to groups[m + 1] are those of one jump, for all that may be known of the
-    records jumped over, which cost ``skipped``; new_cost[m](y, y') is what the new records of the
-    window after it cost directly.
+    records jumped over, which cost ``skipped``; of their probabilities the ``roots`` are given.
+    new_cost[m](y, y') is what the new records of the window after it cost directly. ``last``,
+    (kernels, S, S, 2), is room for the worst pairs; ``nothing`` (S, S) and ``everywhere`` (S,) are
+    what :func:`close_paths` takes for no costs between windows and for all windows.
     """
     size = len(costs)
-    everywhere = np.ones(size, np.bool_)
-    roots = np.sqrt(kernels)
-    last = np.zeros((len(kernels), size, size, 2), np.int64)
     bounds, grips, firmest = np.empty((size, size)), np.empty((size, size)), np.empty(size)
     for _ in range(sweeps):
-        moved = 0.0
+        moved, largest = 0.0, 0.0
         for m in range(len(new_cost)):
             for y in range(size):
                 firmest[y] = np.inf
@@ -183,8 +185,11 @@ def _settle(
                     if value < costs[x, z]:
                         moved = max(moved, costs[x, z] - value)
                         costs[x, z] = value
-        close_paths(costs, np.zeros_like(costs), everywhere)
-        if moved <= 1e-13 * costs.max():
+        close_paths(costs, nothing, everywhere)
+        for x in range(size):
+            for z in range(size):
+                largest = max(largest, costs[x, z])
+        if moved <= 1e-13 * largest:
             break
 
 
@@ -251,13 +256,17 @@ def window_costs(chain: WindowChain, eps: float) -> tuple[np.ndarray, np.ndarray
             for m in (min(m, k) for m in range(1, len(jumps) + 1))
         ]
         costs = np.full((size, size), side) * (1.0 - np.eye(size))
+        roots = np.sqrt(np.concatenate([kernels for kernels, _ in jumps]))
         _settle(
-            np.concatenate([kernels for kernels, _ in jumps]),
+            roots,
             np.cumsum([0, *(len(kernels) for kernels, _ in jumps)]),
             np.array(fresh),
             eps * np.concatenate([unknown for _, unknown in jumps]),
             costs,
             _SWEEPS,
+            np.zeros((len(roots), size, size, 2), np.int64),
+            np.zeros((size, size)),
+            np.ones(size, np.bool_),
         )
         whole = np.full(chain.window_kernel.shape, np.inf)
         whole[np.ix_(used, used)] = costs

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corrdp._compiled import njit
+from corrdp._compiled import inlined, njit
 from corrdp.bounds.chains.frontier import (
     Beyond,
     Flank,
@@ -23,7 +23,7 @@ from corrdp.bounds.chains.frontier import (
     plant,
     worst_pair,
 )
-from corrdp.bounds.chains.zones import UNKNOWN, step_costs, step_weights
+from corrdp.bounds.chains.zones import UNKNOWN, room_for, step, step_weights
 from corrdp.models.chains.window import WindowChain
 
 _SAME = 1e-10  # words whose T (relative to epsilon) and ln h differ by less count as one
@@ -62,28 +62,34 @@ def _follow(
     alive: np.ndarray,
     rows: np.ndarray,
     steps: np.ndarray,
+    three: np.ndarray | None,
 ) -> None:
     """Go along words from their far ends, in place."""
-    size, _, s = rows.shape
-    zone, out = np.zeros((size, size)), np.zeros((size, size))
+    size, s = rows.shape[1], rows.shape[3]
+    place = 0 * size  # a plain number would be a type of its own
+    zone, out = np.empty((size, size)), np.empty((size, size))
+    before, possible = np.empty((1, size)), np.empty((1, size), np.bool_)
     for n in range(len(letters)):
-        for letter in letters[n, ::-1]:
-            seen, cost = alive[n], costs[n]
-            if letter < 0:
-                for u in range(size):
-                    for v in range(size):
-                        zone[u, v] = weights[n, u] - weights[n, v] if seen[u] and seen[v] else 0.0
-                step_costs(cost, zone, seen, rows, steps, out)
-            else:
-                for u in range(size):
-                    for v in range(size):
-                        first, second = u * s % size + letter, v * s % size + letter
-                        out[u, v] = cost[first, second] if seen[first] and seen[second] else 0.0
-            after, left = step_weights(weights[n : n + 1], alive[n : n + 1], rows, letter)
-            weights[n], alive[n] = after[0], left[0]
+        seen, cost = alive[n], costs[n]
+        for k in range(letters.shape[1] - 1, -1, -1):
+            letter = letters[n, k]
             for u in range(size):
                 for v in range(size):
-                    cost[u, v] = out[u, v] if left[0, u] and left[0, v] else 0.0
+                    first, second = u * s % size + letter, v * s % size + letter
+                    zone[u, v], out[u, v] = 0.0, 0.0
+                    if letter < 0:
+                        if seen[u] and seen[v]:
+                            zone[u, v] = weights[n, u] - weights[n, v]
+                    elif seen[first] and seen[second]:
+                        out[u, v] = cost[first, second]
+            if letter < 0:
+                step(cost, zone, seen, rows, place, steps, False, out, three)
+            for u in range(size):
+                before[0, u], possible[0, u] = weights[n, u], seen[u]
+            step_weights(before, possible, place, rows, place, letter, weights, alive, n)
+            for u in range(size):
+                for v in range(size):
+                    cost[u, v] = out[u, v] if seen[u] and seen[v] else 0.0
 
 
 def follow(
@@ -100,7 +106,7 @@ def follow(
     else:
         costs, weights, alive = begin.costs.copy(), begin.weights.copy(), begin.alive.copy()
         before = begin.letters
-    _follow(letters, costs, weights, alive, side.rows[0], steps)
+    _follow(letters, costs, weights, alive, side.rows, steps, room_for(side.states))
     return Words(np.concatenate([letters, before], axis=1), costs, weights, alive)
 
 
@@ -179,11 +185,11 @@ def _all_words(side: Flank, steps: np.ndarray) -> list[Words] | None:
     scale = max(float(steps.max(initial=0.0)), np.finfo(float).tiny)
     found = [follow(side, np.zeros((1, 0), np.int64), np.zeros((side.states, side.states)))]
     kept = 0
-    for step in steps:
+    for each in steps:
         many = side.states + 1
         last = found[-1][np.repeat(np.arange(len(found[-1].alive)), many)]
         letters = np.arange(len(last.alive))[:, None] % many + UNKNOWN
-        words = follow(side, letters, step, last)
+        words = follow(side, letters, each, last)
         told = [words.costs.reshape(len(letters), -1) / scale, words.weights, words.alive]
         codes = np.round(np.column_stack(told) / _SAME)
         first = np.sort(np.unique(codes, axis=0, return_index=True)[1])
@@ -269,7 +275,7 @@ def attained(chain: WindowChain, steps: np.ndarray, found: Found, before: int, a
     return best * (1.0 - _FURTHER)  # rounded down
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def _rest(
     table: np.ndarray, seen: np.ndarray, f: np.ndarray, law: np.ndarray, rest: np.ndarray
 ) -> float:
@@ -280,7 +286,8 @@ def _rest(
     n, s = f.shape
     size = len(law)
     log = 0.0
-    rest[n] = 1.0
+    for u in range(size):
+        rest[n, u] = 1.0
     for t in range(n - 1, -1, -1):
         top = 0.0
         for u in range(size):
@@ -311,20 +318,28 @@ def _ascend(
     size = len(law)
     rest = np.empty((2, n + 1, size))
     ahead, moved, by_value = np.empty((2, size)), np.empty((2, size)), np.empty((2, s))
-    flat = np.ones((n, s))
-    plain = _rest(table, seen[0], flat, law, rest[0]) - _rest(table, seen[1], flat, law, rest[1])
-    value = -1.0  # less than what a flat f tells
-    for _ in range(_ROUNDS):
-        told = _rest(table, seen[0], f, law, rest[0]) - _rest(table, seen[1], f, law, rest[1])
+    flat = np.empty((n, s))
+    for t in range(n):
+        for y in range(s):
+            flat[t, y] = 1.0
+    plain, value = 0.0, -1.0  # less than what a flat f tells
+    for turn in range(_ROUNDS + 1):
+        here = f if turn else flat
+        told = _rest(table, seen[0], here, law, rest[0]) - _rest(table, seen[1], here, law, rest[1])
+        if turn == 0:
+            plain = told
+            continue
         if not told - plain > value + abs(value) * 1e-12:
             break
         value = told - plain
-        for k in range(2):
-            ahead[k] = law
+        for u in range(size):
+            ahead[0, u], ahead[1, u] = law[u], law[u]
         for t in range(n):
             for k in range(2):
-                by_value[k] = 0.0
-                moved[k] = 0.0
+                for y in range(s):
+                    by_value[k, y] = 0.0
+                for u in range(size):
+                    moved[k, u] = 0.0
                 for u in range(size):
                     for y in range(s):
                         moved[k, u * s % size + y] += ahead[k, u] * table[u, y] * seen[k, t, y]

@@ -24,7 +24,7 @@ import math
 
 import numpy as np
 
-from corrdp._compiled import njit
+from corrdp._compiled import inlined, njit
 from corrdp.bounds.mixtures import log_gain, star
 
 UNKNOWN = -1  # among letters: the values of records beyond a window
@@ -37,233 +37,259 @@ STEEP, ENDLESS = 40.0, 300.0
 _LOST, _LEAST = 1e-13, 4e-15
 
 
-@njit(cache=True, error_model="numpy")
-def largest_ratio(growth: np.ndarray, above: np.ndarray, below: np.ndarray) -> float:
-    """Largest ``p.f / q.g`` with f(x) <= growth(x, y) g(y), p a row of ``above``, q of ``below``.
+def room_for(states: int) -> np.ndarray | None:
+    """What the steps of three states keep their corners in; those of two are numbers, not arrays.
 
-    As a function of g, the best f is a minimum of linear functions, and p.f/q.g is largest where as
-    many of its pieces meet as there are ratios of g (order-k#corners). Zeros of p and q, the same
-    in all their rows, stand for points that are missing.
+    Without it what only three states need is not compiled, which is half of a first use.
     """
-    s = growth.shape[0]
-    if s == 2:
-        return _ratio_of_two(growth, above, below)
-    f, g = np.zeros(s), np.zeros(s)
+    return None if states == 2 else np.empty((2 + STATES, STATES))
+
+
+@inlined
+def largest_ratio(
+    growth: np.ndarray,
+    x: int,
+    y: int,
+    above: np.ndarray,
+    u: int,
+    most: int,
+    below: np.ndarray,
+    v: int,
+    least: int,
+    three: np.ndarray | None,
+) -> float:
+    """Largest ``p.f / q.g`` with f(i) <= G(i, j) g(j), p one of some rows and q one of others.
+
+    G is block (x, y) of ``growth``, p any of the first ``most`` rows of ``above[u]`` and q any of
+    the first ``least`` of ``below[v]``. As a function of g, the best f is a minimum of linear
+    functions, and p.f/q.g is largest where as many of its pieces meet as there are ratios of g
+    (order-k#corners). Zeros of p and q, the same in all their rows, stand for points that are
+    missing. ``three`` is that of :func:`room_for`.
+    """
     best = 0.0
-    for j in range(s):
-        if below[0, j] <= 0.0:
+    if three is None:
+        i, j = 2 * x, 2 * y
+        one, other = below[v, 0, 0] > 0.0, below[v, 0, 1] > 0.0
+        for z in range(2):
+            if above[u, 0, z] <= 0.0:
+                continue
+            ratio = growth[i + z, j] / growth[i + z, j + 1] if one and other else 1.0
+            f_0, f_1 = growth[i, j + 1] * ratio, growth[i + 1, j + 1] * ratio
+            if one:
+                f_0 = min(f_0, growth[i, j]) if other else growth[i, j]
+                f_1 = min(f_1, growth[i + 1, j]) if other else growth[i + 1, j]
+            top, low = 0.0, math.inf
+            for c in range(most):
+                top = max(top, above[u, c, 0] * f_0 + above[u, c, 1] * f_1)
+            for d in range(least):
+                low = min(low, below[v, d, 0] + below[v, d, 1] * ratio)
+            best = max(best, top / low)
+        return best
+    f, g = three[0], three[1]
+    for n in range(3):
+        g[n] = 0.0
+    i, j = 3 * x, 3 * y
+    for base in range(3):
+        if below[v, 0, base] <= 0.0:
             continue
         other, third = -1, -1
-        for y in range(s):
-            if y != j and below[0, y] > 0.0:
+        for n in range(3):
+            if n != base and below[v, 0, n] > 0.0:
                 if other < 0:
-                    other = y
+                    other = n
                 else:
-                    third = y
-        g[j] = 1.0  # of missing points it stays what it was: their weight is 0
-        for z in range(s):
-            if above[0, z] <= 0.0:
+                    third = n
+        g[base] = 1.0  # of missing points it stays what it was: their weight is 0
+        for z in range(3):
+            if above[u, 0, z] <= 0.0:
                 continue
             if other >= 0:
-                g[other] = growth[z, j] / growth[z, other]
-            for y in range(s):
-                if above[0, y] <= 0.0 or (third < 0 and y != z):
+                g[other] = growth[i + z, j + base] / growth[i + z, j + other]
+            for w in range(3):
+                if above[u, 0, w] <= 0.0 or (third < 0 and w != z):
                     continue
                 if third >= 0:
-                    g[third] = growth[y, j] / growth[y, third]
-                best = max(best, _ratio_at(growth, above, below, g, f))
+                    g[third] = growth[i + w, j + base] / growth[i + w, j + third]
+                for n in range(3):
+                    f[n] = math.inf if above[u, 0, n] > 0.0 else 0.0
+                    for m in range(3):
+                        if below[v, 0, m] > 0.0:
+                            f[n] = min(f[n], growth[i + n, j + m] * g[m])
+                best = max(best, _quotient(above, u, most, f, below, v, least, g))
         if third < 0:
             break  # one ratio of g: the other point as the base gives the same corners
     return best
 
 
-@njit(cache=True, error_model="numpy")
-def _ratio_at(
-    growth: np.ndarray, above: np.ndarray, below: np.ndarray, g: np.ndarray, f: np.ndarray
+@inlined
+def _quotient(
+    above: np.ndarray,
+    u: int,
+    most: int,
+    f: np.ndarray,
+    below: np.ndarray,
+    v: int,
+    least: int,
+    g: np.ndarray,
 ) -> float:
-    s = len(g)
-    for x in range(s):
-        f[x] = math.inf if above[0, x] > 0.0 else 0.0
-        for y in range(s):
-            if below[0, y] > 0.0:
-                f[x] = min(f[x], growth[x, y] * g[y])
-    return most_of(above, f) / least_of(below, g)
-
-
-@njit(cache=True, error_model="numpy")
-def most_of(rows: np.ndarray, values: np.ndarray) -> float:
-    """The largest mean of some values."""
-    most = 0.0
-    for c in range(len(rows)):
+    """The largest mean of f over the smallest of g, by rows as in :func:`largest_ratio`."""
+    top, low = 0.0, math.inf
+    for c in range(most):
         total = 0.0
-        for x in range(len(values)):
-            total += rows[c, x] * values[x]
-        most = max(most, total)
-    return most
-
-
-@njit(cache=True, error_model="numpy")
-def least_of(rows: np.ndarray, values: np.ndarray) -> float:
-    """The smallest mean of some values."""
-    least = math.inf
-    for c in range(len(rows)):
+        for x in range(len(f)):
+            total += above[u, c, x] * f[x]
+        top = max(top, total)
+    for d in range(least):
         total = 0.0
-        for x in range(len(values)):
-            total += rows[c, x] * values[x]
-        least = min(least, total)
-    return least
+        for x in range(len(g)):
+            total += below[v, d, x] * g[x]
+        low = min(low, total)
+    return top / low
 
 
-@njit(cache=True, error_model="numpy")
-def _ratio_of_two(growth: np.ndarray, above: np.ndarray, below: np.ndarray) -> float:
-    """:func:`largest_ratio` for two points each."""
-    one, other = below[0, 0] > 0.0, below[0, 1] > 0.0
-    best = 0.0
-    for z in range(2):
-        if above[0, z] <= 0.0:
-            continue
-        g = growth[z, 0] / growth[z, 1] if one and other else 1.0
-        f_0, f_1 = growth[0, 1] * g, growth[1, 1] * g
-        if one:
-            f_0 = min(f_0, growth[0, 0]) if other else growth[0, 0]
-            f_1 = min(f_1, growth[1, 0]) if other else growth[1, 0]
-        most, least = 0.0, math.inf
-        for c in range(len(above)):
-            most = max(most, above[c, 0] * f_0 + above[c, 1] * f_1)
-        for d in range(len(below)):
-            least = min(least, below[d, 0] + below[d, 1] * g)
-        best = max(best, most / least)
-    return best
+@inlined
+def corners_of(
+    bounds: np.ndarray, x: int, seen: np.ndarray, out: np.ndarray, three: np.ndarray | None
+) -> int:
+    """Fill ``out`` with the extreme g, ``g(i) <= e^A(i, j) g(j)``; how many there are.
 
-
-@njit(cache=True, error_model="numpy")
-def _closed(bounds: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """The bounds closed under the triangle inequality, where there are three points.
-
-    Those that are not ``seen`` have no value that could stand between two others.
+    A is block (x, x) of ``bounds``. A ratio of two sums over up to three points is largest at one
+    of ``e^{A(., z)}`` and ``e^{-A(z, .)}`` (chains#mixtures). Points that are not ``seen`` get 0.
     """
-    s = len(bounds)
-    if s < 3:
-        return bounds
-    closed = bounds.copy()
-    for z in range(s):
-        if not seen[z]:
-            continue
-        for x in range(s):
-            for y in range(s):
-                closed[x, y] = min(closed[x, y], closed[x, z] + closed[z, y])
-    return closed
-
-
-@njit(cache=True, error_model="numpy")
-def corners_of(bounds: np.ndarray, seen: np.ndarray, out: np.ndarray) -> int:
-    """Fill ``out`` with the extreme g, ``g(x) <= e^bounds(x, y) g(y)``; how many there are.
-
-    A ratio of two sums over up to three points is largest at one of ``e^{A(., z)}`` and
-    ``e^{-A(z, .)}`` (chains#mixtures). Points that are not ``seen`` get 0.
-    """
-    s = len(bounds)
-    closed = _closed(bounds, seen)
     count = 0
-    for z in range(s):
-        if not seen[z]:
+    if three is None:
+        for z in range(2 * x, 2 * x + 2):
+            if seen[z]:
+                for i in range(2):
+                    log = bounds[2 * x + i, z]
+                    out[count, i] = math.exp(log) if seen[2 * x + i] else 0.0
+                count += 1
+        return count
+    closed, first = three[2:], 3 * x
+    for i in range(3):
+        for j in range(3):
+            closed[i, j] = bounds[first + i, first + j]
+    for z in range(3):
+        if seen[first + z]:  # others have no value that could stand between two
+            for i in range(3):
+                for j in range(3):
+                    closed[i, j] = min(closed[i, j], closed[i, z] + closed[z, j])
+    for z in range(3):
+        if not seen[first + z]:
             continue
-        for way in range(1 if s == 2 else 2):
-            for x in range(s):
-                log = closed[x, z] if way == 0 else -closed[z, x]
-                out[count, x] = math.exp(log) if seen[x] else 0.0
+        for way in range(2):
+            for i in range(3):
+                log = closed[i, z] if way == 0 else -closed[z, i]
+                out[count, i] = math.exp(log) if seen[first + i] else 0.0
             count += 1
     return count
 
 
-@njit(cache=True, error_model="numpy")
-def laws_of(rows: np.ndarray, corners: np.ndarray, out: np.ndarray) -> int:
-    """Fill ``out`` with every row reweighted by every corner; 0 if nothing is left of them."""
-    count = 0
-    for c in range(len(rows)):
-        for k in range(len(corners)):
+@inlined
+def laws_of(
+    rows: np.ndarray, u: int, many: int, corners: np.ndarray, found: int, out: np.ndarray
+) -> int:
+    """Fill ``out[u]`` with every row reweighted by every corner; 0 if nothing is left of them."""
+    s, count = rows.shape[2], 0
+    for c in range(many):
+        for k in range(found):
             total = 0.0
-            for x in range(rows.shape[1]):
-                total += rows[c, x] * corners[k, x]
+            for x in range(s):
+                total += rows[u, c, x] * corners[k, x]
             if total <= 0.0:
                 return 0
-            for x in range(rows.shape[1]):
-                out[count, x] = rows[c, x] * corners[k, x] / total
+            for x in range(s):
+                out[u, count, x] = rows[u, c, x] * corners[k, x] / total
             count += 1
     return count
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def _share(odds: float) -> float:
     """Probability from log odds, which may be infinite."""
     return 1.0 / (1.0 + math.exp(-odds)) if odds > -LARGEST else 0.0
 
 
-@njit(cache=True, error_model="numpy")
-def _one_way(up: float, first: float, second: float, low: float, high: float) -> float:
-    """Largest ln E_p f / E_q f with ln f(1)/f(0) <= up, p and q known up to one reweighting.
+@inlined
+def _reweighted(
+    rows: np.ndarray, u: int, v: int, x: int, bounds: np.ndarray, zone: np.ndarray
+) -> float:
+    """Largest ln E_p f / E_q f of two laws of two points, known up to one reweighting.
 
-    The log odds of 1 are first + r and second + r, r anywhere in [low, high]; the worst r has
-    ``first + second + 2 r = -up``.
+    With p of ``rows[u]`` and q of ``rows[v]`` reweighted by an h of the zone, f within ``bounds``;
+    all in block (x, x). With log odds a + r and b + r of the point that f favours by at most
+    ``up``, r in an interval, the worst r has ``a + b + 2 r = -up``.
     """
-    if first <= second:
-        return 0.0
-    if math.isinf(first) and math.isinf(second):
-        return up
-    r = min(max(-(first + second + up) / 2.0, low), high)
-    return log_gain(up, _share(first + r), _share(second + r))
+    most, least = np.empty(2), np.empty(2)  # log odds of the second point
+    for k in range(2):
+        most[k], least[k] = -math.inf, math.inf
+        for c in range(rows.shape[1]):
+            zero, one = rows[u if k == 0 else v, c, 0], rows[u if k == 0 else v, c, 1]
+            log = math.inf if one > 0.0 else -math.inf
+            if zero > 0.0 and one > 0.0:
+                log = math.log(one) - math.log(zero)
+            most[k], least[k] = max(most[k], log), min(least[k], log)
+    worst = 0.0
+    for way in range(2):
+        one = 2 * x + 1 - way
+        zero = 2 * x + way
+        first, second = (most[0], least[1]) if way == 0 else (-least[0], -most[1])
+        if first <= second:
+            continue
+        up, low, high = bounds[one, zero], -zone[zero, one], zone[one, zero]
+        if math.isinf(first) and math.isinf(second):
+            worst = max(worst, up)
+            continue
+        r = min(max(-(first + second + up) / 2.0, low), high)
+        worst = max(worst, log_gain(up, _share(first + r), _share(second + r)))
+    return worst
 
 
-@njit(cache=True, error_model="numpy")
-def _odds_of_two(rows: np.ndarray, seen: np.ndarray, out: np.ndarray) -> None:
-    """Least and largest log odds of the second of two points; infinite if one is missing."""
-    out[0], out[1] = math.inf, -math.inf
-    for c in range(len(rows)):
-        zero, one = seen[0] and rows[c, 0] > 0.0, seen[1] and rows[c, 1] > 0.0
-        if zero and one:
-            log = math.log(rows[c, 1]) - math.log(rows[c, 0])
-        else:
-            log = math.inf if one else -math.inf
-        out[0], out[1] = min(out[0], log), max(out[1], log)
-
-
-@njit(cache=True, error_model="numpy")
+@inlined
 def _three_together(
     bounds: np.ndarray,
+    x: int,
     seen: np.ndarray,
-    p: np.ndarray,
-    q: np.ndarray,
-    above: np.ndarray,
-    below: np.ndarray,
+    rows: np.ndarray,
+    laws: np.ndarray,
+    u: int,
+    v: int,
+    count: np.ndarray,
+    three: np.ndarray,
 ) -> float:
     """The same over three points: any two h of the zone, or (Birkhoff) one h of any kind."""
-    s = len(seen)
-    f = np.empty((2 * s, s))
+    first, f = 3 * x, np.empty((6, 3))
     best = 1.0
-    for k in range(corners_of(bounds, seen, f)):
-        best = max(best, most_of(above, f[k]) / least_of(below, f[k]))
+    for k in range(corners_of(bounds, x, seen, f, three)):
+        best = max(best, _quotient(laws, u, count[u], f[k], laws, v, count[v], f[k]))
     alike = 0.0
-    for y in range(s):
-        for z in range(s):
-            if y == z or not (seen[y] and seen[z]) or p[0, y] <= 0.0 or q[0, z] <= 0.0:
+    for y in range(3):
+        for z in range(3):
+            if y == z or rows[u, 0, y] <= 0.0 or rows[v, 0, z] <= 0.0:
                 continue
             odds = math.inf
-            if q[0, y] > 0.0 and p[0, z] > 0.0:
-                odds = math.log(p[0, y] / q[0, y]) - math.log(p[0, z] / q[0, z])
-            alike = max(alike, star(bounds[y, z], odds))
+            if rows[v, 0, y] > 0.0 and rows[u, 0, z] > 0.0:
+                odds = math.log(rows[u, 0, y] / rows[v, 0, y])
+                odds -= math.log(rows[u, 0, z] / rows[v, 0, z])
+            alike = max(alike, star(bounds[first + y, first + z], odds))
     return min(math.log(best), alike)
 
 
-@njit(cache=True, error_model="numpy")
-def step_costs(
+@inlined
+def step(
     costs: np.ndarray,
     zone: np.ndarray,
     alive: np.ndarray,
     rows: np.ndarray,
+    at: int,
     steps: np.ndarray,
+    zones: bool,
     out: np.ndarray,
+    three: np.ndarray | None,
 ) -> None:
-    """T before an unknown record, from T after it: the worst over all h of the zone. O(S^2).
+    """T, or U, before an unknown record, from what it is after it. O(S^2).
+
+    T is the worst over all h of the zone; U the largest ``ln sum P(u, .) h / sum P(v, .) h``.
 
     Parameters
     ----------
@@ -271,116 +297,105 @@ def step_costs(
         T and U after the record.
     alive : (S,) array of bool
         Where h > 0 after the record.
-    rows : (S, c, s) array
-        Probabilities of the new record by window; the corners of what they may be.
+    rows : (places, S, c, s) array
+        Probabilities of the new record by place and window; the corners of what they may be.
+    at : int
+        Place of the record.
     steps : (s, s) array
         ``steps[x, x']``: what the new record tells by itself.
+    zones : bool
+        Whether U is asked for; then costs and steps are not read.
     out : (S, S) array
-        Receives T before the record; 0 where one of the two windows is impossible.
+        Receives T, or U, before the record; 0 where one of the two windows is impossible.
+    three : array, optional
+        That of :func:`room_for`.
     """
-    size, many, s = rows.shape
+    _, size, many, s = rows.shape
     tails = size // s
     bounds, growth = np.empty((size, size)), np.empty((size, size))
     for w in range(size):
         for z in range(size):
-            bounds[w, z] = costs[w, z] + steps[w % s, z % s] if w != z else 0.0
+            bounds[w, z] = zone[w, z]
+            if not zones:
+                bounds[w, z] = costs[w, z] + steps[w % s, z % s] if w != z else 0.0
             growth[w, z] = math.exp(bounds[w, z])
-    laws, count = np.zeros((size, many * 2 * s, s)), np.zeros(size, np.int64)
-    corners, odds = np.zeros((2 * s, s)), np.zeros((size, 2))
+    weights, laws = np.empty((size, many, s)), np.empty((size, many * 2 * s, s))
+    count = np.empty(size, np.int64)
+    corners = np.empty((tails, 2 * s, s))
+    found = np.empty(tails, np.int64)
     for x in range(tails):
-        here = slice(x * s, x * s + s)
-        found = corners_of(zone[here, here], alive[here], corners)
+        found[x] = corners_of(zone, x, alive, corners[x], three)
         for u in range(x, size, tails):
-            count[u] = laws_of(rows[u], corners[:found], laws[u])
-            if s == 2:
-                _odds_of_two(rows[u], alive[here], odds[u])
+            largest = 0.0
+            for c in range(many):
+                for y in range(s):
+                    weights[u, c, y] = rows[at, u, c, y] if alive[x * s + y] else 0.0
+                    largest = max(largest, weights[u, c, y])
+            count[u] = many if largest > 0.0 else 0
+            if not zones:
+                count[u] = laws_of(weights, u, many, corners[x], found[x], laws)
+    told = weights if zones else laws
     for u in range(size):
-        first = slice(u % tails * s, u % tails * s + s)
         for v in range(size):
             out[u, v] = 0.0
             if u == v or count[u] == 0 or count[v] == 0:
                 continue
-            above, below = laws[u, : count[u]], laws[v, : count[v]]
-            second = slice(v % tails * s, v % tails * s + s)
-            if u % tails != v % tails:
-                value = math.log(largest_ratio(growth[first, second], above, below))
-            elif s == 2:
-                x = u % tails * 2
-                both = alive[x] and alive[x + 1]
-                low, high = (-zone[x, x + 1], zone[x + 1, x]) if both else (0.0, 0.0)
-                value = max(
-                    _one_way(bounds[x + 1, x], odds[u, 1], odds[v, 0], low, high),
-                    _one_way(bounds[x, x + 1], -odds[u, 0], -odds[v, 1], -high, -low),
-                )
+            x, y = u % tails, v % tails
+            if x != y:
+                ratio = largest_ratio(growth, x, y, told, u, count[u], told, v, count[v], three)
+                value = math.log(ratio)
+            elif zones:
+                ratio = 0.0
+                for k in range(found[x]):
+                    h = corners[x, k]
+                    ratio = max(ratio, _quotient(told, u, count[u], h, told, v, count[v], h))
+                value = math.log(ratio)
+            elif three is None:
+                value = _reweighted(weights, u, v, x, bounds, zone)
             else:
-                value = _three_together(
-                    bounds[first, first], alive[first], rows[u], rows[v], above, below
-                )
-            if value > 0.0:
+                value = _three_together(bounds, x, alive, weights, laws, u, v, count, three)
+            if zones:
+                out[u, v] = value + _LOST * abs(value) + _LEAST
+            elif value > 0.0:
                 out[u, v] = value * (1.0 + _LOST) + _LEAST
 
 
 @njit(cache=True, error_model="numpy")
-def step_zone(zone: np.ndarray, alive: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-    """U before an unknown record: the largest ``ln sum P(u, .) h / sum P(v, .) h``. O(S^2)."""
-    size, many, s = rows.shape
-    tails = size // s
-    growth = np.empty((size, size))
-    weights = np.zeros((size, many, s))
-    for u in range(size):
-        for v in range(size):
-            growth[u, v] = math.exp(zone[u, v])
-        for y in range(s):
-            if alive[u % tails * s + y]:
-                weights[u, :, y] = rows[u, :, y]
-    corners = np.zeros((2 * s, s))
-    for u in range(size):
-        first = slice(u % tails * s, u % tails * s + s)
-        for v in range(size):
-            out[u, v] = 0.0
-            if u == v or weights[u].max() <= 0.0 or weights[v].max() <= 0.0:
-                continue
-            second = slice(v % tails * s, v % tails * s + s)
-            if u % tails != v % tails:
-                best = largest_ratio(growth[first, second], weights[u], weights[v])
-            else:
-                best = 0.0
-                for k in range(corners_of(zone[first, first], alive[first], corners)):
-                    h = corners[k]
-                    best = max(best, most_of(weights[u], h) / least_of(weights[v], h))
-            value = math.log(best)
-            out[u, v] = value + _LOST * abs(value) + _LEAST
-
-
-@njit(cache=True, error_model="numpy")
 def step_weights(
-    weights: np.ndarray, alive: np.ndarray, rows: np.ndarray, letter: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """ln h before one more record, relative to its largest, and where h > 0, for a batch.
+    weights: np.ndarray,
+    alive: np.ndarray,
+    n: int,
+    rows: np.ndarray,
+    at: int,
+    letter: int,
+    out: np.ndarray,
+    seen: np.ndarray,
+    m: int,
+) -> None:
+    """ln h before one more record, relative to its largest, and where h > 0.
 
-    The record is known to be ``letter``, or (-1) unknown. Of several rows the first is taken.
+    From entry n of ``weights`` and ``alive`` to entry m of ``out`` and ``seen``. The record is
+    known to be ``letter``, or (-1) unknown; it is that of place ``at``, and of several rows the
+    first is taken.
     """
-    size, _, s = rows.shape
+    _, size, _, s = rows.shape
     tails = size // s
-    out, seen = np.zeros(weights.shape), np.zeros(alive.shape, np.bool_)
-    for n in range(len(weights)):
-        largest = -math.inf
-        for u in range(size):
-            top, total = -math.inf, 0.0
-            for pass_ in range(2):
-                for y in range(s):
-                    w = u % tails * s + y
-                    if (letter >= 0 and y != letter) or rows[u, 0, y] <= 0.0 or not alive[n, w]:
-                        continue
-                    log = math.log(rows[u, 0, y]) + weights[n, w]
-                    if pass_ == 0:
-                        top = max(top, log)
-                    else:
-                        total += math.exp(log - top)
-            if top > -math.inf:
-                seen[n, u] = True
-                out[n, u] = top + math.log(total)
-                largest = max(largest, out[n, u])
-        for u in range(size):
-            out[n, u] = out[n, u] - largest if seen[n, u] else 0.0
-    return out, seen
+    largest = -math.inf
+    for u in range(size):
+        top, total = -math.inf, 0.0
+        for turn in range(2):
+            for y in range(s):
+                w, p = u % tails * s + y, rows[at, u, 0, y]
+                if (letter >= 0 and y != letter) or p <= 0.0 or not alive[n, w]:
+                    continue
+                log = math.log(p) + weights[n, w]
+                if turn == 0:
+                    top = max(top, log)
+                else:
+                    total += math.exp(log - top)
+        seen[m, u] = top > -math.inf
+        if seen[m, u]:
+            out[m, u] = top + math.log(total)
+            largest = max(largest, out[m, u])
+    for u in range(size):
+        out[m, u] = out[m, u] - largest if seen[m, u] else 0.0
