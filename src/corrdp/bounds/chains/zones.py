@@ -217,8 +217,8 @@ def _reweighted(
     """Largest ln E_p f / E_q f of two laws of two points, known up to one reweighting.
 
     With p of ``rows[u]`` and q of ``rows[v]`` reweighted by an h of the zone, f within ``bounds``;
-    all in block (x, x). With log odds a + r and b + r of the point that f favours by at most
-    ``up``, r in an interval, the worst r has ``a + b + 2 r = -up``.
+    all in block (x, x). With log odds a + r and b + r of the point where f is larger, by at
+    most ``up``, r in an interval, the worst r has ``a + b + 2 r = -up``.
     """
     most, least = np.empty(2), np.empty(2)  # log odds of the second point
     for k in range(2):
@@ -231,12 +231,11 @@ def _reweighted(
             most[k], least[k] = max(most[k], log), min(least[k], log)
     worst = 0.0
     for way in range(2):
-        one = 2 * x + 1 - way
-        zero = 2 * x + way
+        y, z = 2 * x + 1 - way, 2 * x + way  # f is larger at y
         first, second = (most[0], least[1]) if way == 0 else (-least[0], -most[1])
         if first <= second:
             continue
-        up, low, high = bounds[one, zero], -zone[zero, one], zone[one, zero]
+        up, low, high = bounds[y, z], -zone[z, y], zone[y, z]
         if math.isinf(first) and math.isinf(second):
             worst = max(worst, up)
             continue
