@@ -234,10 +234,11 @@ def fitted_region(chain: Chain, confidence: float) -> Region:
     if fit is None:
         raise InputError("confidence needs a chain that was fitted to data: MarkovChain.fit(...)")
     order = getattr(chain, "order", 1)
-    counts, radius = fit.window_counts(order), 0
+    counts, radius = fit.row_counts(order), 0
     if 0 < confidence < 1:
         radius = fit.noise_radius(1.0 - (1.0 - confidence) / 2, counts.size, order)
-    return region_of(counts, confidence, structural=fit.zeros == "structural", radius=radius)
+    structural, among = fit.zeros == "structural", fit.among(order)
+    return region_of(counts, confidence, structural=structural, radius=radius, among=among)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
