@@ -189,7 +189,7 @@ class JointChain(Chain):
     def diagnose(self, data: Any = None) -> Diagnostics:
         """Whether the chain of slices describes its data."""
         del data  # one sequence of slices: there is nothing to compare it with
-        advice = "order {0} has no price here, and a promise needs accept= (--accept-model)"
+        advice = "Order {0} has no price here, and a promise needs accept= (--accept-model)"
         return replace(self.chain.diagnose(), advice=advice)
 
     def sample(self, rng: np.random.Generator, length: int | None = None) -> np.ndarray:
