@@ -57,6 +57,13 @@ def test_rare_slices_that_are_alike_share_a_row():
     assert Diagnostics.from_dict(chain.diagnose().to_dict()).warnings == chain.diagnose().warnings
 
 
+def test_slices_whose_names_read_alike_are_told_apart():
+    slices = [("a, b", "c"), ("a", "b, c")]
+    pair = JointChain([[0.9, 0.1], [0.2, 0.8]], "xy", slices=slices, length=4)
+    assert pair.pool_names == ("a, b, c", "a, b, c")
+    assert joint_contraction(pair, Pure(0.1)).value > 0.2
+
+
 def test_slices_stay_apart_where_asked_frequent_or_different():
     series = storms(np.random.default_rng(2))
     apart = MarkovChain.fit(series, joint=True, pool=False)
@@ -96,6 +103,13 @@ def test_a_region_that_says_nothing_says_so_everywhere(tmp_path):
         assert "grows with the length, as if nothing were known of the chain" in told
         with pytest.raises(NotApplicableError, match="rarely seen is left open"):
             leakage(short.with_length(None), 1e-2, confidence=confidence)
+
+
+def test_what_was_never_seen_is_named_by_the_slices_that_share():
+    chain = MarkovChain.fit(storms(np.random.default_rng(8), 60), joint=True)
+    assert chain.merges
+    with pytest.raises(NotApplicableError, match=r"1, 0, 1 or 1, 1, 0. -> .* was never seen"):
+        calibrate(chain, 1.0, query=Count(1), accept="a test")
 
 
 def test_a_file_with_pools_that_cannot_be_is_refused():

@@ -115,7 +115,7 @@ def _beside_joint(chain: JointChain) -> tuple[Alternative, ...]:
 def _own_rows(chain: JointChain, test: RatioTest | None) -> Alternative | None:
     """A row for each slice, by fitted numbers: that its region says nothing is why it shares."""
     fit = chain.fitted
-    if fit is None or len(chain.by_pool.states) == len(chain.slices):
+    if fit is None or not chain.merges:
         return None
     shared = np.bincount(chain.pools)[chain.pools] > 1
     left = fit.counts.sum(axis=1)

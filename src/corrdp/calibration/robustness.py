@@ -83,8 +83,8 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
         return
     from corrdp.bounds.chains.ratios import unseen_words
 
-    told = model.chain if isinstance(model, JointChain) else model
-    rows = model.row_names if isinstance(model, SeasonalChain) else told.states
+    states = model.pool_names if isinstance(model, JointChain) else model.states
+    rows = model.row_names if isinstance(model, SeasonalChain) else states
     if isinstance(model, WindowChain):
         rows = [", ".join(str(model.states[x]) for x in window) for window in model.windows]
     region, fit = model.region(level), model.fitted
@@ -93,7 +93,7 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
             "transitions are declared impossible, and then what is known of records far away can "
             f"rule a value out: the chain may never forget. Merge states, or {IN_WORDS}"
         )
-    said = unseen_words(region, rows, told.states)
+    said = unseen_words(region, rows, states)
     if not region.unseen:
         raise NotApplicableError(
             f"{said}: at confidence {level} its transition may be impossible, and the chain may "

@@ -211,7 +211,7 @@ def joint_contraction(chain: JointChain, guarantee: Pure, confidence: float | No
     """
     found = _all_adversaries(chain, guarantee, confidence)
     if confidence is not None:
-        found = over_region(found, chain.region(confidence), chain.by_pool.states)
+        found = over_region(found, chain.region(confidence), chain.pool_names)
     return _judged(found, chain, guarantee, confidence)
 
 
@@ -260,7 +260,7 @@ def rare_words(chain: JointChain) -> str:
     """Which slices are seen too rarely, and what to do."""
     fit = chain.fitted
     assert fit is not None  # else nothing was seen
-    left, names = fit.pool_counts.sum(axis=1), chain.by_pool.states
+    left, names = fit.pool_counts.sum(axis=1), chain.pool_names
     shown = "; ".join(f"{names[k]} ({left[k]:,})" for k in np.argsort(left, kind="stable")[:_NAMED])
     ways = ["merge states", "name fewer series"]
     if fit.pooled is None:

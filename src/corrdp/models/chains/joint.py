@@ -122,13 +122,18 @@ class JointChain(Chain):
 
     @cached_property
     def by_pool(self) -> MarkovChain:
-        """The chain of pools."""
+        """The chain of pools, by their numbers."""
         inside = np.eye(self.pools.max() + 1)[self.pools]
         first = np.unique(self.pools, return_index=True)[1]
         start = None if self.initial is None else self.initial @ inside
-        members = [np.flatnonzero(self.pools == pool) for pool in range(len(first))]
-        names = [" or ".join(slice_name(self.slices[k]) for k in each) for each in members]
-        return MarkovChain(self.transition[first] @ inside, self.length, start, names)
+        return MarkovChain(self.transition[first] @ inside, self.length, start)
+
+    @cached_property
+    def pool_names(self) -> tuple[str, ...]:
+        """What each pool is called: its slices."""
+        numbers = range(int(self.pools.max()) + 1)
+        members = ([self.slices[k] for k in np.flatnonzero(self.pools == n)] for n in numbers)
+        return tuple(" or ".join(map(slice_name, each)) for each in members)
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -184,7 +189,7 @@ class JointChain(Chain):
     def diagnose(self, data: Any = None) -> Diagnostics:
         """Whether the chain of slices describes its data."""
         del data  # one sequence of slices: there is nothing to compare it with
-        advice = "order {0} has no price here, and a promise needs accept= (--accept-model)"
+        advice = "Order {0} has no price here, and a promise needs accept= (--accept-model)"
         return replace(self.chain.diagnose(), advice=advice)
 
     def sample(self, rng: np.random.Generator, length: int | None = None) -> np.ndarray:
@@ -231,7 +236,7 @@ class JointChain(Chain):
     def merges(self) -> str:
         """Which slices share a row, in words; empty where none do."""
         sizes = np.bincount(self.pools)
-        names = [name for name, n in zip(self.by_pool.states, sizes, strict=True) if n > 1]
+        names = [name for name, n in zip(self.pool_names, sizes, strict=True) if n > 1]
         return f"rare slices share a row: {'; '.join(names)}" if names else ""
 
     def describe(self) -> str:
