@@ -579,7 +579,7 @@ def test_small_cells_of_a_table_are_told_before_the_charge(tmp_path):
     asked = (*asked, "--public-columns", "shift", "--ledger", tmp_path / "a.ledger")
     said = done("release", *asked, "--epsilon", 0.1)
     told = " ".join(said.stderr.split())
-    assert "is larger than 24 of 24 cells of count of records where ill by shift can be" in told
+    assert "is larger than 24 of 24 cells of count of rows with ill by shift can be" in told
     assert "nothing is charged yet" in told
     assert "published cells are no larger than the noise of one cell" in " ".join(
         said.stdout.split()
