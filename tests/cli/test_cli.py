@@ -597,6 +597,9 @@ def test_one_cell_and_all_cells_are_told_apart(tmp_path):
     told = " ".join(done("calibrate", tmp_path / "m.json", *asked).stdout.split())
     one = "one cell, taken by itself: below 4 in 95 % of releases; all 3 cells at once: below 5"
     assert one in told
+    means = ("--query", "mean:0:1:x", "--by", "shift", "--public-columns", "shift", "--epsilon", 1)
+    told = " ".join(done("calibrate", "independent", *means).stdout.split())
+    assert "one cell, taken by itself: below 2.99573 in 95 % of releases (of the sums" in told
 
 
 def test_truth_values_are_categories_and_values_of_keys(tmp_path):
