@@ -579,7 +579,7 @@ def test_small_cells_of_a_table_are_told_before_the_charge(tmp_path):
     asked = (*asked, "--public-columns", "shift", "--ledger", tmp_path / "a.ledger")
     said = done("release", *asked, "--epsilon", 0.1)
     told = " ".join(said.stderr.split())
-    assert "is larger than 24 of 24 cells of count of records where ill by shift can be" in told
+    assert "is larger than 24 of 24 cells of count of rows with ill by shift can be" in told
     assert "nothing is charged yet" in told
     assert "published cells are no larger than the noise of one cell" in " ".join(
         said.stdout.split()
@@ -597,6 +597,9 @@ def test_one_cell_and_all_cells_are_told_apart(tmp_path):
     told = " ".join(done("calibrate", tmp_path / "m.json", *asked).stdout.split())
     one = "one cell, taken by itself: below 4 in 95 % of releases; all 3 cells at once: below 5"
     assert one in told
+    means = ("--query", "mean:0:1:x", "--by", "shift", "--public-columns", "shift", "--epsilon", 1)
+    told = " ".join(done("calibrate", "independent", *means).stdout.split())
+    assert "one cell, taken by itself: below 2.99573 in 95 % of releases (of the sums" in told
 
 
 def test_truth_values_are_categories_and_values_of_keys(tmp_path):

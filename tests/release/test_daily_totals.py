@@ -197,6 +197,10 @@ def test_what_cannot_go_on(model: Any, plain: cdp.Ledger) -> None:
         with pytest.raises(NotApplicableError, match="by='date'"):
             cdp.calibrate(model, epsilon=1.0, query=query, **EASY).running(9)
     assert plain.check() == 0  # what cannot be answered was not charged
+    with pytest.raises(InputError, match="are charged by their first release"):
+        plan(model, 1).charge(plain)
+    with pytest.raises(InputError, match="horizon"):
+        Strategy(10**9, 0)
     with pytest.raises(RefusedError, match="no complete day"):
         plan(model, 1).release(rows(0, 0, extra=9), ledger=plain)
     assert plain.check() == 0

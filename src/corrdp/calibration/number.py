@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from corrdp._checks import check_choice
@@ -25,7 +25,14 @@ from corrdp.calibration.robustness import (
 from corrdp.calibration.searching import Search, check_level, step_down, step_up
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.mechanisms.laplace import DiscreteLaplace
-from corrdp.mechanisms.several import NoisyQuantile, Part, Together, atoms, normal_mechanism
+from corrdp.mechanisms.several import (
+    NoisyQuantile,
+    Part,
+    Together,
+    atoms,
+    normal_mechanism,
+    one_cell_error,
+)
 from corrdp.models.base import Model
 from corrdp.models.files import model_from_dict
 from corrdp.plots import axes_or_pyplot
@@ -235,13 +242,12 @@ def _error_in_words(query: Query, first: Part, others: Iterator[Part]) -> str:
             f"{rows.error(0.05):.6g}, in 95 % of releases"
         )
     known = all(key.values is not None for key in query.by)
-    alone = replace(first, query=replace(query, by=()))  # type: ignore[arg-type]
     off, what = ("off by less than", " records") if isinstance(query, Quantile) else ("below", "")
     sums = " (of the sums behind the means)" if isinstance(query, Mean) and query.by else ""
-    if query.cells == 1 or not query.by:
-        at_once = "all cells at once: " if query.cells > 1 else ""
-        return f"{at_once}{off} {alone.error(0.05):.6g}{what} in 95 % of releases"
-    said = f"one cell, taken by itself: {off} {alone.error(0.05):.6g}{what} in 95 % of releases"
+    limit = f"{off} {one_cell_error(first, 0.05):.6g}{what} in 95 % of releases"
+    if query.cells == 1 and known:
+        return limit
+    said = f"one cell, taken by itself: {limit}"
     if known:  # else how many cells there are is not known before the data are read
         said += f"; all {query.cells:,} cells at once: {off} {first.error(0.05):.6g}{what}"
     return f"{said}{sums}"

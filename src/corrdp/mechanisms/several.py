@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,7 @@ from corrdp.guarantees import GDP, Pure
 from corrdp.mechanisms.base import check_positive, each_cell
 from corrdp.mechanisms.discrete_gaussian import DiscreteGaussian
 from corrdp.mechanisms.laplace import DiscreteLaplace
+from corrdp.mechanisms.tails import smallest_step
 from corrdp.queries import Quantile, Query, Several
 
 _ULP = 2.0**-52
@@ -276,3 +277,18 @@ def normal_mechanism(query: Query, sigma: float) -> DiscreteGaussian | Together:
 def atoms(mechanism: Part | Together) -> tuple[Part, ...]:
     """The mechanisms that noise is drawn for, one by one."""
     return mechanism.parts if isinstance(mechanism, Together) else (mechanism,)
+
+
+def one_cell_error(part: Part, beta: float) -> float:
+    """Smallest alpha with ``Pr[error >= alpha] <= beta`` for one cell, taken by itself.
+
+    Examples
+    --------
+    >>> from corrdp.queries import Histogram
+    >>> two = DiscreteLaplace(Histogram(["a", "b"]), 1.0)
+    >>> one_cell_error(two, .05), two.error(.05)
+    (4.0, 5.0)
+    """
+    if isinstance(part, NoisyQuantile):
+        return replace(part, query=replace(part.query, by=())).error(beta)
+    return smallest_step(part.tail, beta) * part.query.grid

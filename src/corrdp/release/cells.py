@@ -17,7 +17,7 @@ from corrdp.errors import DataWarning
 from corrdp.mechanisms.base import any_cell, each_cell
 from corrdp.mechanisms.discrete_gaussian import DiscreteNormal
 from corrdp.mechanisms.sample import with_noise
-from corrdp.mechanisms.several import NoisyQuantile, Part
+from corrdp.mechanisms.several import NoisyQuantile, Part, one_cell_error
 from corrdp.mechanisms.tails import smallest_step, tail
 from corrdp.queries import Count, Histogram, Mean, Quantile, Query, Sum, query_from_dict
 from corrdp.release.exact import ExactTable
@@ -172,8 +172,7 @@ def warn_of_small_cells(exact: Sequence[ExactTable], mechanisms: Sequence[Part])
             continue
         if not any(key.values is None for key in query.by):
             continue
-        one: Any = replace(mechanism, query=replace(query, by=()))  # type: ignore[arg-type]
-        most = one.error(0.05)
+        most = one_cell_error(mechanism, 0.05)
         small = int((table.sizes < most).sum())
         if 2 * small >= len(table.sizes):
             warnings.warn(

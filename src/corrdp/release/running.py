@@ -34,11 +34,10 @@ from corrdp.release.charged import charged, check_scope, open_ledger
 from corrdp.release.number import Release, prepare
 from corrdp.release.periods import read_day, steps_of
 from corrdp.release.rollup import NoiseLaw
-from corrdp.release.totals import Strategy
+from corrdp.release.totals import LONGEST, Strategy
 from corrdp.results import Result
 from corrdp.tables.source import Table
 
-_LONGEST = 20_000
 _SAME = 1e-3  # relative: two calibrations for one wish may differ by their search
 _ULP = 2.0**-52
 
@@ -122,8 +121,19 @@ class RunningTotals(Result):
         return float(np.sqrt((self.deviations**2).mean()))
 
     def charge(self, ledger: Ledger | str | os.PathLike[str]) -> Charge:
-        """Charge all answers up to the horizon at once, before the first is drawn."""
-        book, cal = open_ledger(ledger), self.calibration
+        """Charge all answers up to the horizon at once, before the first is drawn.
+
+        For steps of your own, whose answers you draw by :meth:`extend` and keep.
+        """
+        if self.calibration.query.by:
+            raise InputError(
+                "totals by date are charged by their first release, which goes on from what the "
+                "ledger keeps: leave charge out"
+            )
+        return self._charged(open_ledger(ledger))
+
+    def _charged(self, book: Ledger) -> Charge:
+        cal = self.calibration
         check_scope(book, cal)
         return book.charge(cal.guarantee, what=str(self), model=cal.model, answer=self.to_dict())
 
@@ -215,7 +225,7 @@ class RunningTotals(Result):
             )
             return ready.of_tables([totals], plan.calibration.scale)
 
-        number = series.number or plan.charge(book).number
+        number = series.number or plan._charged(book).number
         period = replace(steps.stretch.period, of=number)
         return book.step(sample, what=f"{query}, {ready.reads}", period=period, model=model)
 
@@ -365,7 +375,7 @@ def running_totals(calibration: Calibration, horizon: int) -> RunningTotals:
     -----
     O(horizon^2) for each of log2(horizon) numbers of bands.
     """
-    steps = check_whole("horizon", horizon, most=_LONGEST)
+    steps = check_whole("horizon", horizon, most=LONGEST)
     query = calibration.query
     daily = [(key.names, key.clock, key.values) for key in getattr(query, "by", ())]
     by_step = daily in ([], [(("date",), True, None)])

@@ -29,9 +29,11 @@ from functools import cached_property
 
 import numpy as np
 
+from corrdp._checks import check_whole
 from corrdp.release.rollup import NoiseLaw, check_share, frequencies, radius_of
 
 _FINEST = 10  # coefficients are whole numbers of 2^-10
+LONGEST = 20_000  # steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,10 @@ class Strategy:
 
     horizon: int
     bands: int
+
+    def __post_init__(self) -> None:  # also of files
+        check_whole("horizon", self.horizon, most=LONGEST)
+        check_whole("bands", self.bands, least=0, most=self.horizon)
 
     @cached_property
     def coefficients(self) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from corrdp.calibration.noise import unit_in_words
 from corrdp.calibration.searching import check_told_levels
-from corrdp.mechanisms.several import atoms
+from corrdp.mechanisms.several import atoms, one_cell_error
 from corrdp.models.base import Model, RealModel
 from corrdp.queries import Count, Histogram, Mean, Quantile, Query, Several, Sum
 from corrdp.release.number import Release
@@ -302,9 +302,9 @@ def drowned_in_words(calibration: Calibration) -> str:
                 "the noise is larger than the answer can be: all possible answers lie within "
                 f"{width:.6g}"
             )
-        one: Any = replace(part, query=replace(query, by=()))  # type: ignore[arg-type]
+        least = f"{one_cell_error(part, 0.05):.6g}"
         return (
-            f"the noise of one cell (below {one.error(0.05):.6g} in 95 % of releases) hides an "
+            f"the noise of one cell (below {least} in 95 % of releases) hides an "
             f"average cell of the {in_words(query, calibration.model)}: {records:,} records in "
             f"{cells:,} cells leave {width:.6g} for each; ask for fewer cells, or promise less"
         )
