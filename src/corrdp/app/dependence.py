@@ -319,7 +319,7 @@ def _told(found: work.Learned, kind: str) -> ui.Tag:
         parts.against(_AGAINST.get(kind, ""), found.against),
         ui.div(
             ui.input_action_button("law_auto", "Let the data choose", class_="btn-quiet"),
-            ui.span("Tries memories and seasons; takes a minute or more.", class_="quiet"),
+            ui.span("Tries several memories and seasons.", class_="quiet"),
             class_="line",
         )
         if kind == "series" and found.against and found.chosen is None

@@ -135,8 +135,8 @@ def network(data: DataChoice, links: DataChoice, id: str, state: str | None) -> 
     asked = {"id": _named(id)} | ({} if state is None else {"state": state})
     people = table.collect(table.pick(**asked).limit(_PEOPLE + 1)).to_pylist()
     ends = pairs.pick(a=_named(pairs.columns[0]), b=_named(pairs.columns[1]))
-    rows = pairs.collect(ends.limit(10 * _PEOPLE)).to_pylist()
-    if len(people) > _PEOPLE:
+    rows = pairs.collect(ends.limit(10 * _PEOPLE + 1)).to_pylist()
+    if len(people) > _PEOPLE or len(rows) > 10 * _PEOPLE:
         return "", ""
     number = {str(one["id"]): k for k, one in enumerate(people)}
     known = [(str(row["a"]), str(row["b"])) for row in rows]

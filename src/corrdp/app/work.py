@@ -173,13 +173,13 @@ def learn(tell: Teller, data: DataChoice, law: FittedChoice) -> Learned:
     against = _against(model)
     tell("drawing")
     found = shown(model)
-    picture, caption = "", f"{found.title}."
+    picture, caption = "", ""
     if isinstance(law, NetworkChoice):
         picture, caption = views.network(data, law.edges, law.id, law.state)
     elif isinstance(law, FamilyChoice) and (picture := views.members(model)):
         caption = "How members of a family are alike: correlations of their values."
     if not picture and found.draw is not None:
-        picture = pictures.svg(found.draw(), "model", found.title)
+        picture, caption = pictures.svg(found.draw(), "model", found.title), f"{found.title}."
     facts = (caption, f"{model.describe()}.", *found.facts)
     units, keys = _units(model), _clock_keys(model)
     return Learned(model, "", picture, facts, against, units, keys, _chosen(model))
