@@ -186,6 +186,14 @@ def test_command(tmp_path, monkeypatch):
     assert wrong.exit_code == 2
 
 
+def test_names_are_shown_whole_on_a_narrow_terminal(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = ["004-example-2.16", "004-example-4.8"]
+    asked = [word for name in names for word in ("--only", name)]
+    done = CliRunner().invoke(app, ["reproduce", *asked, "--quick", "-o", str(tmp_path)])
+    assert all(name in done.stdout for name in names)
+
+
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_without_data_the_command_says_how_to_name_them(tmp_path, monkeypatch, more):
     monkeypatch.chdir(tmp_path)

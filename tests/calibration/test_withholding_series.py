@@ -103,10 +103,10 @@ def test_refused(model, asked, error, match):
 
 def test_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    states = binary(0.1, 0.1, 400).sample(np.random.default_rng(2), 400)
+    states = binary(0.2, 0.2, 400).sample(np.random.default_rng(2), 400)
     rows = [f"{k},{x}\n" for k, x in enumerate(states)]
     (tmp_path / "series.csv").write_text("time,on\n" + "".join(rows))
-    binary(0.1).save("model.json")
+    binary(0.2).save("model.json")
     text = ("sanitize", "series.csv", "--model", "model.json", "--target", 2, "--withhold")
     said = done(*text, "--state", "on", "-o", "out.csv", "--report", "out.html").output
     assert "WithholdingResponse" in said

@@ -136,7 +136,11 @@ def _show(results: Sequence[Result]) -> None:
 
     from corrdp.cli.show import print_parts
 
-    table = Table("item", "what", *OUTCOMES)
+    table = Table()
+    # a name that is cut short could not be given to --only
+    table.add_column("item", min_width=max(len(result.experiment) for result in results))
+    for heading in ("what", *OUTCOMES):
+        table.add_column(heading)
     for result in results:
         outcomes = [finding.outcome for finding in result.findings]
         counts = (str(outcomes.count(outcome) or "") for outcome in OUTCOMES)
