@@ -15,6 +15,7 @@ def test_a_certificate_leads_to_its_theorem():
     shown = done("docs", name).output
     assert shown.startswith("## Transfer")
     assert "*Tests:*" in shown
+    assert "\\" not in shown
     assert done("docs", "transfer").output == shown
 
 

@@ -1,1 +1,1 @@
-"""Auditing: estimators, intervals, verdicts and claim lint."""
+"""audit: does this mechanism keep its promise? Runs, exact limits and a verdict."""

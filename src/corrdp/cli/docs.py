@@ -15,6 +15,7 @@ EXAMPLE = "Example: corrdp docs chains#transfer"
 _HERE = Path(__file__).resolve().parents[1]
 # a wheel holds the pages beside the package; a checkout has them in its docs
 _PLACES = (_HERE / "theorems", _HERE.parents[1] / "docs" / "theorems")
+_ESCAPED = re.compile(r"\\([*_~])")
 _TYPESET = re.compile(r"^```\{math\}\n.*?^```\n+", re.M | re.S)
 
 
@@ -41,7 +42,7 @@ def docs(
         return
     text = found[_named(theorem, list(found))]
     # formulas in plain text hold stars and brackets: only a terminal is shown them typeset
-    console.print(Markdown(text)) if console.is_terminal else print(text)
+    console.print(Markdown(text)) if console.is_terminal else print(_ESCAPED.sub(r"\1", text))
 
 
 def theorems() -> dict[str, str]:
