@@ -92,6 +92,15 @@ def _networks() -> None:
     gibbs(ring, np.random.default_rng(1), 2)
 
 
+def _relatives() -> None:
+    from corrdp.bounds.leakage import leakage
+    from corrdp.models.pedigrees.mendel import HardyWeinberg
+    from corrdp.models.pedigrees.pedigree import Pedigree
+
+    trio = Pedigree([(1, 0, 0), (2, 0, 0), (3, 1, 2)], HardyWeinberg(0.5))
+    leakage(trio, 1.0, method="transfer")
+
+
 def _real_records() -> None:
     import numpy as np
     from scipy.sparse import csr_array
@@ -145,6 +154,7 @@ EXERCISES: tuple[Callable[[], None], ...] = (
     _many_series,
     _clocks,
     _networks,
+    _relatives,
     _real_records,
     _series,
     _books,
