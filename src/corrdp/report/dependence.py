@@ -305,13 +305,7 @@ def richer_lines(adequacy: Adequacy) -> list[tuple[str, bool]]:
     [True, False]
     """
     # the lines are those that are close in one, the others, what the steward accepted
-    # and to the public, who see no price, nothing is red that the promise holds under
-    public = adequacy.epsilon is None
-    others = [
-        each.rejected and bool(each.reason or not public)
-        for each in adequacy.alternatives
-        if not adequacy.is_close(each)
-    ]
+    others = [each.rejected for each in adequacy.alternatives if not adequacy.is_close(each)]
     close = len(adequacy.lines) - len(others) - bool(adequacy.accepted)
     flags = [False] * close + others + [False] * bool(adequacy.accepted)
     return list(zip(adequacy.lines, flags, strict=True))
