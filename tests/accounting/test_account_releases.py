@@ -57,9 +57,9 @@ def test_plain_epsilons_add_up_and_levels_do_not(made):
     assert each[1] == 0.2
     assert each[2] == pytest.approx(0.3)
     assert "leakage" not in told
-    text = done("account", *files).output
+    text = " ".join(done("account", *files).output.split())
     assert "do not add up" in text
-    assert "assumes      every release is about the same records" in text
+    assert "assumes every release is about the same records" in text
 
 
 def test_the_sum_is_converted_once(made):
@@ -155,9 +155,9 @@ def test_gaussian_releases_are_composed_at_a_delta(made, gaussian):
     assert told["epsilon"] >= exact
     assert told["epsilon"] < sum(pure) + told["releases"][0]["epsilon"]
     assert (told["delta"], told["releases"][0]["mu"]) == (1e-6, pytest.approx(mu))
-    text = done("account", *files, "--delta", 1e-6).output
+    text = " ".join(done("account", *files, "--delta", 1e-6).output.split())
     assert "at delta 1e-06 (plain DP, one record replaced)" in text
-    assert f"composes     mu {mu:.6g}" in text
+    assert f"composes mu {mu:.6g}" in text
 
 
 def test_units_of_releases(made, gaussian):

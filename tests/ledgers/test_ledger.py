@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -268,7 +269,7 @@ def test_the_room_of_some_records_is_named(path: Path) -> None:
     reads = np.array([1, 1, 0, 0, 0, 0])
     with pytest.raises(RefusedError) as refusal:
         ledger.charge(0.9 * reads, what="two of them")
-    room = float(str(refusal.value).rpartition("epsilon ")[2].split(". ")[0])
+    room = float(re.search(r"at most epsilon ([\d.]+\d)", str(refusal.value))[1])
     assert ledger.remaining < room < 0.9
     ledger.charge(room * reads, what="two of them")
     assert 1 - 1e-5 < ledger.spent <= 1

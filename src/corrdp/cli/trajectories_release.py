@@ -167,7 +167,7 @@ class MovementOptions:
         if self.mechanism == "elements":
             from corrdp.trajectories.mechanisms.elements import ElementCounts
 
-            return ElementCounts(cluster_names(cells, self.clusters), self.epsilon, self.most)  # type: ignore[arg-type]
+            return ElementCounts(cluster_names(cells, self.clusters), self.epsilon, self.most or 1)  # type: ignore[arg-type]
         if self.mechanism == "ngrams":
             from corrdp.trajectories.mechanisms.prefix import NgramTree
 

@@ -52,7 +52,7 @@ class TooManyCells(NotApplicableError):
     """Cells of this width take more than the work allowed."""
 
 
-class Graph(NamedTuple):
+class CellGraph(NamedTuple):
     """What a sweep goes along, as in a :class:`Mesh` and its side."""
 
     first: np.ndarray
@@ -102,9 +102,9 @@ class Mesh:
     room: np.ndarray
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> CellGraph:
         """What a sweep goes along."""
-        return Graph(
+        return CellGraph(
             self.first,
             self.letters,
             self.places,
@@ -296,7 +296,7 @@ def _limited(value: float, limit: float, zones: bool) -> float:
 
 @njit(cache=True, error_model="numpy")
 def sweep(
-    graph: Graph,
+    graph: CellGraph,
     limit: np.ndarray,
     zones: np.ndarray,
     room: np.ndarray,

@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 
-from corrdp.bounds.chains.cells import PATIENCE, TIMES, Graph, Mesh, sweep
+from corrdp.bounds.chains.cells import PATIENCE, TIMES, CellGraph, Mesh, sweep
 from corrdp.bounds.chains.frontier import Flank
 from corrdp.bounds.chains.zones import LARGEST, room_for
 from corrdp.errors import NotApplicableError
@@ -28,7 +28,7 @@ def settle_far(side: Flank, steps: np.ndarray, grain: float, far: np.ndarray, al
     size, s = len(side.used), side.states
     none, room = np.zeros(0, np.int64), np.zeros_like(far)
     beyond = np.zeros((0, s), np.int64)
-    graph = Graph(
+    graph = CellGraph(
         np.zeros(1, np.int64), none, none, np.zeros((0, size), np.bool_), beyond, beyond,
         side.rows, side.used, side.change,
     )  # fmt: skip
