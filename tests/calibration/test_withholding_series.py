@@ -83,6 +83,7 @@ def test_a_fit_gives_way_where_richer_models_would_leak_more():
     assert kept.leakage.value <= 1.0
     if isinstance(kept.mechanism, BinaryResponse):
         assert not kept.query.withhold
+        assert "noise along time is not used" in kept.cost
 
 
 @pytest.mark.parametrize(

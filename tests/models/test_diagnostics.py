@@ -49,7 +49,10 @@ def test_a_second_order_chain_is_rejected():
     assert test.log10_p is not None
     assert test.log10_p < -20
     assert "1 after 1, 0: 4" in test.words  # 40 % against 15 % or so
-    assert "too small. calibrate prices both; or fit order=2" in found.warnings[0]
+    assert (
+        "too small. calibrate prices both, and nothing need be done; or fit order=2"
+        in found.warnings[0]
+    )
     assert found.assumptions[0] == f"order 1 is rejected against order 2, {test.p_words}"
 
 

@@ -70,6 +70,11 @@ def _read_response(data: dict[str, Any]) -> Response:
 
 RESPONSE = coded(_write_response, _read_response)
 
+_FORGONE = (
+    "noise along time is not used: the target is kept under the richer models too, by bounds that "
+    "gain nothing by it"
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeriesCalibration(Result):
@@ -94,6 +99,8 @@ class SeriesCalibration(Result):
         How the promise fares under that region and under richer models than a fitted one.
     withheld : float
         Expected share of reports that are withheld, in a long series.
+    forgone : str
+        Why lies do not come in runs, or no report is withheld, though that was asked for.
     """
 
     result = "series calibration"
@@ -108,6 +115,7 @@ class SeriesCalibration(Result):
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
     withheld: float = added(0.0)
+    forgone: str = added("")
 
     @property
     def epsilon(self) -> float:
@@ -119,7 +127,8 @@ class SeriesCalibration(Result):
         """What it costs those who use the series, in words."""
         wrong = self.distortion - self.withheld / 2.0
         silent = f", {100 * self.withheld:.4g} % withheld" if self.withheld else ""
-        return f"{100 * wrong:.4g} % of the reports are expected to be wrong{silent}"
+        forgone = f"; {self.forgone}" if self.forgone else ""
+        return f"{100 * wrong:.4g} % of the reports are expected to be wrong{silent}{forgone}"
 
     @property
     def guarantee(self) -> Pure:
@@ -244,6 +253,8 @@ def calibrate_series(
         # these bounds gain nothing by runs or silence
         given["query"] = replace(query, correlated=False, withhold=False)
         found = respond(model, None, epsilon=least, **given)
+        if query.along_time:
+            found = replace(found, forgone=_FORGONE)
     return replace(found, target=target, confidence=level, adequacy=adequacy)
 
 

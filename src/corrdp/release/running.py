@@ -356,8 +356,8 @@ def _check_same(plan: RunningTotals, asked: RunningTotals, number: int) -> None:
             f"charge {number} of the ledger has these totals over {plan.horizon} days at epsilon "
             f"{one.epsilon:.6g} ({one.noise}), model {one.model.digest[:12]}, and now they are "
             f"asked for over {asked.horizon} days at epsilon {other.epsilon:.6g} ({other.noise}), "
-            f"model {other.model.digest[:12]}: ask for them as before, and they go on. Nothing was "
-            "charged"
+            f"model {other.model.digest[:12]}: ask for them as before (with --public, or without), "
+            "and they go on. Nothing was charged"
         )
 
 

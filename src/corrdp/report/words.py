@@ -313,8 +313,10 @@ def drowned_in_words(calibration: Calibration) -> str:
 
 def _records_of(model: Model) -> int | None:
     """How many records there are; of a series that goes on, as many as the fit had."""
-    fit = model.fitted
-    return model.records if model.records is not None else getattr(fit, "rows", None)
+    if model.records is not None:
+        return model.records
+    steps = getattr(model.fitted, "rows", None)
+    return None if steps is None else steps * len(getattr(model, "series", "1"))
 
 
 def _cells_of(query: Query, model: Model) -> int | None:

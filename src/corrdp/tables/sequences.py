@@ -163,9 +163,10 @@ def sorted_states(values: list[Any]) -> tuple[Any, ...]:
 def check_number_of_states(number: int, measured: str | None = None) -> None:
     """Refuse what is a measurement rather than a state; ``measured`` names one with fractions."""
     if measured is not None and number > MAX_MEASURED:
+        named = measured if measured.isidentifier() else f'"{measured}"'
         raise DataError(
             f"`{measured}` has {number:,} distinct values and fractions: a measurement, not a "
-            f"state. Did you mean state='{measured} > 2.5', or bins=4 over a range that is public "
+            f"state. Did you mean state='{named} > 2.5', or bins=4 over a range that is public "
             "(value_range)?"
         )
     if number > MAX_STATES:

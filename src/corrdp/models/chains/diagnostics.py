@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 
 
 _RARE = 5  # a transition seen less often is hardly known
-_RICHER = "calibrate prices both; or fit order={0} (--markov-order {0}; docs/fit.md)"
+_RICHER = (
+    "calibrate prices both, and nothing need be done; or fit order={0} (--markov-order {0}; "
+    "docs/fit.md), which may take more noise"
+)
 _NAMED = 5  # a sentence names no more states or transitions than this
 
 
