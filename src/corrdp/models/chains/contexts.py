@@ -4,8 +4,7 @@ A window that was seen fewer than 20 times, and never went on to a state to whic
 did, would leave open whether that is impossible, and no bound over a region of confidence would be
 finite. It takes the row of its last k - 1 records, counted over all windows that end in them, or,
 where that lacks something too, of its last k - 2, and so on: as far as its last record. A region of
-confidence then covers every context at once, whichever the windows take, and keeps what a window
-itself allows: only how likely at least a transition is that it lacks is said by the row it takes.
+confidence then covers every context at once, whichever the windows take.
 
 Windows with data of their own keep their rows, also where a test cannot tell them apart: a region
 of what they share holds the truth only if they do share it (where they nearly did, it held in 19 to

@@ -9,7 +9,7 @@ once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -114,18 +114,6 @@ def region_of(
     lower, upper = np.clip(lower, 0.0, 1.0) * possible, np.clip(upper, 0.0, 1.0) * possible
     unseen = tuple((int(x), int(y)) for x, y in np.argwhere((counts <= 0) & possible))
     return Region(lower, upper, confidence, unseen)
-
-
-def beside_contexts(own: Region, shared: Region) -> Region:
-    """A region of windows of which some take the row of their last records (``shared``).
-
-    What a window itself allows stays inside; where that is a probability of zero, the row it takes
-    says how likely the transition is at least. Windows with rows of their own are as they were.
-    """
-    lower = np.where(own.lower > 0, np.minimum(own.lower, shared.lower), shared.lower)
-    rest = lower.sum(axis=1, keepdims=True) - lower
-    upper = np.minimum(np.maximum(own.upper, shared.upper), 1.0 + _OUT - rest)
-    return replace(shared, lower=lower, upper=np.clip(upper, 0.0, 1.0))
 
 
 def followers(counts: np.ndarray) -> np.ndarray:
@@ -250,12 +238,7 @@ def fitted_region(chain: Chain, confidence: float) -> Region:
     if 0 < confidence < 1:
         radius = fit.noise_radius(1.0 - (1.0 - confidence) / 2, counts.size, order)
     structural, among = fit.zeros == "structural", fit.among(order)
-
-    def box(rows: np.ndarray) -> Region:
-        return region_of(rows, confidence, structural=structural, radius=radius, among=among)
-
-    found = box(counts)
-    return beside_contexts(box(fit.window_counts(order)), found) if fit.contexts else found
+    return region_of(counts, confidence, structural=structural, radius=radius, among=among)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

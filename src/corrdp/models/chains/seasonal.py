@@ -21,7 +21,7 @@ from corrdp.models.base import check_length, check_states
 from corrdp.models.chains.chain import MOST_WINDOWS, Chain
 from corrdp.models.chains.contexts import by_context, contexts_in_words
 from corrdp.models.chains.markov import MarkovChain, check_law
-from corrdp.models.chains.region import Region, beside_contexts, region_of
+from corrdp.models.chains.region import Region, region_of
 from corrdp.models.chains.seasons import SeasonCounts, in_stretches, written_out
 from corrdp.plots import axes_or_pyplot
 
@@ -225,18 +225,12 @@ class SeasonalChain(Chain):
             cells = self.counted.by_season(len(self.states)).size
             each = int(np.bincount(self.counted.kernel_of).max())
             radius = each * fit.noise_radius(1.0 - (1.0 - confidence) / 2, cells, self.order)
+        flat = counts.reshape(-1, counts.shape[2])
         # structural: never seen in any season is impossible in each; seen in some is not
         seen = np.tile(counts.any(axis=0), (len(counts), 1))
         possible = seen if fit.zeros == "structural" else None
         among = self.counted.groupings / len(counts) * fit.among(self.order)
-
-        def box(rows: np.ndarray) -> Region:
-            flat = rows.reshape(-1, rows.shape[2])
-            return region_of(flat, confidence, radius=radius, possible=possible, among=among)
-
-        if fit.contexts:
-            return beside_contexts(box(self.counted.by_kernel(len(self.states))), box(counts))
-        return box(counts)
+        return region_of(flat, confidence, radius=radius, possible=possible, among=among)
 
     @property
     def row_names(self) -> list[str]:
