@@ -144,13 +144,6 @@ def test_what_is_chosen_on_real_series(tmp_path):
         )
         assert own <= 1.005 * best
     assert (fits[0].order, fits[0].fitted.choice.season) == (2, "hour")
-    # what docs/fit.md says of a promise from it
-    promise = cdp.calibrate(fits[0], 1.0, query=cdp.Count(True))
-    prices = {a.name: a.scale for a in promise.adequacy.alternatives}
-    assert prices["order 3"] == pytest.approx(154, rel=0.01)
-    assert prices["a kernel for each half"] == pytest.approx(145, rel=0.01)
-    alone = cdp.calibrate(fits[0], 1.0, query=cdp.Count(True), robust=False)
-    assert 1 / alone.epsilon == pytest.approx(28.8, rel=0.01)
 
 
 # -- an independent split ------------------------------------------------------------------------
@@ -210,13 +203,11 @@ def loss_of(chain, parts, rows, fold: int) -> float:
 @needs_data
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["activity", "heart rate", "power", "har"])
-def test_what_is_chosen_predicts_what_it_has_not_seen(name, monkeypatch):
+def test_what_is_chosen_predicts_what_it_has_not_seen(name, priced_quickly):
     """Chosen on four blocks of a series in order of time, judged on the fifth, all five in turn:
 
-    its log loss is at most half a percent above that of the best single candidate. Without prices
-    the smallest of those that predict well is chosen, which is the hardest case.
+    its log loss is at most half a percent above that of the best single candidate.
     """
-    monkeypatch.setattr(choosing, "_noise", lambda chain: None)
     parts, rows = real_series()[name]
     asked = {"order": "auto", "season": "auto" if rows is not None else None}
     chosen, single = [], {}

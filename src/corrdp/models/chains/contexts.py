@@ -3,8 +3,7 @@
 A window that was seen fewer than 20 times, and never went on to a state to which its last record
 did, would leave open whether that is impossible, and no bound over a region of confidence would be
 finite. It takes the row of its last k - 1 records, counted over all windows that end in them, or,
-where that lacks something too, of its last k - 2, and so on: as far as its last record. A region of
-confidence then covers every context at once, whichever the windows take.
+where that lacks something too, of its last k - 2, and so on: as far as its last record.
 
 Windows with data of their own keep their rows, also where a test cannot tell them apart: a region
 of what they share holds the truth only if they do share it (where they nearly did, it held in 19 to
@@ -31,7 +30,7 @@ _SHOWN = 8  # windows that a sentence names
 
 
 def context_lengths(counts: np.ndarray) -> np.ndarray:
-    """How many of its last records the row of each window depends on, (kernels, s^k).
+    """How many of its last records the row of each window is that of, (kernels, s^k).
 
     Parameters
     ----------

@@ -268,11 +268,6 @@ class ChainFit(Result):
         counts = self.window_counts(order)
         return by_context(counts[None])[0] if self.contexts else counts
 
-    def among(self, order: int) -> float:
-        """Over how many times its rows a region is spread: all contexts that could have rows."""
-        s = len(self.counts)
-        return sum(s**length for length in range(1, order + 1)) / s**order if self.contexts else 1.0
-
     def half_counts(self, order: int) -> np.ndarray | None:
         """:meth:`window_counts` of the first and of the second half, shape (2, s^order, s).
 

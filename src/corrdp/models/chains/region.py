@@ -237,8 +237,7 @@ def fitted_region(chain: Chain, confidence: float) -> Region:
     counts, radius = fit.row_counts(order), 0
     if 0 < confidence < 1:
         radius = fit.noise_radius(1.0 - (1.0 - confidence) / 2, counts.size, order)
-    structural, among = fit.zeros == "structural", fit.among(order)
-    return region_of(counts, confidence, structural=structural, radius=radius, among=among)
+    return region_of(counts, confidence, structural=fit.zeros == "structural", radius=radius)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

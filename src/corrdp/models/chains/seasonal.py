@@ -229,7 +229,7 @@ class SeasonalChain(Chain):
         # structural: never seen in any season is impossible in each; seen in some is not
         seen = np.tile(counts.any(axis=0), (len(counts), 1))
         possible = seen if fit.zeros == "structural" else None
-        among = self.counted.groupings / len(counts) * fit.among(self.order)
+        among = self.counted.groupings / len(counts)
         return region_of(flat, confidence, radius=radius, possible=possible, among=among)
 
     @property
