@@ -142,7 +142,7 @@ def _next_order(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative 
     except ModelError:
         return Alternative(name, (), reason="the fit kept no longer runs; fit again", tested=False)
     # windows of order k + 1 by their last k states: the rows of the chosen chain
-    pool = np.tile(fit.row_counts(order - 1), (s, 1))
+    pool = np.tile(fit.window_counts(order - 1), (s, 1))
     return _pooled(name, chain, fit, counts[None], pool, order, test)
 
 
@@ -217,7 +217,6 @@ def _repooled(
         fitted = replace(
             fit,
             seasons=(kept.with_kernel_counts(table, order),),
-            contexts=False,
             zeros="chance" if chance else fit.zeros,
         )
         models.append(
@@ -234,7 +233,7 @@ def _halves(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | No
     counts = fit.half_counts(order)
     if counts is None:
         return Alternative(name, (), reason="the fit kept no halves; fit again", tested=False)
-    pool, test = fit.row_counts(order), tests.test(HALVES)
+    pool, test = fit.window_counts(order), tests.test(HALVES)
     return _pooled(name, chain, fit, counts, pool, order, test, switching=True)
 
 
@@ -249,7 +248,7 @@ def _groups(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | No
     if counts.sum() < fit.window_counts(order).sum():
         few, all_ = len(counts), fit.sequences
         name += f" (the {few} largest of {all_:,}; the other {all_ - few:,} have no price)"
-    return _pooled(name, chain, fit, counts, fit.row_counts(order), order, tests.test(GROUPS))
+    return _pooled(name, chain, fit, counts, fit.window_counts(order), order, tests.test(GROUPS))
 
 
 def _pooled(
@@ -323,7 +322,6 @@ def _refit(fit: ChainFit, table: np.ndarray, order: int, *, chance: bool) -> Cha
         later=None,
         longer=None,
         groups=None,
-        contexts=False,  # what was seen too rarely is in the table as it is pooled
         # a transition that this row lacks and the pool has is not impossible
         zeros="chance" if chance else fit.zeros,
     )

@@ -166,8 +166,8 @@ def series(
         bool,
         typer.Option(
             "--no-pooling",
-            help="Keep apart seasons that the data cannot tell from each other, windows of a "
-            "higher order that have too few data, and rare slices of --joint.",
+            help="Keep apart seasons that the data cannot tell from each other, and rare slices of "
+            "--joint.",
         ),
     ] = False,
     private_epsilon: Annotated[

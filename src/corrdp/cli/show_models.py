@@ -109,9 +109,7 @@ def show_chain(
         print_parts(table)
     else:
         print_parts(f"{len(chain.states)} states: {', '.join(chain.state_names)}")
-    short = getattr(chain, "shortened", "")
     facts = [
-        *([("rare", short)] if short else []),
         ("rows", f"{fit.rows:,}"),
         ("missing", f"{fit.missing:,}" + _BROKEN * (fit.missing > 0)),
         *time_facts(fit, source),

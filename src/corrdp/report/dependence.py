@@ -97,8 +97,7 @@ def _chain(chain: MarkovChain) -> Shown:
 
 def _window(chain: WindowChain) -> Shown:
     title = "Windows of consecutive records and their transitions"
-    facts = (f"{chain.shortened}.",) if chain.shortened else ()
-    return Shown(lambda: draw_chain(chain.by_window), title, facts=facts)
+    return Shown(lambda: draw_chain(chain.by_window), title)
 
 
 def _seasonal(chain: SeasonalChain) -> Shown:
@@ -108,8 +107,7 @@ def _seasonal(chain: SeasonalChain) -> Shown:
             for window, row in zip(chain.windows, kernel, strict=True):
                 after = ", ".join(chain.state_names[x] for x in window)
                 rows.append((season, after, *(f"{p:.4f}" for p in row)))
-    merges = () if chain.fitted is None else (chain.counted.merges, chain.shortened)
-    facts = [f"{text}." for text in merges if text]
+    facts = [] if chain.fitted is None or not chain.counted.merges else [f"{chain.counted.merges}."]
     head = ("season", "after", *chain.state_names) if rows else ()
     title = "What comes next, round the clock"
     return Shown(lambda: draw_seasons(chain), title, head, tuple(rows), tuple(facts))

@@ -18,7 +18,6 @@ from corrdp._json import added
 from corrdp.errors import DataError, ModelError
 from corrdp.models.base import fit_fields
 from corrdp.models.chains.chain import MOST_WINDOWS
-from corrdp.models.chains.contexts import by_context
 from corrdp.models.chains.coupling import Coupling
 from corrdp.models.chains.pools import by_pool, pooled_kernel, shares_of
 from corrdp.models.chains.prediction import ChosenChain
@@ -96,9 +95,6 @@ class ChainFit(Result):
         What order and seasons were chosen from, where the data chose them.
     pooled : tuple of int or None
         Of several series at once: number of the pool of each slice, where rare ones share a row.
-    contexts : bool
-        For orders above one: whether windows that were seen too rarely take the row of their last
-        records; see :mod:`corrdp.models.chains.contexts`.
 
     Examples
     --------
@@ -139,7 +135,6 @@ class ChainFit(Result):
     seasons: tuple[SeasonCounts, ...] = added(())
     choice: ChosenChain | None = added()
     pooled: tuple[int, ...] | None = added()
-    contexts: bool = added(False)
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -186,8 +181,7 @@ class ChainFit(Result):
             raise ModelError(
                 f"independent_groups must be a reason in words, got {self.independent_groups!r}"
             )
-        for name in ("public", "contexts"):
-            check_flag(name, getattr(self, name), error=ModelError)
+        check_flag("public", self.public, error=ModelError)
         check_choice("zeros", self.zeros, ("chance", "structural"), error=ModelError)
 
     def named(self, states: Iterable[Any]) -> tuple[Any, ...]:
@@ -262,11 +256,6 @@ class ChainFit(Result):
             f"this fit kept no runs of {order + 1} states: fit order={order} (--markov-order "
             f"{order})"
         )
-
-    def row_counts(self, order: int) -> np.ndarray:
-        """What the rows are made of: :meth:`window_counts`, or those of shorter contexts."""
-        counts = self.window_counts(order)
-        return by_context(counts[None])[0] if self.contexts else counts
 
     def half_counts(self, order: int) -> np.ndarray | None:
         """:meth:`window_counts` of the first and of the second half, shape (2, s^order, s).

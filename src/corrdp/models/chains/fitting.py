@@ -24,7 +24,6 @@ import numpy as np
 from corrdp._checks import check_items, check_text, check_texts, check_whole, count_distinct
 from corrdp.errors import DataError
 from corrdp.models.chains.chain import MOST_WINDOWS
-from corrdp.models.chains.contexts import by_context
 from corrdp.models.chains.coupling import observe_beside, observe_coupling
 from corrdp.models.chains.fitted import ChainFit, count_sensitivity, dense_runs, keep_evidence
 from corrdp.models.chains.markov import MarkovChain
@@ -258,10 +257,8 @@ def fit_chain(
         Tables only: columns that everybody may know, beside those of ``order_by`` and ``group``; a
         season reads no others.
     pool : bool
-        Let seasons that the data cannot tell apart share a kernel, and windows with too few data
-        take the row of their last records, unless what was never seen is impossible; see
-        :mod:`corrdp.models.chains.seasons` and :mod:`corrdp.models.chains.contexts`. A private fit
-        does not look.
+        Let seasons that the data cannot tell apart share a kernel; see
+        :mod:`corrdp.models.chains.seasons`. A private fit does not look.
 
     Returns
     -------
@@ -398,10 +395,6 @@ def fit_chain(
         reading=None if state is None else found.reading,
         seasons=seasons,
     )
-    if order > 1 and pool and private_epsilon is None and zeros == "chance":
-        apart = season is not None
-        rows = seasons[0].by_kernel(len(found.states)) if apart else fit.window_counts(order)[None]
-        fit = replace(fit, contexts=bool((by_context(rows) != rows).any()))
     length = length_of(found, public)
     if season is not None:
         # sequences that begin in different seasons are covered by those that may begin anywhere

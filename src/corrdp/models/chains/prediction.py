@@ -6,9 +6,8 @@ from four of them, its seasons pooled on these alone, and predicts the fifth:
 ``loss = -(1/n) sum over held-out transitions of ln P[w, y]``,
 ``P[w, y] = (N[w, y] + 1/2) / (N[w] + s/2)``
 
-where w is the window of the last k records in its season, or of as many of them as were seen often
-enough, y the next record and s the number of states. Every candidate is judged on the same
-transitions.
+where w is the window of the last k records in its season, y the next record and s the number of
+states. Every candidate is judged on the same transitions.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from corrdp._json import added
-from corrdp.models.chains.contexts import by_context
 from corrdp.models.chains.seasons import CLOCKS, log_likelihood, pool_seasons
 from corrdp.results import Result
 
@@ -176,7 +174,7 @@ def _judged(
     for part in counts:
         rest = whole - part
         own = _pooled(rest, in_order)
-        kernels = by_context(_together(rest, own)) + 0.5
+        kernels = _together(rest, own) + 0.5
         kernels /= kernels.sum(axis=2, keepdims=True)
         loss -= float((part * np.log(kernels[np.array(own)])).sum())
     fitted = _together(whole, pooled)

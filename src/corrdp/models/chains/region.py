@@ -234,7 +234,7 @@ def fitted_region(chain: Chain, confidence: float) -> Region:
     if fit is None:
         raise InputError("confidence needs a chain that was fitted to data: MarkovChain.fit(...)")
     order = getattr(chain, "order", 1)
-    counts, radius = fit.row_counts(order), 0
+    counts, radius = fit.window_counts(order), 0
     if 0 < confidence < 1:
         radius = fit.noise_radius(1.0 - (1.0 - confidence) / 2, counts.size, order)
     return region_of(counts, confidence, structural=fit.zeros == "structural", radius=radius)

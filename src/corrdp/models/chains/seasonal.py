@@ -19,7 +19,6 @@ from corrdp._checks import check_array, check_items, check_kind, check_whole
 from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.base import check_length, check_states
 from corrdp.models.chains.chain import MOST_WINDOWS, Chain
-from corrdp.models.chains.contexts import by_context, contexts_in_words
 from corrdp.models.chains.markov import MarkovChain, check_law
 from corrdp.models.chains.region import Region, region_of
 from corrdp.models.chains.seasons import SeasonCounts, in_stretches, written_out
@@ -220,7 +219,8 @@ class SeasonalChain(Chain):
         fit = self.fitted
         if fit is None:
             raise InputError("confidence needs a chain that was fitted to data")
-        counts, radius = row_counts(fit, len(self.states)), 0
+        counts = self.counted.by_kernel(len(self.states))
+        radius = 0
         if fit.private_epsilon is not None and 0 < confidence < 1:
             cells = self.counted.by_season(len(self.states)).size
             each = int(np.bincount(self.counted.kernel_of).max())
@@ -259,20 +259,10 @@ class SeasonalChain(Chain):
         if self.fitted is not None:
             if merges := self.counted.merges:
                 said.append(f"{merges}; what is said of the kernels is given this choice")
-            if short := self.shortened:
-                said.append(short)
             if self.counted.columns:
                 said.append(f"{', '.join(self.counted.columns)}: public by the word of who fitted")
         said.append("a record is one time step: a person's whole series is not one record")
         return (*said, *self.fit_assumptions)
-
-    @property
-    def shortened(self) -> str:
-        """Which windows take the row of their last records, in words; empty where none do."""
-        if self.fitted is None or not self.fitted.contexts:
-            return ""
-        counts = self.counted.by_kernel(len(self.states))
-        return contexts_in_words(counts, self.state_names, self.seasons)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the kernels round the clock; returns the matplotlib axes."""
@@ -339,20 +329,13 @@ class SeasonalChain(Chain):
 def of_seasons(fit: ChainFit, length: int | None, states: tuple[Any, ...]) -> SeasonalChain:
     """The chain of a fit that counted by season."""
     kept = fit.seasons[0]
-    counts = row_counts(fit, len(states))
-    kernels = seasonal_kernels(counts, private=fit.private_epsilon is not None)
+    kernels = seasonal_kernels(kept.by_kernel(len(states)), private=fit.private_epsilon is not None)
     try:
         return SeasonalChain(
             kernels, kept.pattern, kept.order, length, states, kept.names, fitted=fit
         )
     except ModelError as error:
         raise DataError(f"too few data for these seasons: {error}") from None
-
-
-def row_counts(fit: ChainFit, states: int) -> np.ndarray:
-    """What the rows of a fit by season are made of: its counts, or those of shorter contexts."""
-    counts = fit.seasons[0].by_kernel(states)
-    return by_context(counts) if fit.contexts else counts
 
 
 def seasonal_kernels(counts: np.ndarray, *, private: bool = False) -> np.ndarray:

@@ -17,7 +17,6 @@ from corrdp._checks import check_array, check_whole
 from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.base import check_length, check_states
 from corrdp.models.chains.chain import MOST_WINDOWS, Chain
-from corrdp.models.chains.contexts import contexts_in_words
 from corrdp.models.chains.markov import MarkovChain, check_law
 
 if TYPE_CHECKING:
@@ -189,16 +188,7 @@ class WindowChain(Chain):
             f"the records form a {law}",
             "a record is one time step: a person's whole series is not one record",
         ]
-        if short := self.shortened:
-            said.insert(1, short)
         return (*said, *self.fit_assumptions)
-
-    @property
-    def shortened(self) -> str:
-        """Which windows take the row of their last records, in words; empty where none do."""
-        if self.fitted is None or not self.fitted.contexts:
-            return ""
-        return contexts_in_words(self.fitted.window_counts(self.order)[None], self.state_names)
 
     def _named(self, mask: np.ndarray, most: int = 3) -> str:
         """Windows by their states; empty if there are none."""
@@ -236,7 +226,7 @@ def of_order(chain: MarkovChain, order: int) -> WindowChain:
     if fit is None:
         raise InputError("a higher order needs a chain that was fitted: MarkovChain.fit(...)")
     check_order(order, len(chain.states))
-    counts = fit.row_counts(order)
+    counts = fit.window_counts(order)
     if fit.private_epsilon is not None:  # noise makes no transition impossible
         counts = np.maximum(counts, 0.5)
     totals = counts.sum(axis=1, keepdims=True)
