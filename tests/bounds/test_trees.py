@@ -12,13 +12,17 @@ import pytest
 from corrdp.bounds.contraction import contraction, two_pass
 from corrdp.bounds.exact import exact_every_mechanism, tree_table
 from corrdp.bounds.fields import field_contraction, sweeps
+from corrdp.bounds.leakage import leakage
 from corrdp.bounds.mixtures import star
+from corrdp.bounds.scope import Adversary
 from corrdp.bounds.trees import tree_contraction, tree_transfer
 from corrdp.errors import InputError, ModelError, NotApplicableError
 from corrdp.guarantees import Pure
+from corrdp.mechanisms.response import BinaryResponse
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.networks.field import MarkovField
 from corrdp.models.networks.tree import MarkovTree
+from corrdp.queries import Count
 from tests.oracles import chains as oracles
 
 P = np.array([[0.8, 0.2], [0.3, 0.7]])
@@ -231,6 +235,30 @@ def test_hearsay_is_the_exact_worst_case_too():
         assert bound.kind == "exact"
         assert bound.value == pytest.approx(truth, abs=2e-8)
         assert "was heard" in bound.certificate.assumptions[1]
+
+
+def test_nobody_leaves_out_what_was_heard():
+    """The least of all bounds, for any mechanism: enumeration knows of no hearsay."""
+    rng = np.random.default_rng(24)
+    for _ in range(12):
+        tree = random_tree(rng, int(rng.integers(2, 4)), 3, zeros=0.0)
+        weights = 10.0 ** rng.uniform(-2.0, 0.0, (tree.length, 3))
+        heard = {v: dict(enumerate(weights[v])) for v in range(1, tree.length)}
+        tilted = {
+            x: p * math.prod(weights[v][x[v]] for v in heard) for x, p in joint_of(tree).items()
+        }
+        total = sum(tilted.values())
+        tilted = {x: p / total for x, p in tilted.items()}
+        truth = oracles.lp_one_adversary(tilted, np.ones(tree.length), 3, 0, {})
+        assert leakage(tree, 1.0, adversary=Adversary(0, {}, heard)).value >= truth - 1e-7
+    pair = MarkovTree([-1, 0], [[0.99, 0.01], [0.9, 0.1]], [0.5, 0.5])
+    whisper = Adversary(0, {}, {1: {0: 0.03, 1: 1}})
+    flips = BinaryResponse.for_epsilon(1.0)
+    assert leakage(pair, 1.0, query=Count(1), adversary=whisper).value >= 1.515191
+    assert leakage(pair, mechanism=flips, adversary=whisper).value >= 1.515191
+    with pytest.raises(NotApplicableError, match="heard"):
+        leakage(pair, 1.0, adversary=whisper, method="exact")
+    assert leakage(pair, 1.0, adversary=Adversary(0), method="exact").kind == "upper bound"
 
 
 def test_hearsay_goes_from_nothing_to_knowing():

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -206,6 +207,18 @@ def _search(table: JointTable, compare: Compare) -> Bound:
 @bound("exact", on=JointTable, given=whole)
 def exact_in_scope(table: JointTable, scope: Scope) -> Bound:
     """Exact leakage by enumeration: of one query, one local mechanism, or the worst mechanism."""
+    if scope.adversary is None:
+        return _every_adversary(table, scope)
+    if getattr(scope.adversary, "heard", None):
+        raise NotApplicableError(
+            "exact goes through what an adversary may know for certain; who has only heard of "
+            "records is priced by transfer"
+        )
+    # the worst of all adversaries, of whom the one that was asked for may learn less
+    return replace(_every_adversary(table, scope), kind="upper bound", witness=None)
+
+
+def _every_adversary(table: JointTable, scope: Scope) -> Bound:
     if scope.query is not None:
         check_no_gaps(scope.query)
         return exact_query(table, scope.query, scope.dp.largest)
