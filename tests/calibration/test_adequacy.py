@@ -112,7 +112,7 @@ def test_a_kernel_that_changes_is_priced_by_its_worse_half():
     fit = cdp.MarkovChain.fit(np.concatenate(parts))
     found = cdp.calibrate(fit, 1.0, query=COUNT, confidence=None)
     half = cdp.MarkovChain.fit(parts[1])
-    own = cdp.calibrate(half, 1.0, query=COUNT, method="contraction", **ALONE).epsilon
+    own = cdp.calibrate(half, 1.0, query=COUNT, **ALONE).epsilon
     priced = {a.name: a for a in found.adequacy.alternatives}
     assert priced["a kernel for each half"].epsilon == pytest.approx(own, rel=0.02)
     assert found.epsilon <= own * 1.02

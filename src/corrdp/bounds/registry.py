@@ -69,7 +69,7 @@ HOMES = {
     ),
     "class": ("contraction", "chains.sides"),
     "joint": ("chains.joint", "chains.known_cells"),
-    "switching": ("chains.windows", "chains.sides"),
+    "switching": ("chains.windows", "chains.sides", "chains.stretches"),
     "tree": ("trees", "messages", "exact"),
     "field": ("fields", "walks", "messages", "bags", "exact"),
     "seasonal": ("chains.seasons", "chains.phases", "chains.timetables"),

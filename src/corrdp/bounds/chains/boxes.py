@@ -18,7 +18,14 @@ from functools import lru_cache
 import numpy as np
 
 from corrdp.bounds.chains.cells import Mesh, TooManyCells, lay_cells, states_of
-from corrdp.bounds.chains.frontier import Flank, Window, all_cores, plant, worst_pair
+from corrdp.bounds.chains.frontier import (
+    Flank,
+    Window,
+    all_cores,
+    plant,
+    turned_windows,
+    worst_pair,
+)
 from corrdp.bounds.chains.orders import bounded
 from corrdp.bounds.chains.ratios import over_region, unseen_words
 from corrdp.bounds.chains.settling import settle_costs
@@ -155,7 +162,7 @@ def _told(box: Box, cells: Mesh, steps: np.ndarray) -> float:
     costs, far = settle_costs(cells, steps, np.full((1, size, size), np.inf), _BUDGET)
     if order * steps.max() + 2.0 * max(costs.max(), far.max()) > LARGEST:
         raise NotApplicableError("epsilons this large leave nothing to compare; use contraction")
-    turned = np.arange(size).reshape((2,) * order).transpose().ravel()
+    turned = turned_windows(2, order)
     mirrored = replace(cells, side=replace(cells.side, turned=turned))
     right, left = states_of(cells, costs, far), states_of(mirrored, costs, far)
     # the law of a window is not known either: its ratios stand with those of what is known

@@ -61,9 +61,15 @@ class CellGraph(NamedTuple):
     alive: np.ndarray
     following: np.ndarray
     origins: np.ndarray
+    entries: np.ndarray
     rows: np.ndarray
     used: np.ndarray
     change: np.ndarray
+    then: np.ndarray
+    before: np.ndarray
+    ends: np.ndarray
+    exits: np.ndarray
+    turns: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,17 +80,20 @@ class Mesh:
     ----------
     side : Flank
     letters : (nodes,) array
-        The known record of each node.
+        The known record of each node; -1 where an unknown one begins another stretch.
     first : (nodes + 1,) array
         The first state of each node; the others follow, one for each unknown record.
     places : (states,) array
         The place of each state's window.
     alive : (states, S) array of bool
         Where h > 0.
-    following : (states, s) array
-        Node to which a known record leads; -1 where it is impossible.
-    origins : (places, s) array
-        Node to which a known record leads from far; -1 where it is impossible.
+    following : (states, (1 + exits) (s + 1)) array
+        Node to which a record leads, at the place that follows and at each exit: known to be 0, 1,
+        .., or unknown. -1 where it is impossible, or leads to no node.
+    origins : (places, (1 + exits) (s + 1)) array
+        The same from far.
+    entries : (nodes, S, S) array
+        U where a node begins.
     zones : (states, S, S) array
         U in each state.
     room : (places, S, S) array
@@ -98,6 +107,7 @@ class Mesh:
     alive: np.ndarray
     following: np.ndarray
     origins: np.ndarray
+    entries: np.ndarray
     zones: np.ndarray
     room: np.ndarray
 
@@ -111,9 +121,8 @@ class Mesh:
             self.alive,
             self.following,
             self.origins,
-            self.side.rows,
-            self.side.used,
-            self.side.change,
+            self.entries,
+            *self.side.road,
         )
 
 
@@ -125,6 +134,8 @@ def _run(
     place: int,
     rows: np.ndarray,
     used: np.ndarray,
+    then: np.ndarray,
+    ends: np.ndarray,
     middle: np.ndarray,
     still: np.ndarray,
     run: np.ndarray,
@@ -136,20 +147,20 @@ def _run(
     stands in the first rows of ``weights`` and ``alive``, which are worked on.
     """
     known, beyond = letter, 0 * letter  # a plain number would be a type of its own
+    at = place
     for a in range(len(run)):
-        at = (place + a) % len(rows)
         step_weights(weights, alive, beyond, rows, at, known, run, seen, a)
         low, high, full = math.inf, -math.inf, True
-        after = (at + 1) % len(rows)
+        after = then[at]
         for u in range(len(used)):
             if used[u]:
                 apart = run[a, u] - still[at, u]
                 low, high = min(low, apart), max(high, apart)
             full = full and seen[a, u] == used[u]
             weights[0, u], alive[0, u] = run[a, u] + middle[after, u], seen[a, u]
-        if full and high - low <= _FAR / 2.0:
+        if full and high - low <= _FAR / 2.0 and ends[at]:
             return a + 1
-        known = UNKNOWN
+        known, at = UNKNOWN, after
     return len(run)
 
 
@@ -158,7 +169,7 @@ def _middle(side: Flank) -> tuple[np.ndarray, np.ndarray]:
 
     (places, S) each.
     """
-    middle = (side.change[:, :, 0] - side.change[:, 0]) / 2.0
+    middle = _halfway(side.change)
     still, seen = np.zeros_like(middle), np.empty(middle.shape, np.bool_)
     every = side.used[None]
     for _ in range(TURNS if middle.any() else 0):
@@ -171,12 +182,18 @@ def _middle(side: Flank) -> tuple[np.ndarray, np.ndarray]:
     return middle, still
 
 
+def _halfway(change: np.ndarray) -> np.ndarray:
+    """What multiplies h, in the middle of what it may do to ln h(u)/h(v)."""
+    return np.asarray((change[..., :, 0] - change[..., 0, :]) / 2.0)
+
+
 def lay_cells(side: Flank, width: float, most: int) -> Mesh:
     """Nodes by breadth-first search, and their zones; ``most`` numbers may be kept.
 
     O(states S^2) a sweep.
     """
     period, size, _, s = side.rows.shape
+    then, _, ends, exits, turns = side.road[3:]
     ids: dict[bytes, int] = {}
     letters: list[int] = []
     places: list[int] = []
@@ -184,7 +201,8 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
 
     def nodes(letter: int, at: np.ndarray, weights: np.ndarray, alive: np.ndarray) -> list[int]:
         """Nodes of a batch, restricted to windows that end in the letter; -1 if impossible."""
-        alive, weights = alive[:, letter::s], weights[:, letter::s]
+        first, apart = (0, 1) if letter == UNKNOWN else (letter, s)
+        alive, weights = alive[:, first::apart], weights[:, first::apart]
         level = np.take_along_axis(weights, alive.argmax(axis=1)[:, None], axis=1)
         weights = np.where(alive, weights - level, 0.0)
         weights = np.clip(weights, -_FAINT, _FAINT)
@@ -196,23 +214,37 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
                 ids[key] = len(letters)
                 letters.append(letter)
                 places.append(int(at[n]))
-                members.append(
-                    (np.repeat(weights[n : n + 1], s, 1), np.repeat(alive[n : n + 1], s, 1))
-                )
+                both = weights[n : n + 1], alive[n : n + 1]
+                members.append((np.repeat(both[0], apart, 1), np.repeat(both[1], apart, 1)))
             found.append(ids.get(key, -1))
         return found
 
     middle, still = _middle(side)
-    nearer = (np.arange(period) + 1) % period
-    beyond, every = still + middle[nearer], np.repeat(side.used[None], period, axis=0)
-    origins = np.array([nodes(letter, nearer, beyond, every) for letter in range(s)]).T
+    bent = _halfway(turns)
+
+    def onward(at: np.ndarray, weights: np.ndarray, alive: np.ndarray) -> np.ndarray:
+        """The nodes that follow a batch: at the place that follows, then at each exit."""
+        after = then[at]
+        found = [nodes(letter, after, weights + middle[after], alive) for letter in range(s)]
+        blocks = np.full((len(at), 1 + exits.shape[1], s + 1), -1)
+        blocks[:, 0, :s] = np.transpose(found)
+        for e in range(exits.shape[1]):
+            out = np.flatnonzero(exits[at, e] >= 0)
+            if len(out):
+                given = exits[at, e][out], (weights + bent[at, e])[out], alive[out]
+                found = [nodes(letter, *given) for letter in (*range(s), UNKNOWN)]
+                blocks[out, 1 + e] = np.transpose(found)
+        return blocks.reshape(len(at), -1)
+
+    origins = onward(np.arange(period), still, np.repeat(side.used[None], period, axis=0))
     following: list[np.ndarray] = []
+    along: list[np.ndarray] = []
     seen: list[np.ndarray] = []
     run, told = np.empty((_LONGEST, size)), np.empty((_LONGEST, size), np.bool_)
     kept = 0
     while len(seen) < len(letters):
         n = len(seen)
-        given = side.rows, side.used, middle, still
+        given = side.rows, side.used, then, ends, middle, still
         many = _run(*members[n], letters[n], places[n], *given, run, told)
         weights, alive = run[:many], told[:many].copy()
         if (alive[-1] != side.used).any():
@@ -220,9 +252,11 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
                 "by zeros of the kernel, some records tell for ever what a window cannot be; use "
                 "contraction"
             )
-        at = (places[n] + np.arange(len(alive)) + 1) % period
-        weights = weights + middle[at]
-        following.append(np.array([nodes(letter, at, weights, alive) for letter in range(s)]).T)
+        at = np.full(many, places[n])
+        for a in range(1, many):
+            at[a] = then[at[a - 1]]
+        following.append(onward(at, weights, alive))
+        along.append(at)
         seen.append(alive)
         kept += len(alive)
         if max(kept, len(letters)) * size * size > most:
@@ -234,10 +268,11 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
         side,
         np.array(letters)[order],
         np.cumsum([0, *(len(seen[n]) for n in order)]),
-        np.concatenate([(places[n] + np.arange(len(seen[n]))) % period for n in order]),
+        np.concatenate([along[n] for n in order]),
         np.concatenate([seen[n] for n in order]),
         rank[np.concatenate([following[n] for n in order])].copy(),
         rank[origins].copy(),
+        np.where(np.eye(size) > 0, 0.0, np.full((len(letters), size, size), -np.inf)),
         np.zeros((kept, size, size)),
         still[:, :, None] - still[:, None] + _FAR * (1.0 - np.eye(size)),
     )
@@ -259,31 +294,37 @@ def _raised(value: float, floor: float, grain: float, limit: float) -> float:
 def _take_in(
     values: np.ndarray,
     alive: np.ndarray,
-    following: np.ndarray,
-    n: int,
+    to: np.ndarray,
+    begin: int,
+    s: int,
     limit: np.ndarray,
     at: int,
     grain: float,
     floors: np.ndarray,
     dirty: np.ndarray,
 ) -> int:
-    """Take the images of a state under known records into their nodes, rounded up; how many rose.
+    """Take the images of a state into the nodes ``to[begin:]``, rounded up; how many rose.
 
-    values(u, v) of the windows that end in d go to the node of d, by what is in front of d.
+    values(u, v) of the windows that end in d go to the node of d, all of them to that of an unknown
+    record.
     """
-    s, tails = following.shape[1], floors.shape[1]
     rose = 0
-    for u in range(s * tails):
-        for v in range(s * tails):
-            to = following[n, u % s]
-            if to < 0 or u == v or u % s != v % s or not (alive[u] and alive[v]):
+    for u in range(len(alive)):
+        for v in range(len(alive)):
+            if u == v or not (alive[u] and alive[v]):
                 continue
-            floor = floors[to, u // s, v // s]
-            raised = _raised(values[u, v], floor, grain, limit[at, u, v])
-            if raised != floor:
-                floors[to, u // s, v // s] = raised
-                dirty[to] = True
-                rose += 1
+            for unknown in range(2):
+                if unknown == 0 and u % s != v % s:
+                    continue
+                node = to[begin + (s if unknown else u % s)]
+                if node < 0:
+                    continue
+                floor = floors[node, u, v]
+                raised = _raised(values[u, v], floor, grain, limit[at, u, v])
+                if raised != floor:
+                    floors[node, u, v] = raised
+                    dirty[node] = True
+                    rose += 1
     return rose
 
 
@@ -322,10 +363,12 @@ def sweep(
         Whether the sweep was whole, and how many entries rose; -1 once more is spent than allowed
         on what is far, or T is out of range.
     """
-    first, letters, places, alive, following, origins, rows, used, change = graph
+    first, letters, places, alive, following, origins, entries = graph[:7]
+    rows, used, change, then, before, _, exits, turns = graph[7:]
     period, size, _, s = rows.shape
     tails, rose, turn, unit, more = size // s, 0, 0, grain, 1
     now, zone, out = np.empty((size, size)), np.empty((size, size)), np.empty((size, size))
+    bent = np.empty((size, size))
     largest, whole = 0.0, not by_zones
     for x in range(s):
         for y in range(s):
@@ -345,7 +388,8 @@ def sweep(
         for at in range(period):
             for u in range(size):
                 for v in range(size):
-                    now[u, v], zone[u, v] = far[at - 1, u, v], room[at - 1, u, v] + change[at, u, v]
+                    now[u, v] = far[before[at], u, v]
+                    zone[u, v] = room[before[at], u, v] + change[at, u, v]
             step(now, zone, used, rows, at, steps, by_zones, out, three)
             for u in range(size):
                 for v in range(size):
@@ -357,11 +401,17 @@ def sweep(
                     far[at, u, v] = raised
         rose += more
     for at in range(len(origins)):
-        after = (at + 1) % period
+        after = then[at]
         for u in range(size):
             for v in range(size):
                 now[u, v] = far[at, u, v] + (change[after, u, v] if by_zones else 0.0)
-        rose += _take_in(now, used, origins, at, limit, at, grain, floors, dirty)
+        rose += _take_in(now, used, origins[at], 0, s, limit, at, grain, floors, dirty)
+        for e in range(exits.shape[1]):
+            for u in range(size):
+                for v in range(size):
+                    bent[u, v] = far[at, u, v] + (turns[at, e, u, v] if by_zones else 0.0)
+            begin = (e + 1) * (s + 1)
+            rose += _take_in(bent, used, origins[at], begin, s, limit, at, grain, floors, dirty)
     if by_zones:
         whole = True
         for n in range(len(letters)):
@@ -370,16 +420,19 @@ def sweep(
         if not (whole or dirty[n]):
             continue
         dirty[n] = False
+        if letters[n] < 0:  # another stretch begins with an unknown record
+            step(floors[n], entries[n], used, rows, places[first[n]], steps, by_zones, out, three)
         for state in range(first[n], first[n + 1]):
             seen, at = alive[state], places[state]
-            after = (at + 1) % period
+            after = then[at]
             for u in range(size):
                 for v in range(size):
                     value = 0.0
                     if u != v and seen[u] and seen[v]:
                         value = out[u, v]
-                        if state == first[n]:
-                            value = floors[n, u % tails, v % tails]
+                        if state == first[n] and letters[n] >= 0:
+                            x, y = u % tails * s + letters[n], v % tails * s + letters[n]
+                            value = floors[n, x, y]
                             if by_zones:
                                 value += _told(rows, at, u, v, letters[n])
                         value = _limited(value, limit[at, u, v], by_zones)
@@ -387,7 +440,14 @@ def sweep(
                     zone[u, v] = zones[state, u, v] + change[after, u, v]
                     now[u, v] = zone[u, v] if by_zones else value
             spent[0] += 1
-            rose += _take_in(now, seen, following, state, limit, at, grain, floors, dirty)
+            to = following[state]
+            rose += _take_in(now, seen, to, 0, s, limit, at, grain, floors, dirty)
+            for e in range(exits.shape[1]):
+                for u in range(size):
+                    for v in range(size):
+                        bent[u, v] = values[state, u, v] + (turns[at, e, u, v] if by_zones else 0.0)
+                begin = (e + 1) * (s + 1)
+                rose += _take_in(bent, seen, to, begin, s, limit, at, grain, floors, dirty)
             if state + 1 < first[n + 1]:
                 step(now, zone, seen, rows, after, steps, by_zones, out, three)
                 continue
@@ -411,11 +471,8 @@ def _told(rows: np.ndarray, at: int, u: int, v: int, letter: int) -> float:
 
 def _with_zones(cells: Mesh, grain: float, most: int) -> Mesh:
     """Fill in a family of zones that no letter leads out of, in at most so many steps."""
-    side, count, s = cells.side, len(cells.letters), cells.side.states
-    tails = len(side.used) // s
-    floors = np.full((count, tails, tails), -np.inf)
-    floors[:, np.arange(tails), np.arange(tails)] = 0.0
-    dirty, spent, three = np.zeros(count, np.bool_), np.zeros(1, np.int64), room_for(s)
+    side, s, floors = cells.side, cells.side.states, cells.entries
+    dirty, spent, three = np.zeros(len(floors), np.bool_), np.zeros(1, np.int64), room_for(s)
     filled = cells.zones, cells.room
     for turn in itertools.count(1):
         whole, rose = sweep(

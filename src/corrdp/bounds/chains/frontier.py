@@ -37,6 +37,11 @@ _FLAT = 1e-6  # states that differ by less, relative to the largest cost, stand 
 Beyond = tuple[np.ndarray, np.ndarray, np.ndarray]  # T, U and where h > 0, by state
 
 
+def turned_windows(states: int, order: int) -> np.ndarray:
+    """The number of each window read backwards."""
+    return np.arange(states**order).reshape((states,) * order).transpose().ravel()
+
+
 @dataclass(frozen=True, eq=False)
 class Flank:
     """One side of a window, read away from it; the left one is the chain read backwards.
@@ -50,15 +55,25 @@ class Flank:
         The windows that occur.
     turned : (S,) array
         The number of each window of the chain in this side's reading.
-    change : (places, S, S) array, optional
+    change : (places, S, S) array
         Between a place and the one before h is multiplied by something: what that does to
         ln h(u)/h(v), at most.
+    then : (places,) array, optional
+        The place that follows each, itself where a stretch goes on as long as one likes; without
+        it they follow each other round a period.
+    exits : (places, E) array
+        Places that may follow as well; -1 for none. No change otherwise, but
+    turns : (places, E, S, S) array
+        what multiplies h on the way out.
     """
 
     rows: np.ndarray
     used: np.ndarray
     turned: np.ndarray
     change: np.ndarray
+    then: np.ndarray | None = None
+    exits: np.ndarray | None = None
+    turns: np.ndarray | None = None
 
     @staticmethod
     def steady(rows: np.ndarray, used: np.ndarray, turned: np.ndarray) -> Flank:
@@ -69,6 +84,19 @@ class Flank:
     @property
     def states(self) -> int:
         return int(self.rows.shape[3])
+
+    @cached_property
+    def road(self) -> tuple[np.ndarray, ...]:
+        """Rows, windows, change; where a step leads to, where a run comes from when it is far from
+        all known records, where it may get there; exits and turns."""
+        places, size = self.rows.shape[:2]
+        here = np.arange(places)
+        if self.then is None or self.exits is None or self.turns is None:
+            none = np.zeros((places, 0), np.int64), np.zeros((places, 0, size, size))
+            ways = np.roll(here, -1), np.roll(here, 1), here >= 0, *none
+        else:
+            ways = self.then, here, self.then == here, self.exits, self.turns
+        return self.rows, self.used, self.change, *ways
 
     @property
     def table(self) -> np.ndarray:
@@ -90,7 +118,10 @@ class Flank:
         size, order = len(self.used), round(math.log(len(self.used), self.states))
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = []
-            for logs in (np.log(self.rows.min(axis=2)), np.log(self.rows.max(axis=2))):
+            least, most_likely = self.rows.min(axis=2), self.rows.max(axis=2)
+            if self.then is not None:  # any place may come before another
+                least[:], most_likely[:] = least.min(axis=0), most_likely.max(axis=0)
+            for logs in (np.log(least), np.log(most_likely)):
                 # from a window to one that follows there is one path
                 paths = np.repeat(np.log(np.eye(size))[None], len(logs), axis=0)
                 for before in range(order - 1, -1, -1):
@@ -100,6 +131,8 @@ class Flank:
             ratio = ends[1][:, :, None] - ends[0][:, None]
         most = np.where(ends[1][:, :, None] > -np.inf, ratio, -np.inf).max(axis=3) + 1e-12
         widest = self.change.max(axis=(1, 2))
+        if self.turns is not None and self.turns.size:
+            widest = np.full(len(self.rows), self.turns.max())
         for before in range(order - 1):
             most += np.roll(widest, before)[:, None, None]
         return np.where(np.logical_and.outer(self.used, self.used), most, np.inf)

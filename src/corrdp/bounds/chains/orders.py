@@ -27,6 +27,7 @@ from corrdp.bounds.chains.frontier import (
     Worst,
     all_cores,
     plant,
+    turned_windows,
     worst_pair,
 )
 from corrdp.bounds.chains.settling import settle_costs, settle_far
@@ -156,7 +157,7 @@ def sides_of(chain: WindowChain) -> tuple[Flank, Flank]:
     """The two readings of a stationary chain."""
     table, law, used = chain.transition, chain.stationary, chain.occurring
     size, s = table.shape
-    turned = np.arange(size).reshape((s,) * chain.order).transpose().ravel()
+    turned = turned_windows(s, chain.order)
     back = np.zeros((size, s))
     for v in np.flatnonzero(used):
         before = np.arange(s) * (size // s) + v // s  # windows that v can come from

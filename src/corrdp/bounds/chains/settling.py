@@ -10,8 +10,8 @@ import itertools
 
 import numpy as np
 
-from corrdp.bounds.chains.cells import PATIENCE, TIMES, CellGraph, Mesh, sweep
-from corrdp.bounds.chains.frontier import Flank
+from corrdp.bounds.chains.cells import PATIENCE, TIMES, CellGraph, Mesh, states_of, sweep
+from corrdp.bounds.chains.frontier import Beyond, Flank
 from corrdp.bounds.chains.zones import LARGEST, room_for
 from corrdp.errors import NotApplicableError
 
@@ -27,13 +27,12 @@ def settle_far(side: Flank, steps: np.ndarray, grain: float, far: np.ndarray, al
     """
     size, s = len(side.used), side.states
     none, room = np.zeros(0, np.int64), np.zeros_like(far)
-    beyond = np.zeros((0, s), np.int64)
+    beyond, states = np.zeros((0, s + 1), np.int64), np.zeros((0, size, size))
     graph = CellGraph(
-        np.zeros(1, np.int64), none, none, np.zeros((0, size), np.bool_), beyond, beyond,
-        side.rows, side.used, side.change,
+        np.zeros(1, np.int64), none, none, np.zeros((0, size), np.bool_), beyond, beyond, states,
+        *side.road,
     )  # fmt: skip
-    limit, floors = np.full(far.shape, np.inf), np.zeros((0, size // s, size // s))
-    states, dirty = np.zeros((0, size, size)), np.zeros(0, np.bool_)
+    limit, floors, dirty = np.full(far.shape, np.inf), states, np.zeros(0, np.bool_)
     _, rose = sweep(
         graph, limit, states, room, steps, False,
         grain, floors, dirty, states, far, np.zeros(1, np.int64), allowed, room_for(s),
@@ -59,9 +58,9 @@ def settle_costs(
     """
     side, count = cells.side, len(cells.letters)
     period, size, _, s = side.rows.shape
-    tails, allowed = size // s, TIMES * most // size**2
+    allowed = TIMES * most // size**2
     grain = _GRAIN * float(steps.max())
-    floors, far = np.zeros((count, tails, tails)), np.zeros((period, size, size))
+    floors, far = np.zeros((count, size, size)), np.zeros((period, size, size))
     costs, spent = np.zeros(cells.zones.shape), np.zeros(1, np.int64)
     dirty, three = np.ones(count, np.bool_), room_for(s)
     for turn in itertools.count(1):
@@ -82,3 +81,26 @@ def settle_costs(
     raise NotApplicableError(
         "what records cost did not settle within the work allowed; use contraction"
     )
+
+
+def settle_places(cells: Mesh, steps: np.ndarray, most: np.ndarray, worked: int) -> list[Beyond]:
+    """T, U and where h > 0 in all states of a side, place by place.
+
+    Parameters
+    ----------
+    cells : Mesh
+    steps : (s, s) array
+    most : (places,) array
+        What bounds T at each place, whatever is known.
+    worked : int
+        As if so many states were kept: what the sweeps may take.
+    """
+    period, size = cells.room.shape[:2]
+    limit = np.repeat(most, size * size).reshape(period, size, size)
+    costs, far = settle_costs(cells, steps, limit, worked * size**2)
+    places = np.append(cells.places, np.arange(period))
+    states = states_of(cells, costs, far)
+    order = np.argsort(places, kind="stable")
+    ends = np.searchsorted(places[order], np.arange(1, period))
+    parts = [np.split(each[order], ends) for each in states]
+    return list(zip(*parts, strict=True))

@@ -17,14 +17,14 @@ from functools import lru_cache
 import numpy as np
 
 from corrdp.bounds.chains.boxes import Box, check_region
-from corrdp.bounds.chains.cells import Mesh, TooManyCells, lay_cells, states_of
+from corrdp.bounds.chains.cells import Mesh, TooManyCells, lay_cells
 from corrdp.bounds.chains.frontier import (
-    Beyond,
     Flank,
     Window,
     Worst,
     all_cores,
     plant,
+    turned_windows,
     worst_pair,
 )
 from corrdp.bounds.chains.orders import bounded
@@ -34,7 +34,8 @@ from corrdp.bounds.chains.seasons import (
     region_words,
     round_sides,
 )
-from corrdp.bounds.chains.settling import settle_costs
+from corrdp.bounds.chains.settling import settle_places
+from corrdp.bounds.chains.stretches import RAREST, certify_stretches, of_seasons
 from corrdp.bounds.chains.transfer import given_steps
 from corrdp.bounds.chains.zones import LARGEST, STATES
 from corrdp.bounds.registry import bound
@@ -48,7 +49,7 @@ _MOST_WINDOWS = 16
 _WIDTHS = (0.2, 0.8, 3.2, 60.0)  # of cells: the finest that the work allowed is enough for
 _STATES = 60_000  # states kept on one side
 _WORKED = 20_000  # as if so many were kept: what the sweeps of one epsilon may take
-_RAREST = 1e-100  # smaller probabilities would be lost beside the ratios that zones allow
+_APART = 4  # records at each end of a stretch from which on stretches say enough
 _ROUNDED = 1e-9  # relative: what the steps of a search may lose, far above what they do
 
 
@@ -72,19 +73,19 @@ class Round:
             "transfer round the seasons of a chain of higher order needs transitions that are "
             "possible in every season; use contraction"
         )
-        if not chain.transition.min() > _RAREST:
+        if not chain.transition.min() > RAREST:
             raise impossible
         turns, (_, size, s) = np.array(chain.pattern), chain.transition.shape
         laws = [chain.start]
         for season in turns[1:]:
             laws.append(laws[-1] @ chain.window_kernels[season])
         law = np.array(laws)
-        turned = _turned(s, chain.order)
+        turned = turned_windows(s, chain.order)
         source = np.arange(s) * (size // s) + np.arange(size)[:, None] // s  # windows before
         came = chain.transition[:, source, np.arange(size)[:, None] % s]
         back = np.empty((len(turns), size, s))
         back[:, turned] = came[turns] * np.roll(law, 1, axis=0)[:, source] / law[:, :, None]
-        if not back.min() > _RAREST:
+        if not back.min() > RAREST:
             raise impossible
         every = np.ones(size, dtype=bool)
         logs = np.log(law)
@@ -105,7 +106,7 @@ class Round:
         turns = np.array(chain.pattern)
         rows = np.array([box.rows for box in boxes])
         laws = np.array([box.laws for box in boxes])
-        turned = _turned(2, chain.order)
+        turned = turned_windows(2, chain.order)
         before = np.roll(turns, 1)
         change = laws[before] + np.swapaxes(laws[turns], 1, 2)
         change[before == turns] = 0.0
@@ -116,11 +117,6 @@ class Round:
             Flank(rows[turns], every, turned, change[:, turned][:, :, turned].copy()),
             laws[turns],
         )
-
-
-def _turned(states: int, order: int) -> np.ndarray:
-    """The number of each window read backwards."""
-    return np.arange(states**order).reshape((states,) * order).transpose().ravel()
 
 
 def _ahead(turns: np.ndarray) -> np.ndarray:
@@ -180,8 +176,8 @@ def _told(
     period, size = turn.laws.shape[:2]
     s, order = len(steps), turn.key[0]
     most = limits or (np.full(period, np.inf),) * 2
-    right = _by_place(cells[0], steps, most[0][(-np.arange(period)) % period])
-    left = _by_place(cells[1], steps, most[1])
+    right = settle_places(cells[0], steps, most[0][(-np.arange(period)) % period], _WORKED)
+    left = settle_places(cells[1], steps, most[1], _WORKED)
     digits = np.unravel_index(np.arange(size), (s,) * order)
     own = sum((steps[np.ix_(each, each)] for each in digits), np.zeros((size, size)))
     beside = sum(max(float(each[0].max()) for each in side) for side in (right, left))
@@ -194,19 +190,6 @@ def _told(
         trees = plant(right[-place % period]), plant((costs, zones + turn.laws[place], alive))
         worst = worst_pair(window, *trees, all_cores(order, s), worst)
     return worst.value
-
-
-def _by_place(cells: Mesh, steps: np.ndarray, most: np.ndarray) -> list[Beyond]:
-    """T, U and where h > 0 in all states of a side, place by place."""
-    period, size = cells.room.shape[:2]
-    limit = np.repeat(most, size * size).reshape(period, size, size)
-    costs, far = settle_costs(cells, steps, limit, _WORKED * size**2)
-    places = np.append(cells.places, np.arange(period))
-    states = states_of(cells, costs, far)
-    order = np.argsort(places, kind="stable")
-    ends = np.searchsorted(places[order], np.arange(1, period))
-    parts = [np.split(each[order], ends) for each in states]
-    return list(zip(*parts, strict=True))
 
 
 def _given(chain: SeasonalChain, scope: Scope) -> tuple[np.ndarray, Region | None]:
@@ -293,8 +276,19 @@ def _bounded(
 ) -> Bound:
     worst, value = np.ascontiguousarray(steps.max(axis=0), dtype=float), 0.0
     if worst.any():
-        turn = Round.of(chain) if boxes is None else Round.over(chain, boxes)
-        limits = round_sides(chain.order, diameters, len(chain.pattern), float(worst.max()), 0.0)
-        right, left = (each[0] * (1.0 + ROUNDING) for each in limits)
-        value = certify_round(turn, worst, (right, left))
+        value = _certified(chain, boxes, worst, diameters)
     return bounded(chain, value, steps, None, REFERENCE)
+
+
+def _certified(
+    chain: SeasonalChain, boxes: list[Box] | None, steps: np.ndarray, diameters: np.ndarray
+) -> float:
+    """Record by record; stretch by stretch where the finest cells would be too many for that."""
+    turn = Round.of(chain) if boxes is None else Round.over(chain, boxes)
+    if boxes is None and _laid(turn, _WIDTHS[0]) is None:
+        stretches = of_seasons(chain)
+        if min(stretches.apart) >= _APART:
+            return certify_stretches(stretches, steps)
+    limits = round_sides(chain.order, diameters, len(chain.pattern), float(steps.max()), 0.0)
+    right, left = (each[0] * (1.0 + ROUNDING) for each in limits)
+    return certify_round(turn, steps, (right, left))
