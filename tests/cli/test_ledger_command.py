@@ -30,13 +30,13 @@ def release(home: Path, ledger: Path, *more: object):
 
 def test_releases_until_the_budget_is_spent(home):
     book = home / "steps.ledger"
-    made = done("ledger", "init", book, "--budget", 4, "--kind", "bdp", "--model",
+    made = done("ledger", "init", book, "--budget", 2.5, "--kind", "bdp", "--model",
                 home / "model.json")  # fmt: skip
     assert "BDP level" in made.output
     answer = release(home, book, "--epsilon", 0.1, "--json")
     assert answer.exit_code == 0
     assert json.loads(answer.stdout)["charge"] == 1
-    assert json.loads(answer.stdout)["together"].endswith(" of 4 (BDP level)")
+    assert json.loads(answer.stdout)["together"].endswith(" of 2.5 (BDP level)")
     second = release(home, book, "--epsilon", 0.1, "--verbose")
     assert second.exit_code == 0
     said = " ".join(second.stdout.split())
@@ -217,7 +217,7 @@ def test_show_says_what_it_rests_on(home):
     done("ledger", "init", book, "--budget", 1, "--kind", "bdp", "--model", home / "model.json")
     shown = " ".join(done("ledger", "show", book, "--verbose").output.split())
     assert "largest over the joint 0.95 confidence region of the fit" in shown
-    assert "largest under order 2 too, by its 0.95 region" in shown
+    assert "largest under order 2 too, by 0.95 limits of its numbers" in shown
     exact = ("--kind", "bdp", "--model", home / "model.json", "--confidence", "none")
     made = done("ledger", "init", home / "exact.ledger", "--budget", 1, *exact, "--verbose").output
     assert "the fitted numbers of the model are taken as exact" in " ".join(made.split())

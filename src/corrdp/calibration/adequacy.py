@@ -310,7 +310,7 @@ def _kernel(table: np.ndarray, pool: np.ndarray) -> np.ndarray:
 
 
 def _refit(fit: ChainFit, table: np.ndarray, order: int, *, chance: bool) -> ChainFit:
-    """The fit of an alternative: its counts are what its confidence region is made of."""
+    """The fit of an alternative: its counts are what the limits of its numbers are made of."""
     s = table.shape[1]
     runs = np.argwhere(table.reshape((s,) * (order + 1)))
     listed = np.column_stack([runs, table[table > 0]])
@@ -353,8 +353,8 @@ class Priced:
     leakage : float or None
         What the level that the chosen model alone would allow leaks under it.
     confidence : float or None
-        Whether that holds for every law that the data allow at this level, or (None) for its
-        fitted numbers.
+        Of the limits at which its numbers are taken, to the side on which they leak more; None for
+        its fitted numbers.
     p : str
         The test of the chosen model against it, in words.
     rejected : bool
@@ -480,6 +480,11 @@ def worst_leakage(
     return below if epsilon < adequacy.epsilon * (1.0 - _ROUNDED) else min(found, below)
 
 
+def by_words(confidence: float | None) -> str:
+    """By which numbers of a richer model it was priced."""
+    return "its fitted numbers" if confidence is None else f"{confidence:g} limits of its numbers"
+
+
 def _joined(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -496,7 +501,7 @@ def _sentence(adequacy: Adequacy, alternative: Priced) -> str:
         return f"{a.name}{known} has no price: {a.reason}"
     noise = "" if a.scale is None else f", noise of scale {a.scale:.4g}"
     pooled = f", {a.pooled} of its {a.rows} rows pooled" if a.pooled else ""
-    sure = "its fitted numbers" if a.confidence is None else f"its {a.confidence:.4g} region"
+    sure = by_words(a.confidence)
     if a.epsilon == adequacy.epsilon:  # the level was given
         return (
             f"{a.name}{known}: epsilon {a.epsilon:.4g} leaks {a.leakage:.4g} under it (by {sure}"

@@ -17,7 +17,8 @@ import numpy as np
 from corrdp._checks import check_choice, check_kind
 from corrdp.bounds.leakage import Leakage, leakage, leakage_in
 from corrdp.bounds.scope import check_confidence, scope_of
-from corrdp.calibration.adequacy import Adequacy, Alternative, Priced, alternatives
+from corrdp.calibration.adequacy import Adequacy, Alternative, Priced, alternatives, by_words
+from corrdp.calibration.least_favourable import has_limits, least_favourable
 from corrdp.calibration.noise import LaplaceNoise
 from corrdp.calibration.searching import SHARP, Search, any_length
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError, QueryError, RefusedError
@@ -37,7 +38,7 @@ Confidence = float | Literal["default"] | None
 
 CONFIDENCE = 0.95  # of a promise made from a fit
 _NOT_NORMAL = 1e-6  # p of Mardia's tests below which a promise by a normal law needs a reason
-_REGIONS = 10  # an alternative of more models than this is taken at its fitted numbers
+_MOST_MODELS = 10  # an alternative of more models than this is taken at its fitted numbers
 _MOST_ROWS = 150  # rows up to which an alternative is priced at all: larger ones take minutes
 _SMALLEST = 1e-9  # a chain of which even this epsilon leaks 1 has no bound of any use
 _QUICK = dict.fromkeys(("markov", "switching", "seasonal", "joint"), "contraction")
@@ -207,7 +208,7 @@ def accepted(adequacy: Adequacy, model: Model, accept: str | None) -> Adequacy:
 
 
 def price(alternative: Alternative, level: float, target: float | None, search: Search) -> Priced:
-    """What a promise costs under an alternative: by its region where that is finite.
+    """What a promise costs under an alternative, at the limits of its numbers.
 
     Parameters
     ----------
@@ -220,9 +221,10 @@ def price(alternative: Alternative, level: float, target: float | None, search: 
         How the chosen model was priced; the bounds are those that suit the alternative.
     """
     try:
-        region, methods = how_priced(alternative, search.confidence)
-        searches = [replace(search, method=name, confidence=region) for name in methods]
-        found, at = _price_by(alternative.models, searches, level, target)
+        sure, asked = how_priced(alternative, search.confidence)
+        models = tuple(model for model, _ in asked)
+        searches = [replace(search, method=name, confidence=None) for _, name in asked]
+        found, at = _price_by(models, searches, level, target)
     except (NotApplicableError, InfeasibleError) as error:
         return unpriced(alternative, str(error))
     return replace(
@@ -230,7 +232,7 @@ def price(alternative: Alternative, level: float, target: float | None, search: 
         epsilon=search.noise.epsilon(search.query, found),
         scale=_scale(search, found),
         leakage=at,
-        confidence=None if region is None else search.confidence,
+        confidence=sure,
     )
 
 
@@ -250,10 +252,11 @@ def unpriced(alternative: Alternative, reason: str = "") -> Priced:
 
 def how_priced(
     alternative: Alternative, confidence: float | None
-) -> tuple[float | None, tuple[str, ...]]:
-    """The confidence at which each model of an alternative is taken, and its bound.
+) -> tuple[float | None, tuple[tuple[Chain, str], ...]]:
+    """Each model of an alternative, and the bound for it; at which confidence they are taken.
 
-    Its region where that says something, its fitted numbers elsewhere.
+    They stand at the limits of their numbers (chains#least-favourable), where they are few and all
+    that may happen was seen; at their fitted numbers elsewhere.
 
     Raises
     ------
@@ -266,13 +269,13 @@ def how_priced(
     rows = max(model.transition.shape[-2] for model in models)
     if rows > _MOST_ROWS:
         raise NotApplicableError(f"it has {rows:,} rows, and up to {_MOST_ROWS} are priced")
-    levels: list[float | None] = [None]
-    counted = all(model.fitted is not None for model in models)
-    if confidence is not None and counted and len(models) <= _REGIONS:
-        levels = [1.0 - (1.0 - confidence) / len(models), None]
-    for level in levels:
-        if all(_forgotten(model, _SMALLEST, level) <= 1.0 for model in models):
-            return level, tuple(_method(model, len(models)) for model in models)
+    few = len(models) <= _MOST_MODELS
+    if not (few and all(map(has_limits, models))):
+        confidence = None
+    if confidence is not None:
+        models = tuple(least_favourable(model, confidence) for model in models)
+    if all(_forgotten(model, _SMALLEST, None) <= 1.0 for model in models):
+        return confidence, tuple((model, _method(model, few)) for model in models)
     raise NotApplicableError("as far as is known it never forgets, so that no bound is finite")
 
 
@@ -292,9 +295,9 @@ def _price_by(
     return found, max(leaks)
 
 
-def _method(model: Chain, many: int) -> str:
+def _method(model: Chain, few: bool) -> str:
     """Every bound where that is quick; else the contraction bound of the model."""
-    quick = model.transition.shape[-2] <= SHARP and many <= _REGIONS
+    quick = few and model.transition.shape[-2] <= SHARP
     return "best" if quick else _QUICK[model.kind]
 
 
@@ -319,20 +322,26 @@ class Promise:
     model : Model
     confidence : float or None
         Joint level of the region that stands for a fitted model; None for its fitted numbers.
-    beside : tuple of (Model, str, float or None)
-        The richer models, each with its bound and its confidence.
+    beside : tuple of (Model, str)
+        The richer models, each with its bound.
     words : tuple of str
         What of this a reader must know.
     """
 
     model: Model
     confidence: float | None
-    beside: tuple[tuple[Model, str, float | None], ...]
+    beside: tuple[tuple[Model, str], ...]
     words: tuple[str, ...]
+
+    @property
+    def asked(self) -> tuple[tuple[Model, str, float | None], ...]:
+        """All of them, each with its bound and the confidence of its region."""
+        richer = ((model, by, None) for model, by in self.beside)
+        return ((self.model, "best", self.confidence), *richer)
 
     def of_any_length(self, unit: Any = None) -> Promise:
         """The same with long chains of any length: they leak no less, and take less to ask."""
-        beside = tuple((any_length(each, unit=unit), by, sure) for each, by, sure in self.beside)
+        beside = tuple((any_length(each, unit=unit), by) for each, by in self.beside)
         return replace(self, model=any_length(self.model, unit=unit), beside=beside)
 
     def leakage(
@@ -365,7 +374,6 @@ class Promise:
         >>> len(kept.beside), kept.leakage(.1).value > leakage(fit, .1).value
         (2, True)
         """
-        asked = ((self.model, "best", self.confidence), *self.beside)
         chance = (delta, unit, own)
         found = [
             leakage_in(
@@ -375,7 +383,7 @@ class Promise:
                 ),
                 method,
             )
-            for model, method, sure in asked
+            for model, method, sure in self.asked
         ]
         worst = max(found, key=float)
         # pairs of (epsilon, delta) give each model a delta of its own
@@ -426,22 +434,20 @@ def promise_on(
         return Promise(model, level, (), tuple(words))
     if model.fitted.private_epsilon is not None:
         return Promise(model, level, (), (*words, PRIVATE))
-    beside: list[tuple[Model, str, float | None]] = []
+    beside: list[tuple[Model, str]] = []
     without = []
     for other in alternatives(model):
         try:
-            sure, methods = how_priced(other, level)
-            found = [(each, name, sure) for each, name in zip(other.models, methods, strict=True)]
-            for each, name, at in found if delta is not None or unit is not None else ():
+            sure, found = how_priced(other, level)
+            for each, name in found if delta is not None or unit is not None else ():
                 # little, but more than the delta lets pass anyway
                 tried = Pure(_SMALLEST) if not delta else GDP(25.0 * delta)
-                leakage(each, tried, method=name, confidence=at, delta=delta, unit=unit)
+                leakage(each, tried, method=name, delta=delta, unit=unit)
         except NotApplicableError as error:
             without.append(unpriced(other, str(error)))
             continue
         beside += found
-        by = "its fitted numbers" if sure is None else f"its {level:g} region"
-        words.append(f"leakage is the largest under {other.name} too, by {by}")
+        words.append(f"leakage is the largest under {other.name} too, by {by_words(sure)}")
     # at no level in particular: an alternative without a price has none at any
     judged = accepted(Adequacy(math.inf, math.inf, tuple(without)), model, accept)
     return Promise(model, level, tuple(beside), (*words, *judged.lines))

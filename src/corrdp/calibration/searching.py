@@ -15,13 +15,14 @@ from typing import Any
 from corrdp._checks import check_number
 from corrdp._invert import last_below
 from corrdp.bounds.chains.seasons import chain_diameters
-from corrdp.bounds.chains.windows import block_diameters
+from corrdp.bounds.chains.windows import block_diameters, switched
 from corrdp.bounds.contraction import limit_with_skipping
 from corrdp.bounds.leakage import Leakage, leakage_in
 from corrdp.bounds.scope import Reach, scope_of
 from corrdp.calibration.noise import LaplaceNoise, Noise
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.models.base import Model, RealModel
+from corrdp.models.chains.chain import SwitchingChain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
@@ -93,7 +94,8 @@ class Search:
             return self.leakage(law, level, reach).value
 
         start = _start(law, target) / target * self.noise.most(target)
-        steps = isinstance(law, WindowChain) or (isinstance(law, SeasonalChain) and law.order > 1)
+        steps = isinstance(law, SwitchingChain | WindowChain)
+        steps = steps or (isinstance(law, SeasonalChain) and law.order > 1)
         within = max(self.within, _COARSE if steps else _PRECISION)
         found = largest_level(value, target, most, start, within=within)
         if found > 2.0 * most * _SMALLEST or value(found) <= target:
@@ -163,6 +165,8 @@ def _start(model: Model, target: float) -> float:
         table, order = chain_diameters(model)[0], model.order
     elif isinstance(model, WindowChain):
         table, order = block_diameters(model), model.order
+    elif isinstance(model, SwitchingChain):
+        table, order = switched(model, None), model.order
     elif isinstance(model, MarkovChain):
         table, order = model.skips.table, 1
     else:

@@ -235,9 +235,8 @@ class BDPBudget(DPBudget):
         from corrdp.bounds.leakage import leakage
 
         promise, epsilon = self.promise, total.minus(fit_units(self.model)).doubles()
-        asked = ((promise.model, "best", promise.confidence), *promise.beside)
         found = []
-        for model, method, sure in asked:
+        for model, method, sure in promise.asked:
             some: Any = replace(model, length=min(records, _ENDS))  # type: ignore[type-var]
             leak = leakage(some, epsilon, method=method, confidence=sure)
             each = leak.per_record

@@ -10,7 +10,7 @@ import numpy as np
 
 from corrdp.bounds.chains.sides import noise_by_unit
 from corrdp.bounds.leakage import Leakage
-from corrdp.calibration.adequacy import CLOSE, MIN_SEEN, Adequacy
+from corrdp.calibration.adequacy import CLOSE, MIN_SEEN, Adequacy, by_words
 from corrdp.models.groups import Groups
 from corrdp.plots.models import (
     draw_blocks,
@@ -307,11 +307,6 @@ def richer_lines(adequacy: Adequacy) -> list[tuple[str, bool]]:
     close = len(adequacy.lines) - len(others) - bool(adequacy.accepted)
     flags = [False] * close + others + [False] * bool(adequacy.accepted)
     return list(zip(adequacy.lines, flags, strict=True))
-
-
-def by_words(confidence: float | None) -> str:
-    """By which numbers of a richer model it was priced."""
-    return "its fitted numbers" if confidence is None else f"its {confidence:g} region"
 
 
 def in_words_of(confidence: float | None) -> str:

@@ -374,6 +374,19 @@ def uninformed(chain: WindowChain, steps: np.ndarray) -> Bound:
     )
 
 
+def uninformed_limit(chain: WindowChain, steps: np.ndarray) -> float:
+    """The same in a chain without ends, to a millionth; what others learn is not looked at."""
+    _check(chain, steps)
+    trees = []
+    for side in sides_of(chain):
+        far = np.zeros((1, *(len(side.used),) * 2))
+        if not settle_far(side, steps, 1e-6 * max(float(steps.max()), _TINY), far, _FREE_TURNS):
+            raise NotApplicableError("the chain never forgets; give it a length")
+        trees.append(plant((side.natural(far), np.zeros_like(far), side.natural(side.used[None]))))
+    window = Window.of(chain, steps[None], chain.order - 1)
+    return worst_pair(window, trees[0], trees[1], [(UNKNOWN,) * (chain.order - 1)]).value
+
+
 def _informed(chain: WindowChain, steps: np.ndarray) -> str:
     """What the number does not cover."""
     try:

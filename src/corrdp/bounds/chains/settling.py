@@ -93,11 +93,11 @@ def settle_places(cells: Mesh, steps: np.ndarray, most: np.ndarray, worked: int)
     most : (places,) array
         What bounds T at each place, whatever is known.
     worked : int
-        As if so many states were kept: what the sweeps may take.
+        As if so many numbers were kept: what the sweeps may take.
     """
     period, size = cells.room.shape[:2]
     limit = np.repeat(most, size * size).reshape(period, size, size)
-    costs, far = settle_costs(cells, steps, limit, worked * size**2)
+    costs, far = settle_costs(cells, steps, limit, worked)
     places = np.append(cells.places, np.arange(period))
     states = states_of(cells, costs, far)
     order = np.argsort(places, kind="stable")

@@ -38,7 +38,7 @@ from corrdp.models.chains.seasonal import SeasonalChain
 REFERENCE = "theorem order-k#stretches, every adversary and every length"
 _MOST_WINDOWS = 16
 _WIDTHS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 60.0)  # of cells: the finest that the work allows
-_STATES = 60_000  # states kept on one side
+_NUMBERS = 2_500_000  # kept for the states of one side
 _APART = 8  # records at either end of a stretch that have places of their own
 RAREST = 1e-100  # smaller probabilities would be lost beside the ratios that zones allow
 _ROUNDED = 1e-9  # relative: what the steps of a search may lose, far above what they do
@@ -244,9 +244,8 @@ def _stationary(kernel: np.ndarray) -> np.ndarray:
 @lru_cache(maxsize=64)  # a search asks for many epsilons
 def _laid(stretches: Stretches, width: float) -> tuple[Mesh, Mesh] | None:
     """Cells of both sides; None where they are more than the budget."""
-    most = _STATES * stretches.rows.shape[1] ** 2
     try:
-        right, left = (lay_cells(side, width, most) for side in stretches.flanks())
+        right, left = (lay_cells(side, width, _NUMBERS) for side in stretches.flanks())
     except TooManyCells:
         return None
     return right, left
@@ -282,7 +281,7 @@ def _told(stretches: Stretches, cells: tuple[Mesh, Mesh], steps: np.ndarray) -> 
     """The largest leakage over all places and all pairs of states of the two sides there."""
     size, s, order = stretches.laws.shape[1], len(steps), stretches.order
     many = int(stretches.loops[-1]) + 1
-    right, left = (settle_places(each, steps, np.full(many, np.inf), _STATES) for each in cells)
+    right, left = (settle_places(each, steps, np.full(many, np.inf), _NUMBERS) for each in cells)
     digits = np.unravel_index(np.arange(size), (s,) * order)
     own = sum((steps[np.ix_(each, each)] for each in digits), np.zeros((size, size)))
     beside = sum(max(float(each[0].max()) for each in side) for side in (right, left))

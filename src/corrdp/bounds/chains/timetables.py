@@ -176,8 +176,9 @@ def _told(
     period, size = turn.laws.shape[:2]
     s, order = len(steps), turn.key[0]
     most = limits or (np.full(period, np.inf),) * 2
-    right = settle_places(cells[0], steps, most[0][(-np.arange(period)) % period], _WORKED)
-    left = settle_places(cells[1], steps, most[1], _WORKED)
+    worked = _WORKED * size**2
+    right = settle_places(cells[0], steps, most[0][(-np.arange(period)) % period], worked)
+    left = settle_places(cells[1], steps, most[1], worked)
     digits = np.unravel_index(np.arange(size), (s,) * order)
     own = sum((steps[np.ix_(each, each)] for each in digits), np.zeros((size, size)))
     beside = sum(max(float(each[0].max()) for each in side) for side in (right, left))
