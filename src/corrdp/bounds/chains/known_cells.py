@@ -229,8 +229,7 @@ def joint_uninformed(chain: JointChain, epsilon: float) -> Bound:
     edge = far * (1.0 - np.eye(size))
     certificate = Certificate("uninformed", REFERENCE, ("the adversary knows no other record",))
     if chain.seasonal:
-        values, pairs = _round_the_clock(chain, steps, edge)
-        return _at_worst(chain, values, pairs, certificate, epsilon)
+        return _at_worst(chain, *_round_the_clock(chain, steps, edge), certificate, epsilon)
     reach = 32 if chain.initial is None else (n or 1) - 1
     while True:
         reach = reach if n is None else min(reach, n - 1)

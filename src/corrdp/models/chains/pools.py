@@ -24,7 +24,9 @@ import numpy as np
 from corrdp._binomial import clopper_pearson
 from corrdp._checks import check_number
 from corrdp.models.chains.region import Region, region_of
-from corrdp.models.chains.seasons import MIN_SEEN
+from corrdp.models.chains.seasons import MIN_SEEN, pool_seasons
+
+_MOST_TRIED = 60  # seasons up to which pools of slices are tried one after another
 
 
 class PoolRegion(NamedTuple):
@@ -70,11 +72,63 @@ def pool_slices(places: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
     return tuple(np.unique(pools, return_inverse=True)[1].tolist())
 
 
+def pool_both(
+    places: np.ndarray, counts: np.ndarray, *, in_order: bool = True, several: bool = False
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The pool of each slice, and the kernel of each season.
+
+    Seasons are pooled as in a single chain (:func:`corrdp.models.chains.seasons.pool_seasons`), by
+    transitions between pools of slices. Slices seldom are frequent in every season; so those that
+    are alike are pooled further, the rarest first, where the criterion gains by the seasons that
+    can then be told apart.
+
+    Parameters
+    ----------
+    places : (k, m) array of int
+        The states of each slice.
+    counts : (seasons, k, k) array of int
+    in_order : bool
+        Whether seasons are pooled with their neighbours alone.
+    several : bool
+        Rather pool more slices than all seasons, whatever the criterion says.
+
+    Examples
+    --------
+    >>> places = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> night = np.array([[900, 12, 13, 15], [19, 12, 0, 13], [19, 12, 11, 14], [4, 6, 3, 50]])
+    >>> day = np.array([[400, 30, 30, 40], [20, 9, 8, 30], [20, 8, 9, 30], [40, 30, 30, 90]])
+    >>> pool_both(places, np.array([night, night, day, day]))
+    ((0, 1, 1, 2), (0, 0, 1, 1))
+    """
+    whole, alike = counts.sum(axis=0), _alike(places)
+    pools = np.array(pool_slices(places, whole))
+    tried = [pools]
+    for k in np.argsort(whole.sum(axis=1), kind="stable"):
+        members = alike == alike[k]
+        if len(set(tried[-1][members].tolist())) > 1:
+            more = tried[-1].copy()
+            more[members] = more[members].min()
+            tried.append(np.unique(more, return_inverse=True)[1])
+    if len(counts) > _MOST_TRIED:
+        tried = [tried[0], tried[-1]]
+    found: list[tuple[tuple[bool, float], tuple[int, ...], tuple[int, ...]]] = []
+    most = 0  # kernels that are told apart without
+    for each in tried:
+        seasons = pool_seasons(by_pool(counts, each), in_order=in_order)
+        kernels = np.zeros((max(seasons) + 1, *whole.shape), dtype=counts.dtype)
+        np.add.at(kernels, np.array(seasons), counts)
+        if not found or len(kernels) > most:  # else it is the slices that the criterion gains by
+            last = several and len(kernels) == 1
+            found.append(((last, _criterion(kernels, each)), tuple(each.tolist()), seasons))
+            most = len(kernels) if len(found) == 1 else most
+    return min(found, key=lambda one: one[0])[1:]
+
+
 def _criterion(counts: np.ndarray, pools: np.ndarray) -> float:
-    """``df ln n - 2 ln L`` of a chain with these pools."""
+    """``df ln n - 2 ln L`` of a chain with these pools; of a kernel for each of a stack of counts."""
     many, size = int(pools.max()) + 1, len(pools)
     kernel, seen = pooled_kernel(counts, pools), counts > 0
-    numbers = many * (many - 1) + size - many
+    numbers = counts.size // size**2 * (many * (many - 1) + size - many)
     fit = float((counts[seen] * np.log(kernel[seen])).sum())
     return numbers * math.log(max(int(counts.sum()), 2)) - 2.0 * fit
 
