@@ -98,7 +98,7 @@ class _Law:
     def measure(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """The diameter of each of a stack."""
         del high
-        lost = np.isnan(low).any(axis=(-2, -1))
+        lost = np.isnan(low).any(axis=(1, 2))
         return np.where(lost, np.inf, diameters(np.where(lost[:, None, None], 0.0, low)))
 
 
@@ -116,10 +116,13 @@ class _Box(_Law):
         self.parts = [[_parts(w, inside, *each) for w in masks] for each in shares]
 
     def product(self, season: int, low: np.ndarray, high: np.ndarray) -> Ends:
-        least, most = (np.concatenate(list(each), axis=1) for each in (low, high))
-        found, size = step_bounds(self.boxes[season], least, most), low.shape[-1]
-        split = [np.stack(np.split(each, each.shape[1] // size, axis=1)) for each in found]
-        return split[0], split[1]
+        # all of the stack side by side, as columns
+        shape, box = np.moveaxis(low, -2, 0).shape, self.boxes[season]
+        least, most = (np.moveaxis(each, -2, 0).reshape(shape[0], -1) for each in (low, high))
+        found = step_bounds(box, least, most)
+        return np.moveaxis(found[0].reshape(shape), 0, -2), np.moveaxis(
+            found[1].reshape(shape), 0, -2
+        )
 
     def measure(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         return widest_diameters(low, high)
@@ -144,43 +147,42 @@ def slice_jumps(chain: JointChain, confidence: float | None) -> tuple[Jumps, Jum
     if confidence is not None:
         law = _Box(chain, masks, inside, confidence)
 
+    # the same, for all that may be known at once
+    left_of = [tuple(np.array(part) for part in zip(*each, strict=True)) for each in law.parts]
+
     @cache
     def one(season: int) -> Ends:
-        both = np.eye(inside.shape[1])[None]
+        both = np.eye(inside.shape[1])
         return law.product(season, both, both)
 
     @cache
     def two(first: int, then: int) -> Ends:
         """Over a slice of which a part is left, for each part."""
-        low, high = zip(*law.parts[first], strict=True)
-        ends = zip(one(then), (low, high), strict=True)
-        return law.product(first, *(each * np.array(part)[:, :, None] for each, part in ends))
+        ends = zip(one(then), left_of[first], strict=True)
+        return law.product(first, *(each * part[:, :, None] for each, part in ends))
 
-    def three(word: list[int], i: int) -> Ends:
-        ends = zip(two(word[1], word[2]), law.parts[word[0]][i], strict=True)
-        return law.product(word[0], *(each * part[:, None] for each, part in ends))
+    def three(first: int, then: int, last: int) -> Ends:
+        """Over two slices, for each part of the one and of the other."""
+        ends = zip(two(then, last), left_of[first], strict=True)
+        return law.product(first, *(each * part[:, None, :, None] for each, part in ends))
 
     def to(found: Ends, left: np.ndarray) -> np.ndarray:
         """Diameters where these columns are left, for each mask."""
-        low, high = (np.where(left[:, None, :], each, 0.0) for each in found)
-        return law.measure(low, high)
+        low, high = (np.where(left[:, None, :], each[..., None, :, :], 0.0) for each in found)
+        flat = (each.reshape(-1, *each.shape[-2:]) for each in (low, high))
+        return law.measure(*flat).reshape(low.shape[:-2])
 
     def turned(found: Ends) -> Ends:
         return np.swapaxes(found[0], -1, -2), np.swapaxes(found[1], -1, -2)
 
     reached = np.array([inside[w].any(axis=0) for w in masks])
-    beyond = reached[: len(second)]
-    whole = np.ones((1, inside.shape[1]), dtype=bool)
+    beyond, whole = reached[: len(second)], np.ones((1, inside.shape[1]), dtype=bool)
     right, left = (np.full((3, len(words), len(masks), len(second)), np.inf) for _ in range(2))
 
     @cache
     def over_one(first: int, then: int) -> tuple[np.ndarray, np.ndarray]:
-        low, high = two(first, then)
-        each = [(low[i : i + 1], high[i : i + 1]) for i in range(len(masks))]
-        return (
-            np.array([to(found, beyond) for found in each]),
-            np.array([to(turned(found), beyond) for found in each]),
-        )
+        found = two(first, then)
+        return to(found, beyond), to(turned(found), beyond)
 
     for number, word in enumerate(words.tolist()):
         right[0, number] = to(one(word[0]), reached)[:, None]
@@ -190,19 +192,18 @@ def slice_jumps(chain: JointChain, confidence: float | None) -> tuple[Jumps, Jum
         right[1, number] = over_one(word[0], word[1])[0]
         left[1, number] = over_one(word[1], word[2])[1]
         if len(second) > 1:
-            for i in range(len(masks)):
-                thrice = three(word, i)
-                # the slice jumped over first is the first to the right, the second to the left
-                right[2, number, i] = to(thrice, whole)
-                left[2, number, :, i] = to(turned(thrice), whole)
+            found = three(*word)
+            # the slice jumped over first is the first to the right, the second to the left
+            right[2, number] = to(found, whole)[..., 0]
+            left[2, number] = to(turned(found), whole)[..., 0].T
     if at is None:  # seasons in any order: the largest over all words
         right, left = (each.max(axis=1, keepdims=True) for each in (right, left))
         at = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    found = [
+    both = [
         Jumps(np.ascontiguousarray(each[0, :, :, 0]), each[1].copy(), each[2].copy(), own, unknown)
         for each, own in ((right, at[0]), (left, at[1]))
     ]
-    return found[0], found[1]
+    return both[0], both[1]
 
 
 def _words(

@@ -125,7 +125,7 @@ def pool_both(
 
 
 def _criterion(counts: np.ndarray, pools: np.ndarray) -> float:
-    """``df ln n - 2 ln L`` of a chain with these pools; of a kernel for each of a stack of counts."""
+    """``df ln n - 2 ln L`` of a chain with these pools; of a stack of counts, a kernel each."""
     many, size = int(pools.max()) + 1, len(pools)
     kernel, seen = pooled_kernel(counts, pools), counts > 0
     numbers = counts.size // size**2 * (many * (many - 1) + size - many)
