@@ -11,6 +11,7 @@ import pytest
 
 from corrdp import Adversary, Pure, leakage
 from corrdp.bounds.chains.joint import joint_contraction
+from corrdp.bounds.chains.joint_sides import limit, side_step
 from corrdp.bounds.chains.known_cells import joint_transfer, joint_uninformed
 from corrdp.bounds.chains.slice_jumps import known_cells, slice_jumps
 from corrdp.bounds.contraction import contraction_limit
@@ -196,6 +197,35 @@ def test_every_adversary_is_covered_round_the_clock():
                     assert one <= each.per_record[record] * (1.0 + 1e-9)
 
 
+def test_what_comes_out_of_a_turn_stays_where_it_is():
+    rng = np.random.default_rng(10)
+    for _ in range(200):
+        many, period = rng.integers(1, 4), rng.integers(1, 7)
+        one = rng.gamma(1.0, 2.0, (many, 2))
+        one[rng.random((many, 2)) < 0.3] = np.inf
+        two, three = rng.gamma(1.0, 1.0, (many, 2, 2)), rng.gamma(1.0, 0.5, (many, 2, 2))
+        costs, at = rng.random(2), rng.integers(0, many, period)
+        found = limit(costs, float(costs.sum()), one, two, three, at)
+        near, all_ = np.tile(costs, (3, 1)), np.full(3, costs.sum())
+        for t, word in enumerate(at):
+            beyond = found[(t + np.arange(1, 4)) % period]
+            asked = side_step(near, all_, beyond, 3, one[word], two[word], three[word])
+            assert asked <= found[t] * (1.0 + 1e-9)
+            assert asked >= found[t] * (1.0 - 1e-6)  # and no more than that
+
+
+def test_without_ends_is_the_middle_of_a_long_series():
+    rng = np.random.default_rng(11)
+    for _ in range(10):
+        kernels = rng.dirichlet(np.ones(4), (3, 4))
+        chain = JointChain(kernels, "ab", pattern=[0, 0, 1, 2, 2, 2, 1], length=210)
+        each = joint_contraction(chain, Pure(np.full(420, 0.4))).per_record
+        assert each is not None
+        endless = joint_contraction(chain.with_length(None), Pure(0.4)).value
+        assert endless == pytest.approx(each[140:280].max(), rel=1e-7)
+        assert endless >= each.max() * (1.0 - 1e-12)
+
+
 def test_one_period_serves_all_places_for_who_knows_nothing():
     for n in (2, 3, 7, 40):
         each = joint_uninformed(DAY.with_length(n), 0.3)
@@ -214,6 +244,20 @@ def test_one_period_serves_all_places_for_who_knows_nothing():
         )
         own = joint_transfer(DAY.with_length(9001), Pure(0.3), 2 * t, {}).value
         assert own == pytest.approx(written[2 * t], rel=1e-8)
+
+
+def test_who_knows_nothing_in_seasons_that_hardly_mix():
+    hold = np.array(
+        [[0.999, 0.001, 0, 0], [0, 0.999, 0.001, 0], [0, 0, 0.99, 0.01], [0.01, 0, 0, 0.99]]
+    )
+    turn = 0.97 * np.roll(np.eye(4), 1, axis=1) + 0.0075
+    chain = JointChain([hold, turn], "ab", pattern=[0] * 20 + [1], length=9000)
+    long, written = joint_uninformed(chain, 0.05), joint_uninformed(chain.with_length(500), 0.05)
+    assert long.per_record is not None
+    assert written.per_record is not None
+    for t in range(240, 261):
+        places = slice(2 * t, 2 * t + 2)
+        assert written.per_record[places] == pytest.approx(long.per_record[places], rel=1e-4)
 
 
 def test_the_law_starts_after_many_periods():

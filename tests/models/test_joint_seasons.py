@@ -12,6 +12,7 @@ import pytest
 
 from corrdp import Count, Ledger, MarkovChain, Pure, calibrate, leakage, write_report
 from corrdp.bounds.chains.joint import joint_contraction
+from corrdp.bounds.chains.slice_jumps import slice_jumps
 from corrdp.calibration.adequacy import alternatives
 from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.chains.joint import JointChain
@@ -219,6 +220,17 @@ def random_fit(rng: np.random.Generator) -> JointChain:
     )
     kernels = pooled_kernel(counts, fit.pools)
     return JointChain(kernels, "ab", pattern=own.pattern, seasons=own.names, length=3, fitted=fit)
+
+
+def test_pools_change_no_bound_of_the_same_law():
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        pooled = random_fit(rng)
+        plain = replace(pooled, fitted=None)
+        assert not np.allclose(*pooled.shares)
+        for own, other in zip(slice_jumps(pooled, None), slice_jumps(plain, None), strict=True):
+            for one, two in zip(own, other, strict=True):
+                assert one == pytest.approx(two, rel=1e-9, abs=1e-12)
 
 
 def corner(rng: np.random.Generator, low: np.ndarray, high: np.ndarray) -> np.ndarray:
