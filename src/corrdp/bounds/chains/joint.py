@@ -134,9 +134,9 @@ def rare_words(chain: JointChain) -> str:
     """Which slices are seen too rarely, and what to do."""
     fit = chain.fitted
     assert fit is not None  # else nothing was seen
-    left, names = fit.pool_counts.sum(axis=1), chain.pool_names
-    shown = "; ".join(f"{names[k]} ({left[k]:,})" for k in np.argsort(left, kind="stable")[:_NAMED])
-    ways = ["merge states", "name fewer series"]
+    left, names = chain.row_counts.sum(axis=1), chain.row_names
+    shown = "; ".join(f"{names[k]}: {left[k]:,}" for k in np.argsort(left, kind="stable")[:_NAMED])
+    ways = ["merge states", "name fewer series", *(["fit one kernel"] if chain.seasonal else [])]
     if fit.pooled is None:
         ways.append("let rare slices share a row (pool=True, without --no-pooling)")
     if math.isfinite(_two_sides(chain, _SMALL, None)):

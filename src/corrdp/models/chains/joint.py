@@ -21,7 +21,7 @@ from corrdp.errors import DataError, InputError, ModelError, QueryError
 from corrdp.models.base import check_states
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.chains.pools import PoolRegion, pool_region, pooled_kernel, shares_of
+from corrdp.models.chains.pools import PoolRegion, by_pool, pool_region, pooled_kernel, shares_of
 from corrdp.models.chains.region import Region, fitted_region
 from corrdp.models.chains.seasonal import SeasonalChain, season_words
 from corrdp.models.chains.seasons import SeasonCounts, in_stretches, written_out
@@ -199,6 +199,16 @@ class JointChain(Chain):
         if not self.seasonal:
             return self.pool_names
         return tuple(f"{pool} ({season})" for season in self.seasons for pool in self.pool_names)
+
+    @property
+    def row_counts(self) -> np.ndarray:
+        """Transitions from each row of the region to each pool."""
+        if self.fitted is None:
+            raise InputError("this needs a chain that was fitted")
+        if not self.seasonal:
+            return self.fitted.pool_counts
+        counts = by_pool(self.counted.by_kernel(len(self.slices)), self.pools)
+        return counts.reshape(-1, counts.shape[-1])
 
     @cached_property
     def shares(self) -> np.ndarray:
