@@ -8,8 +8,6 @@ what does not hold (chains#joint). There may be a kernel for each season of a pu
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,6 +23,7 @@ from corrdp.models.chains.pools import PoolRegion, by_pool, pool_region, pooled_
 from corrdp.models.chains.region import Region, fitted_region
 from corrdp.models.chains.seasonal import SeasonalChain, season_words
 from corrdp.models.chains.seasons import SeasonCounts, in_stretches, written_out
+from corrdp.models.chains.slices import check_number_of_slices, read_slices, slice_name
 from corrdp.queries import Query
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ POOLED_WORDS = (
     "which of them it is tells nothing of what comes next, and is told by nothing but that it is "
     "one of them"
 )
-MOST_SLICES = 64  # different slices: pairs of them are compared at every step of a bound
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +113,7 @@ class JointChain(Chain):
             raise ModelError(f"series must name two or more different series, got {series!r}")
         number = kernel.shape[-1]
         check_number_of_slices(number, len(series))
-        slices = _read_slices(self.slices, self.states, len(series), number)
+        slices = read_slices(self.slices, self.states, len(series), number)
         seen = dict.fromkeys(state for one in slices for state in one)
         states = tuple(seen)
         if self.states is not None:
@@ -416,48 +414,3 @@ def of_fit(
         return JointChain(kernels, series, slices, states, length, **timetable, fitted=fit)
     except ModelError as error:
         raise DataError(f"too few data for these seasons: {error}") from None
-
-
-def slice_name(one: Sequence[Any]) -> str:
-    """A slice in a sentence.
-
-    Examples
-    --------
-    >>> slice_name(("dry", "wet"))
-    'dry, wet'
-    """
-    return ", ".join(map(str, one))
-
-
-def check_number_of_slices(number: int, series: int) -> None:
-    """Refuse more slices than bounds can compare."""
-    if number > MOST_SLICES:
-        raise ModelError(
-            f"{series} series make {number} different slices here, and at most {MOST_SLICES} can "
-            "be compared: merge states, or name fewer series where the others do not depend on "
-            "them; else fit a field over times and series (MarkovField, corrdp fit network), or, "
-            "where times do not depend on each other, take the records of one time as a block "
-            f"(Groups({series}), groups:{series})"
-        )
-
-
-def _read_slices(slices: Any, states: Any, series: int, number: int) -> tuple[Any, ...]:
-    """The slices as tuples of states, as many as the kernel has rows."""
-    if slices is None:
-        each = round(number ** (1.0 / series))
-        if each**series != number:
-            raise ModelError(
-                f"{number} slices of {series} series are not all combinations of some states: say "
-                "which they are (slices=)"
-            )
-        named = check_states(states, each)
-        return tuple(itertools.product(named, repeat=series))
-    listed = check_items("slices", slices, letters=True, error=ModelError)
-    found = tuple(
-        tuple(check_items("a slice", one, letters=True, error=ModelError)) for one in listed
-    )
-    if any(len(one) != series for one in found):
-        raise ModelError(f"a slice lists one state for each of the {series} series")
-    if len(found) != number or count_distinct("slices", found, error=ModelError) != number:
-        raise ModelError(f"{number} rows of transition need as many different slices")
-    return found

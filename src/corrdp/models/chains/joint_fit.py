@@ -18,9 +18,10 @@ from corrdp.errors import DataError
 from corrdp.models.chains.coupling import observe_beside
 from corrdp.models.chains.fitted import ChainFit
 from corrdp.models.chains.fitting import check_counts, length_of, start_of
-from corrdp.models.chains.joint import JointChain, check_number_of_slices, of_fit
+from corrdp.models.chains.joint import JointChain, of_fit
 from corrdp.models.chains.pools import pool_both, pool_slices
 from corrdp.models.chains.season_counts import Counting
+from corrdp.models.chains.slices import check_number_of_slices
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Reading
 from corrdp.tables.seasons import CLOCKS, check_season

@@ -78,7 +78,7 @@ def pool_both(
     """The pool of each slice, and the kernel of each season.
 
     Seasons are pooled as in a single chain (:func:`corrdp.models.chains.seasons.pool_seasons`), by
-    transitions between pools of slices. Slices seldom are frequent in every season; so those that
+    transitions between pools of slices. Few slices are frequent in every season, so that those that
     are alike are pooled further, the rarest first, where the criterion gains by the seasons that
     can then be told apart.
 
