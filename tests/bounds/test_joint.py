@@ -11,46 +11,20 @@ import numpy as np
 import pytest
 
 from corrdp import Adversary, MarkovChain, Pure, leakage
-from corrdp.bounds.chains.joint import joint_contraction, known_cells, slice_jumps
+from corrdp.bounds.chains.joint import joint_contraction
 from corrdp.bounds.chains.joint_sides import limit, side_step
 from corrdp.bounds.chains.known_cells import joint_transfer, joint_uninformed
+from corrdp.bounds.chains.slice_jumps import known_cells, slice_jumps
 from corrdp.bounds.contraction import contraction_limit
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.models.chains.chain import diameter
 from corrdp.models.chains.joint import JointChain
-from tests.oracles.chains import Joint, chain_joint, lp_one_adversary
+from tests.helpers.slices import adversary, of_cells, random_kernel
+from tests.oracles.chains import lp_one_adversary
 from tests.oracles.orders import lp_by_word
 
-PAIRS = list(itertools.product((0, 1), repeat=2))
 TIMES = 3
 RAIN = [[0.9, 0.04, 0.04, 0.02], [0.4, 0.3, 0.1, 0.2], [0.4, 0.1, 0.3, 0.2], [0.1] * 3 + [0.7]]
-
-
-def random_kernel(rng: np.random.Generator, size: int = 4) -> np.ndarray:
-    """Flat, spiky, or with zeros."""
-    kernel = rng.dirichlet(np.full(size, rng.choice([0.3, 1.0, 3.0])), size)
-    if rng.random() < 0.4:
-        kernel = np.where(rng.random((size, size)) < 0.25, 0.0, kernel) + 0.05 * np.eye(size)
-    return kernel / kernel.sum(axis=1, keepdims=True)
-
-
-def of_cells(kernel: np.ndarray, start: np.ndarray, times: int = TIMES) -> Joint:
-    """The joint law of the cells of two series, time by time."""
-    return {
-        tuple(value for slice_ in path for value in PAIRS[slice_]): chance
-        for path, chance in chain_joint(kernel, start, times).items()
-    }
-
-
-def adversary(
-    rng: np.random.Generator, joint: Joint, cells: int = 2 * TIMES
-) -> tuple[int, dict[int, int]]:
-    """A cell, and some of the others with values that may occur."""
-    record = int(rng.integers(cells))
-    paths = list(joint)
-    seen = paths[rng.choice(len(paths), p=np.array(list(joint.values())))]
-    others = [c for c in range(cells) if c != record and rng.random() < 0.4]
-    return record, {c: seen[c] for c in others}
 
 
 def compare(seed: int, cases: int) -> np.ndarray:
@@ -62,8 +36,8 @@ def compare(seed: int, cases: int) -> np.ndarray:
         if rng.random() < 0.3:
             eps = rng.choice([0.0, 0.3, 1.0], 2 * TIMES)
         chain = JointChain(kernel, "ab", length=TIMES, initial=start)
-        joint = of_cells(kernel, start)
-        record, known = adversary(rng, joint)
+        joint = of_cells(kernel, start, TIMES)
+        record, known = adversary(rng, joint, 2 * TIMES)
         truth = lp_one_adversary(joint, eps, 2, record, known)
         own = joint_transfer(chain, Pure(eps), record, known).value
         every = joint_contraction(chain, Pure(eps)).per_record
@@ -101,8 +75,8 @@ def test_slices_that_are_jumped_over_cost_enough():
     for _ in range(40):
         sparse = np.where(rng.random((4, 4)) < 0.35, 0.0, random_kernel(rng)) + 0.02 * np.eye(4)
         kernel, start = sparse / sparse.sum(axis=1, keepdims=True), rng.dirichlet(np.ones(4))
-        joint = of_cells(kernel, start, times=4)
-        record, known = adversary(rng, joint, cells=8)
+        joint = of_cells(kernel, start, 4)
+        record, known = adversary(rng, joint, 8)
         eps = np.full(8, rng.choice([0.05, 0.2, 1.0]))
         truth = lp_by_word(joint, eps, 2, record, known)
         every = joint_contraction(JointChain(kernel, "ab", length=4, initial=start), Pure(eps))
@@ -119,10 +93,10 @@ def test_jumps_are_diameters_of_products():
         right, left = slice_jumps(chain, None)
         for (i, w), (j, v) in itertools.product(enumerate(masks), repeat=2):
             near, far = (kernel * w) @ kernel, (kernel * v) @ kernel
-            assert right.two[i, j] == pytest.approx(diameter(near[:, v]), rel=1e-9)
-            assert left.two[i, j] == pytest.approx(diameter(near[v].T), rel=1e-9)
-            assert right.three[i, j] == pytest.approx(diameter((kernel * w) @ far), rel=1e-9)
-            assert left.three[i, j] == pytest.approx(diameter(((kernel * v) @ near).T), rel=1e-9)
+            assert right.two[0, i, j] == pytest.approx(diameter(near[:, v]), rel=1e-9)
+            assert left.two[0, i, j] == pytest.approx(diameter(near[v].T), rel=1e-9)
+            assert right.three[0, i, j] == pytest.approx(diameter((kernel * w) @ far), rel=1e-9)
+            assert left.three[0, i, j] == pytest.approx(diameter(((kernel * v) @ near).T), rel=1e-9)
 
 
 def test_two_steps_of_the_kernel_would_not_do():
@@ -132,7 +106,7 @@ def test_two_steps_of_the_kernel_would_not_do():
     for _ in range(60):
         kernel = random_kernel(rng)
         right, _ = slice_jumps(JointChain(kernel, "ab", length=3, initial=np.full(4, 0.25)), None)
-        whole = right.two[0, 0]  # nothing known on the way: D(P^2)
+        whole = right.two[0, 0, 0]  # nothing known on the way: D(P^2)
         broken += right.two.max() > whole * (1.0 + 1e-9)
     assert broken > 20
 
@@ -181,12 +155,12 @@ def test_what_is_found_for_every_length_covers_each():
 def test_a_limit_stays_where_it_is():
     one, two, three = np.array([2.0, 1.0]), np.full((2, 2), 0.5), np.full((2, 2), 0.1)
     costs = np.array([0.6, 0.3])
-    found = limit(costs, 0.6, one, two, three)
+    (found,) = limit(costs, 0.6, one[None], two[None], three[None], np.zeros(1, int))
     all_ = np.tile(costs, (3, 1)), np.full(3, 0.6), np.full(3, found)
     assert side_step(*all_, 3, one, two, three) <= found
-    assert limit(costs, 0.0, one, two, three) == 0.0
-    never = np.full(2, np.inf), np.full((2, 2), np.inf), np.full((2, 2), np.inf)
-    assert limit(costs, 0.6, *never) == np.inf
+    assert limit(costs, 0.0, one[None], two[None], three[None], np.zeros(1, int)) == 0.0
+    never = np.full((1, 2), np.inf), np.full((1, 2, 2), np.inf), np.full((1, 2, 2), np.inf)
+    assert limit(costs, 0.6, *never, np.zeros(1, int)) == np.inf
 
 
 def test_a_long_chain_comes_to_a_limit():

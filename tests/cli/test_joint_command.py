@@ -61,10 +61,10 @@ def test_series_that_cannot_be_fitted_together_stay_apart(path, tmp_path):
     asked = ("fit", "series", path, "--state", "s", "--order", "t", "--group", "who")
     for more, why in (
         (("--markov-order", 2), "leave order out"),
-        (("--season", 24), "leave season out"),
+        (("--season", "auto"), "those of their clock: hour, weekday"),
     ):
         told = " ".join(done(*asked, *more).output.split())
-        assert "and yet they are fitted apart: a joint chain is of order 1" in told
+        assert "and yet they are fitted apart: " in told
         assert why in told
         assert "fitted together (--joint)" in told  # what a release will be refused for
     taken = done(*asked, "--independent-groups", "they are public", "-o", tmp_path / "taken.json")
@@ -103,3 +103,37 @@ def test_what_does_not_go_together_is_refused(path, tmp_path):
     assert "leave order out" in " ".join(both.stderr.split())
     whole = run(*asked, "--group", "s", "--joint")
     assert whole.exit_code == 2
+
+
+def test_series_are_fitted_by_season_and_released(tmp_path):
+    rows_of = [[0.4, 0.2, 0.2, 0.2], [0.2, 0.2, 0.3, 0.3], [0.2, 0.3, 0.2, 0.3]]
+    storm = np.array([*rows_of, [0.1, 0.1, 0.1, 0.7]])
+    turn = [0] * 12 + [1] * 12
+    law = JointChain([LAW.transition, storm], "ab", states=(0, 1), pattern=turn, length=2400)
+    seen = law.sample(np.random.default_rng(3))
+    hours = [f"2020-01-{1 + t // 24:02d} {t % 24:02d}:00" for t in range(24 * 31)]
+    rows = [(who, hour, seen[t, k]) for k, who in enumerate("ab") for t, hour in enumerate(hours)]
+    path = write_csv(tmp_path / "hours.csv", ["who", "t", "s"], rows)
+    asked = ("fit", "series", path, "--state", "s", "--order", "t", "--group", "who", "--joint")
+    model = tmp_path / "hours.json"
+    files = ("-o", model, "--picture", tmp_path / "hours.svg")
+    told = " ".join(done(*asked, "--season", "hour", *files).output.split())
+    assert "with a kernel for each of 2 seasons (hour)" in told
+    assert "24 seasons share 2 kernels" in told
+    assert (tmp_path / "hours.svg").exists()
+    found = load_model(model)
+    assert isinstance(found, JointChain)
+    assert found.counted.pooled == tuple(turn)
+    assert "contraction" in done("leakage", model, "--epsilon", 0.1).output
+    release = ("--query", "count:1", "--target", 1, "--confidence", "none")
+    book = tmp_path / "book.ledger"
+    budget = ("--budget", 3, "--kind", "bdp", "--confidence", "none")
+    done("ledger", "init", book, *budget, "--model", model)
+    page = tmp_path / "page.html"
+    done("release", path, "--model", model, *release, "--ledger", book, "--report", page)
+    assert 0 < Ledger.open(book).spent <= 1.0 + 1e-9
+    assert "24 seasons share 2 kernels" in page.read_text()
+    assert "24 kernels" in done(*asked, "--season", "hour", "--no-pooling").output
+    refused = run(*asked, "--season", "upper(who)")
+    assert refused.exit_code != 0
+    assert "those of their clock" in " ".join(refused.stderr.split())

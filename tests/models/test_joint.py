@@ -196,8 +196,8 @@ def test_series_that_cannot_be_taken_together_are_refused(tmp_path, rows, messag
 
 @pytest.mark.parametrize(
     "option",
-    [{"order": 2}, {"season": "hour"}, {"private_epsilon": 1.0}, {"gaps": False}, {"bins": 3},
-     {"independent_groups": "why"}, {"states": [True, False]}],
+    [{"order": 2}, {"public_columns": ["t"]}, {"private_epsilon": 1.0}, {"gaps": False},
+     {"bins": 3}, {"independent_groups": "why"}, {"states": [True, False]}],
 )  # fmt: skip
 def test_what_a_joint_chain_cannot_be_fitted_with_is_refused(tmp_path, option):
     with pytest.raises(DataError, match=f"leave {next(iter(option))} out"):
@@ -242,7 +242,7 @@ def test_a_count_of_all_cells_is_released_and_charged(fitted, tmp_path):
     ledger = Ledger.create(
         tmp_path / "rain.ledger", budget=2, kind="bdp", model=chain, confidence=None
     )
-    assert "a kernel for each season was not looked at" in repr(asked)
+    assert "not looked at" not in repr(asked)
     done = asked.release(path, ledger=ledger)
     counted = int(pandas.read_csv(path).wet.sum())
     assert abs(done.value - counted) < 40.0 / asked.epsilon

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from corrdp import Count, MarkovChain, Pure, calibrate, leakage, write_report
-from corrdp.bounds.chains.joint import joint_contraction, slice_jumps
+from corrdp.bounds.chains.joint import joint_contraction
+from corrdp.bounds.chains.slice_jumps import slice_jumps
 from corrdp.errors import DataError, InputError, ModelError, NotApplicableError
 from corrdp.models.chains.diagnostics import Diagnostics
 from corrdp.models.chains.joint import JointChain

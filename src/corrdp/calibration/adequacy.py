@@ -17,8 +17,9 @@ import numpy as np
 from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.chain import MOST_WINDOWS, Chain, SwitchingChain
 from corrdp.models.chains.diagnostics import Diagnostics, diagnose
-from corrdp.models.chains.joint import JointChain
+from corrdp.models.chains.joint import JointChain, of_fit
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.pools import pool_both
 from corrdp.models.chains.questions import GROUPS, HALVES, POOLED, order_name, season_name
 from corrdp.models.chains.seasonal import SeasonalChain, of_seasons
 from corrdp.models.chains.seasons import MIN_SEEN, pool_seasons
@@ -80,7 +81,7 @@ def alternatives(chain: Chain) -> tuple[Alternative, ...]:
     if fit is None or fit.private_epsilon is not None:
         return ()
     if isinstance(chain, JointChain):
-        return _beside_joint(chain)
+        return _beside_joint(chain, fit)
     tests = diagnose(chain)
     if isinstance(chain, SeasonalChain):
         return _beside_seasons(chain, fit, tests)
@@ -93,9 +94,9 @@ def alternatives(chain: Chain) -> tuple[Alternative, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def _beside_joint(chain: JointChain) -> tuple[Alternative, ...]:
-    """A row for each slice where rare ones share; the next order and the halves of the chain of
-    slices, where the data speak for them, and that seasons were not looked at."""
+def _beside_joint(chain: JointChain, fit: ChainFit) -> tuple[Alternative, ...]:
+    """A row for each slice where rare ones share, a kernel for each season where there is one for
+    all, and, where the data speak for them, the next order and the halves."""
     tests = chain.diagnose()
     why = "richer models of several series at once have no price"
     named = (("order 2", order_name(1)), ("a kernel for each half", HALVES))
@@ -105,10 +106,13 @@ def _beside_joint(chain: JointChain) -> tuple[Alternative, ...]:
         for name, test in asked
         if test is not None and test.rejected
     ]
+    if tests.own_order is None:
+        why = "the fit kept no longer runs by season"
+        found.append(Alternative("order 2", (), reason=why, tested=False))
     found += [own] if (own := _own_rows(chain, tests.test(POOLED))) is not None else []
-    if chain.fitted is not None and chain.fitted.clock is not None:
-        why = "several series at once are not counted by season"
-        found.append(Alternative("a kernel for each season", (), reason=why, tested=False))
+    if not chain.seasonal:
+        seasons = _joint_seasons(chain, fit, tests)
+        found += [] if seasons is None else [seasons]
     return tuple(found)
 
 
@@ -117,14 +121,42 @@ def _own_rows(chain: JointChain, test: RatioTest | None) -> Alternative | None:
     fit = chain.fitted
     if fit is None or not chain.merges:
         return None
-    shared = np.bincount(chain.pools)[chain.pools] > 1
-    left = fit.counts.sum(axis=1)
+    counts = fit.counts[None]
+    if chain.seasonal:
+        counts = chain.counted.by_kernel(len(chain.slices))
+    shared, left = np.bincount(chain.pools)[chain.pools] > 1, counts.sum(axis=2)
     few = shared & (left < MIN_SEEN)
-    if few.sum() == shared.sum():
+    if (few == shared).all():
         return None
-    kernel = _kernel(np.where(few[:, None], fit.kernel, fit.counts), fit.kernel)
-    model = replace(chain, transition=kernel, fitted=None)
-    return Alternative("a row for each slice", (model,), int(few.sum()), len(left), test)
+    tables = zip(np.where(few[:, :, None], chain.kernels, counts), chain.kernels, strict=True)
+    kernels = np.stack([_kernel(*pair) for pair in tables])
+    model = replace(chain, transition=kernels if chain.seasonal else kernels[0], fitted=None)
+    return Alternative("a row for each slice", (model,), int(few.sum()), left.size, test)
+
+
+def _joint_seasons(chain: JointChain, fit: ChainFit, tests: Diagnostics) -> Alternative | None:
+    """A kernel of slices for each season, for which more slices may share a row."""
+    if not fit.seasons:
+        if fit.clock is None or fit.clock.unit == "number":
+            return None
+        why = "there are too many slices to be counted by season, or the rows have no such clock"
+        return Alternative("a kernel for each season", (), reason=why, tested=False)
+    kept = fit.seasons[0]
+    name, test = f"a kernel for each {kept.title}", tests.test(season_name(fit))
+    pools, together = pool_both(chain.places, kept.by_season(len(chain.slices)), several=True)
+    own = replace(kept, pooled=together)
+    if own.kernels == 1:
+        if test is None or not test.rejected:
+            return None
+        why = f"the clock is seen ({test.p_words}), but no part of it saw enough by itself"
+        return Alternative(name, (), test=test, reason=why, tested=False)
+    own_fit = replace(fit, pooled=pools, seasons=(own,))
+    try:
+        model = of_fit(own_fit, chain.series, chain.slices, chain.states, chain.length)
+    except DataError as error:
+        return Alternative(name, (), test=test, reason=str(error))
+    many = len(own.labels)
+    return Alternative(name, (model,), many - own.kernels, many, test)
 
 
 def _order(chain: Chain) -> int:

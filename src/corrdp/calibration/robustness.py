@@ -85,7 +85,7 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
     from corrdp.bounds.chains.ratios import unseen_words
 
     states = model.pool_names if isinstance(model, JointChain) else model.states
-    rows = model.row_names if isinstance(model, SeasonalChain) else states
+    rows = model.row_names if isinstance(model, SeasonalChain | JointChain) else states
     if isinstance(model, WindowChain):
         rows = [", ".join(str(model.states[x]) for x in window) for window in model.windows]
     region, fit = model.region(level), model.fitted

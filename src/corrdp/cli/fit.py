@@ -153,9 +153,9 @@ def series(
     season: Annotated[
         str | None,
         typer.Option(
-            help="One kernel for each hour, weekday or month, for each value of an SQL expression "
-            "over public columns, or for each step of a cycle of so many; auto: chosen from the "
-            "data."
+            help="One kernel for each hour, weekday or month, for each step of a cycle of so many, "
+            "or, without --joint, for each value of an SQL expression over public columns; auto: "
+            "chosen from the data."
         ),
     ] = None,
     public_columns: Annotated[

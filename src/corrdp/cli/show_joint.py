@@ -28,9 +28,10 @@ def show_joint(chain: JointChain, source: SourceTable, *, verbose: bool) -> None
         table = Table(*map(str, chain.series), title="What all series are at one time")
         for name in ("seen", "share", "same again"):
             table.add_column(name, justify="right")
-        law, left = chain.chain.start, fit.counts.sum(axis=1)
+        left, kernel = fit.counts.sum(axis=1), fit.kernel  # of all seasons together
+        law = left / left.sum() if chain.seasonal else chain.chain.start
         for k, one in enumerate(chain.slices):
-            numbers = f"{left[k]:,}", f"{law[k]:.4f}", f"{chain.transition[k, k]:.4f}"
+            numbers = f"{left[k]:,}", f"{law[k]:.4f}", f"{kernel[k, k]:.4f}"
             table.add_row(*(Text(str(state)) for state in one), *numbers)
         print_parts(table)
     facts = [
@@ -38,12 +39,19 @@ def show_joint(chain: JointChain, source: SourceTable, *, verbose: bool) -> None
         ("a record", "one series at one time step"),
         ("others", f"{fit.missing:,}" + (", each of which breaks the chain" * (fit.missing > 0))),
         *time_facts(fit, source),
+        *([("seasons", _seasons(chain))] if chain.seasonal else []),
         *([("share a row", chain.merges.partition(": ")[2])] if chain.merges else []),
         ("digest", chain.digest),
     ]
     print_parts(facts_table(facts))
     _show_price(chain)
     show_diagnostics(chain.diagnose(), chain.assumptions, verbose=verbose)
+
+
+def _seasons(chain: JointChain) -> str:
+    """The kernels, by the seasons that share each."""
+    many = f"{len(chain.seasons)} kernels: "
+    return chain.season_merges or many + "; ".join(chain.seasons)
 
 
 def _show_price(chain: JointChain) -> None:

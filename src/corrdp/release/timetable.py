@@ -32,7 +32,7 @@ from corrdp.queries import Query
 from corrdp.tables.clock import Reading, step_in_words
 from corrdp.tables.order import TOLERANCE, Pace, Walk, rows_in_order
 from corrdp.tables.seasons import CLOCKS, Seasons, check_season
-from corrdp.tables.slices import slices_in_order
+from corrdp.tables.slices import Sliced, slices_in_order
 from corrdp.tables.source import Table
 
 if TYPE_CHECKING:
@@ -162,6 +162,12 @@ class Timetable:
         return f"the data have {least}{self.longest} records{' with gaps' if self.gaps else ''}"
 
 
+def _slices(data: Table, fit: ChainFit) -> Sliced:
+    """The rows as slices, read as those of the fit were."""
+    reading = replace(fit.reading or Reading(), where=None)  # rows left out are gone already
+    return slices_in_order(data, str(fit.state), fit.order_by, str(fit.group), reading)
+
+
 def _of_slices(model: JointChain, data: Table | list[list[Any]]) -> Timetable:
     """What data of several series hold, each time step once; refuses series of others."""
     series, fit = model.series, model.fitted
@@ -179,8 +185,7 @@ def _of_slices(model: JointChain, data: Table | list[list[Any]]) -> Timetable:
             "the model does not say which column tells its series apart: fit it on a table "
             "(joint=True, --joint), or pass one sequence for each series"
         )
-    reading = replace(fit.reading or Reading(), where=None)  # rows left out are gone already
-    found = slices_in_order(data, str(fit.state), fit.order_by, fit.group, reading)
+    found = _slices(data, fit)
     if strange := [name for name in found.series if name not in series]:
         raise DataError(
             f"{len(strange)} series of {data.path} are none of the model's: it is about "
@@ -240,7 +245,7 @@ def check_timetable(
     corrdp.errors.DataError: the data have 3 records, and the calibration is about one release ...
     """
     n, on_table = model.length, isinstance(data, Table)
-    late = _seasons_late(model, data) if isinstance(model, SeasonalChain) else 0
+    late = _seasons_late(model, data) if isinstance(model, SeasonalChain | JointChain) else 0
     anyhow = n is None and wide and not isinstance(model, JointChain)  # whose series are looked at
     if on_table and (anyhow or (isinstance(model, RealModel) and model.fitted is not None)):
         return  # nothing is said of time, or the blocks of the fit are the records
@@ -283,16 +288,22 @@ def _has_parts(model: Model) -> bool:
     return one_kernel or isinstance(model, Independent | SeasonalChain)
 
 
-def _seasons_late(chain: SeasonalChain, data: Table | list[list[Any]]) -> int:
+def _seasons_late(chain: SeasonalChain | JointChain, data: Table | list[list[Any]]) -> int:
     """How many time steps after the seasons of the model's first record the data begin, at most.
 
     Refuses data that lie between its time steps, or in a season that was never seen.
     """
     fit = chain.fitted
+    if isinstance(chain, JointChain) and not chain.seasonal:
+        return 0
     if fit is None or not isinstance(data, Table):
         return 0  # record k of a sequence is record k of the model
     kept = chain.counted
-    seasons = seasons_as_fitted(data, fit, check_season(kept.name))
+    season = check_season(kept.name)
+    if isinstance(chain, JointChain):  # all series begin with the first of them
+        seasons = Seasons(_slices(data, fit).walk, season)
+    else:
+        seasons = seasons_as_fitted(data, fit, season)
     if seasons.on_clock:  # an expression may well have one value in a short period
         seasons.check()
     if kept.timetable is None:

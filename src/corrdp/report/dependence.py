@@ -197,7 +197,7 @@ _KINDS: dict[str, Callable[[Any], Shown]] = {
     "markov": _chain,
     "window": _window,
     "seasonal": _seasonal,
-    "joint": lambda model: _chain(model.chain),
+    "joint": lambda model: (_seasonal if model.seasonal else _chain)(model.chain),
     "gaussian": _gaussian,
     "tree": _tree,
     "field": _field,

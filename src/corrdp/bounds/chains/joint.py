@@ -17,155 +17,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from corrdp.bounds.chains.joint_sides import along, limit
 from corrdp.bounds.chains.ratios import over_region
+from corrdp.bounds.chains.slice_jumps import slice_jumps
 from corrdp.bounds.general import one_block
 from corrdp.bounds.registry import bound, level_and_confidence
 from corrdp.bounds.scope import ROUNDING, Bound
 from corrdp.errors import InputError, NotApplicableError
 from corrdp.guarantees import Pure
-from corrdp.models.chains.chain import diameters, multiply_each
 from corrdp.models.chains.joint import JointChain
-from corrdp.models.chains.region import step_bounds, widest_diameter
 from corrdp.results import Certificate, Witness
 
 REFERENCE = "theorem chains#joint"
-_MOST_KNOWN = 2_000  # of what may be known of a slice; beyond, no slice is jumped over
-_MOST_WORDS = 1_000  # of what may be known of two slices; beyond, the second is taken as unknown
-_ROWS = 8_000  # rows of all kernels of a region for which jumps are worked out: seconds
 _SHORT = 512  # time steps up to which each has a value of its own
 RARELY_SEEN = "slices that are rarely seen"
 _USELESS = 10.0  # times what the fitted numbers leak: more, and a region deserves a word
 _SMALL = 1e-9  # an epsilon at which a chain that forgets leaks next to nothing
 _NAMED = 4  # rare slices
 _ALL_ALONG = 200_000  # the same where each cell has an epsilon of its own
-
-
-class Jumps(NamedTuple):
-    """Diameters of jumps of one, two and three slices, by what is known on the way.
-
-    ``unknown[w, i]`` says whether cell i of a slice of which w is known is unknown.
-    """
-
-    one: np.ndarray  # (W,)
-    two: np.ndarray  # (W, V): V is 1 where the second slice is taken as unknown
-    three: np.ndarray
-    unknown: np.ndarray  # (W, m)
-
-
-@lru_cache(maxsize=32)
-def known_cells(chain: JointChain) -> tuple[np.ndarray, np.ndarray]:
-    """What may be known of a slice, but all of it; nothing first, and alone where it is too much.
-
-    Returns
-    -------
-    masks : (W, k) array of bool
-        Which slices are left.
-    unknown : (W, m) array of bool
-        Which cells differ among them.
-
-    Examples
-    --------
-    >>> pair = JointChain([[.9, .1], [.2, .8]], "ab", slices=["xx", "yz"])
-    >>> known_cells(pair)[0].tolist()
-    [[True, True]]
-    """
-    places = chain.places
-    everything = np.ones(len(places), dtype=bool)
-    left = {everything.tobytes(): everything}
-    for numbers in places.T:
-        for mask in list(left.values()):
-            for value in range(len(chain.states)):
-                part = mask & (numbers == value)
-                if part.sum() > 1:  # one slice that is left has nothing to tell
-                    left[part.tobytes()] = part
-        if len(left) > _MOST_KNOWN:
-            left = {everything.tobytes(): everything}
-            break
-    masks = np.array(list(left.values()))
-    return masks, np.array([np.ptp(places[mask], axis=0) > 0 for mask in masks])
-
-
-@lru_cache(maxsize=32)  # a search asks for many epsilons
-def slice_jumps(chain: JointChain, confidence: float | None) -> tuple[Jumps, Jumps]:
-    """Diameters of jumps to the right and to the left, for one law or for those of a region.
-
-    Of pools of slices, which are what a row depends on: what is known of a slice jumped over leaves
-    a part of each pool, and of the slice that is reached it counts which pools are left.
-    """
-    masks, unknown = known_cells(chain)
-    second = masks if len(masks) ** 2 <= _MOST_WORDS else masks[:1]
-    # one mask alone stands for all that may be known, and there is more of it
-    known = len(masks) > 1 or len(chain.slices) <= 2
-    jumps = known and (confidence is None or len(masks) * len(chain.slices) <= _ROWS)
-    inside = np.eye(chain.pools.max() + 1, dtype=bool)[chain.pools]
-    low = high = np.eye(inside.shape[1])
-    if confidence is None:
-        pooled = chain.by_pool
-        used = pooled.occurring
-        kernel = np.where(used[:, None] & used[None, :], pooled.transition, 0.0)
-        parts = [_parts(w, inside, chain.shares, chain.shares) for w in masks]
-
-        def product(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            del high
-            # columns are scaled and not rows, which weigh the slice that is jumped over next
-            scaled, whole = multiply_each(low.T, kernel.T)
-            found = scaled.T if whole else np.full_like(low, np.nan)
-            return found, found
-
-        def measure(low: np.ndarray, high: np.ndarray) -> float:
-            del high
-            return math.inf if np.isnan(low).any() else float(diameters(low[None])[0])
-    else:
-        region = chain.pool_region(confidence)
-        parts = [_parts(w, inside, region.low, region.high) for w in masks]
-
-        def product(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return step_bounds(region.kernel, low, high)
-
-        measure = widest_diameter
-
-    def over(found: tuple[np.ndarray, np.ndarray], i: int) -> tuple[np.ndarray, np.ndarray]:
-        """One more step, over a slice of which ``masks[i]`` is left."""
-        return product(*(each * part[:, None] for each, part in zip(found, parts[i], strict=True)))
-
-    reached = [inside[w].any(axis=0) for w in masks]
-    one = product(low, high)
-    twice = [over(one, i) for i in range(len(masks))] if jumps else []
-    right, left = (np.full((3, len(masks), len(second)), np.inf) for _ in range(2))
-    for i, w in enumerate(reached):
-        right[0, i] = measure(*(each[:, w] for each in one))
-        left[0, i] = measure(*(each[w].T for each in one))
-        for j, v in enumerate(reached[: len(second)] if jumps else ()):
-            right[1, i, j] = measure(*(each[:, v] for each in twice[i]))
-            left[1, i, j] = measure(*(each[v].T for each in twice[i]))
-            # the slice jumped over first is w to the right, v to the left
-            if len(second) > 1:
-                thrice = over(twice[j], i)
-                right[2, i, j] = measure(*thrice)
-                left[2, j, i] = measure(*(each.T for each in thrice))
-    found = [
-        Jumps(np.ascontiguousarray(each[0, :, 0]), each[1].copy(), each[2].copy(), 1.0 * unknown)
-        for each in (right, left)
-    ]
-    return found[0], found[1]
-
-
-def _parts(
-    left: np.ndarray, inside: np.ndarray, low: np.ndarray, high: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Between what ends the slices that are left have a share in each pool; 1 of a whole pool."""
-    least, most = (np.where(left, ends, 0.0) @ inside for ends in (low, high))
-    gone = ~left @ inside
-    rest = [np.where(left, 0.0, ends) @ inside for ends in (high, low)]
-    least = np.where(gone, np.maximum(least, 1.0 - ROUNDING - rest[0]), 1.0)
-    most = np.where(gone, np.minimum(most, 1.0 + ROUNDING - rest[1]), 1.0)
-    return np.maximum(least, 0.0), np.where(left @ inside, most, 0.0)
 
 
 @bound("contraction", on=JointChain, given=level_and_confidence)
@@ -211,7 +83,7 @@ def joint_contraction(chain: JointChain, guarantee: Pure, confidence: float | No
     """
     found = _all_adversaries(chain, guarantee, confidence)
     if confidence is not None:
-        found = over_region(found, chain.region(confidence), chain.pool_names)
+        found = over_region(found, chain.region(confidence), chain.row_names, chain.pool_names)
     return _judged(found, chain, guarantee, confidence)
 
 
@@ -248,21 +120,23 @@ def _judged(found: Bound, chain: JointChain, guarantee: Pure, confidence: float 
 
 
 def _two_sides(chain: JointChain, epsilon: float, confidence: float | None) -> float:
-    """What the slices on both sides are worth at any length; infinite where none is forgotten."""
+    """What the slices on both sides are worth at any length, of the slice of a period where that is
+    most; infinite where none is forgotten."""
     whole = epsilon * len(chain.series)
-    return sum(
-        limit(epsilon * jumps.unknown.sum(axis=1), whole, *jumps[:3])
-        for jumps in slice_jumps(chain, confidence)
-    )
+    right, left = slice_jumps(chain, confidence)
+    after = limit(epsilon * right.unknown.sum(axis=1), whole, *right[:4])
+    turned = left._replace(at=left.at[::-1].copy())
+    before = limit(epsilon * left.unknown.sum(axis=1), whole, *turned[:4])[::-1]
+    return float((after + before).max())
 
 
 def rare_words(chain: JointChain) -> str:
     """Which slices are seen too rarely, and what to do."""
     fit = chain.fitted
     assert fit is not None  # else nothing was seen
-    left, names = fit.pool_counts.sum(axis=1), chain.pool_names
-    shown = "; ".join(f"{names[k]} ({left[k]:,})" for k in np.argsort(left, kind="stable")[:_NAMED])
-    ways = ["merge states", "name fewer series"]
+    left, names = chain.row_counts.sum(axis=1), chain.row_names
+    shown = "; ".join(f"{names[k]}: {left[k]:,}" for k in np.argsort(left, kind="stable")[:_NAMED])
+    ways = ["merge states", "name fewer series", *(["fit one kernel"] if chain.seasonal else [])]
     if fit.pooled is None:
         ways.append("let rare slices share a row (pool=True, without --no-pooling)")
     if math.isfinite(_two_sides(chain, _SMALL, None)):
@@ -276,11 +150,12 @@ def _all_adversaries(chain: JointChain, guarantee: Pure, confidence: float | Non
     certificate = Certificate("contraction", REFERENCE)
     if n is not None and n <= (_ALL_ALONG if guarantee.is_vector else _SHORT):
         eps = guarantee.vector(n * m).reshape(n, m)
-        sides = zip((eps, eps[::-1].copy()), slice_jumps(chain, confidence), strict=True)
-        each = [
-            along(np.ascontiguousarray(own @ jumps.unknown.T), own.sum(axis=1), *jumps[:3])
-            for own, jumps in sides
-        ]
+        time = np.arange(n)
+        each = []
+        for order, jumps in zip((time, time[::-1]), slice_jumps(chain, confidence), strict=True):
+            own, at = eps[order], jumps.at[order % len(jumps.at)]
+            costs = np.ascontiguousarray(own @ jumps.unknown.T)
+            each.append(along(costs, own.sum(axis=1), *jumps[:3], at))
         per_slice = eps.sum(axis=1) + each[0] + each[1][::-1]
         per_slice = np.minimum(per_slice * (1.0 + ROUNDING), float(eps.sum()))
         per_record = np.repeat(per_slice, m)

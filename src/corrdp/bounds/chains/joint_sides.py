@@ -5,8 +5,6 @@ Compiled, and apart from the Python that calls them.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from corrdp._compiled import njit
@@ -14,6 +12,7 @@ from corrdp.bounds.mixtures import lambda_scalar, star
 from corrdp.bounds.pivots import fill_growth, pairs_within, room_for
 
 _SLACK = 1.0 + 2.0**-46  # what rounding can take from one step
+_TURNS = 100  # round a period; any number gives a bound
 
 
 @njit(cache=True)
@@ -41,7 +40,7 @@ def law_costs(steps: np.ndarray, rows: np.ndarray, alive: np.ndarray, out: np.nd
 
 @njit(cache=True)
 def follow(
-    kernel: np.ndarray,
+    kernels: np.ndarray,
     masks: np.ndarray,
     steps: np.ndarray,
     weights: np.ndarray,
@@ -51,8 +50,9 @@ def follow(
 
     Parameters
     ----------
-    kernel : (k, k) array
-        ``kernel[x, y]``: from the slice nearer to the one attacked to the further one.
+    kernels : (slices or 1, k, k) array
+        ``kernel[x, y]``: from the slice nearer to the one attacked to the further one, which it is
+        that of.
     masks : (slices, k) array of bool
         What each slice may be by what is known of its cells, the furthest first.
     steps : (slices or 1, k, k) array
@@ -73,9 +73,9 @@ def follow(
     found[0] = costs
     rows, alive = np.empty((k, k)), np.empty(k, np.bool_)
     near = weights.copy()
-    one = min(len(steps) - 1, 1)
+    one, turn = min(len(steps) - 1, 1), min(len(kernels) - 1, 1)
     for j in range(n):
-        top = 0.0
+        top, kernel = 0.0, kernels[j * turn]
         fresh = np.zeros(k)
         for x in range(k):
             for y in range(k):
@@ -154,6 +154,7 @@ def along(
     one: np.ndarray,
     two: np.ndarray,
     three: np.ndarray,
+    at: np.ndarray,
 ) -> np.ndarray:
     """:func:`side_step` for every slice of a chain: what those after it are worth. O(n W V).
 
@@ -161,6 +162,10 @@ def along(
     ----------
     costs : (n or 1, W) array
     whole : (n,) array
+    one, two, three : (words, W), (words, W, V), (words, W, V) arrays
+        By the seasons of the next three slices.
+    at : (n,) array of int
+        Which of them are those after each slice.
     """
     n = len(whole)
     out = np.zeros(n)
@@ -168,40 +173,103 @@ def along(
     near, all_, far = np.zeros((3, costs.shape[1])), np.zeros(3), np.zeros(3)
     for t in range(n - 2, -1, -1):
         for j in range(3):
-            at = min(t + 1 + j, n - 1)
-            near[j], all_[j], far[j] = costs[at * step], whole[at], out[at]
-        out[t] = side_step(near, all_, far, n - 1 - t, one, two, three)
+            k = min(t + 1 + j, n - 1)
+            near[j], all_[j], far[j] = costs[k * step], whole[k], out[k]
+        word = at[t]
+        out[t] = side_step(near, all_, far, n - 1 - t, one[word], two[word], three[word])
     return out
 
 
 @njit(cache=True)
-def limit(
-    costs: np.ndarray, whole: float, one: np.ndarray, two: np.ndarray, three: np.ndarray
-) -> float:
-    """The least S that :func:`side_step` does not raise: what a side of any length is worth.
+def _turn(
+    near: np.ndarray,
+    all_: np.ndarray,
+    begin: np.ndarray,
+    one: np.ndarray,
+    two: np.ndarray,
+    three: np.ndarray,
+    at: np.ndarray,
+    out: np.ndarray,
+) -> bool:
+    """One period of steps towards its first slice, ``begin`` for the three slices after it.
 
-    All S above it are such too, as every term is concave in S; so that it is found by halving, and
-    the end that is returned was checked.
+    Whether that begins no higher: then ``out`` holds for series without ends.
     """
+    period = len(at)
+    far = np.zeros(3)
+    for t in range(period - 1, -1, -1):
+        same = t + 1 < period and at[t] == at[t + 1]
+        for j in range(3):
+            k = t + 1 + j
+            value = out[k] if k < period else begin[k - period]
+            same = same and value == far[j]
+            far[j] = value
+        if same:  # as the step before: in a long stretch of one season nothing moves any more
+            out[t] = out[t + 1]
+        else:
+            word = at[t]
+            out[t] = side_step(near, all_, far, 3, one[word], two[word], three[word])
+    holds = True
+    for j in range(3):
+        holds = holds and out[j % period] <= begin[j]
+    return holds
+
+
+@njit(cache=True)
+def limit(
+    costs: np.ndarray,
+    whole: float,
+    one: np.ndarray,
+    two: np.ndarray,
+    three: np.ndarray,
+    at: np.ndarray,
+) -> np.ndarray:
+    """What the slices on one side of each slice of a period are worth, however many there are.
+
+    Some S serves all if a whole period of :func:`side_step` from S on does not raise it. All larger
+    ones do then too, as every term is concave in S, so that the least is found by halving, and the
+    end that is taken was checked. From there it goes round until nothing moves: what comes out of
+    a bound is a bound.
+
+    Parameters
+    ----------
+    costs : (W,) array
+    whole : float
+    one, two, three, at
+        As in :func:`along`, ``at`` for the slices of one period.
+    """
+    period = len(at)
+    out = np.zeros(period)
     if whole <= 0.0:
-        return 0.0
-    near, all_, far = np.zeros((3, len(costs))), np.full(3, whole), np.zeros(3)
+        return out
+    near, all_, begin = np.zeros((3, len(costs))), np.full(3, whole), np.zeros(3)
     for j in range(3):
         near[j] = costs
     high = whole
     while True:
-        far[:] = high
-        if side_step(near, all_, far, 3, one, two, three) <= high:
+        begin[:] = high
+        if _turn(near, all_, begin, one, two, three, at, out):
             break
         high *= 2.0
         if high > 1e12 * whole or high > 1e9:
-            return math.inf
+            return np.full(period, np.inf)
     low = 0.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        far[:] = middle
-        if side_step(near, all_, far, 3, one, two, three) <= middle:
+        begin[:] = middle
+        if _turn(near, all_, begin, one, two, three, at, out):
             high = middle
         else:
             low = middle
-    return high
+    if period == 1:
+        return np.full(1, high)
+    begin[:] = high
+    for _ in range(_TURNS):
+        _turn(near, all_, begin, one, two, three, at, out)
+        still = True
+        for j in range(3):
+            still = still and out[j % period] >= begin[j]
+            begin[j] = min(begin[j], out[j % period])
+        if still:
+            break
+    return out

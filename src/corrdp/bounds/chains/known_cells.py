@@ -23,6 +23,7 @@ from corrdp.results import Certificate, Witness
 _MOST_FOLLOWED = 16  # slices that are followed one by one: pairs of them are changed at every step
 _FURTHEST = 4_096  # slices followed on one side
 _BEYOND = 256  # slices followed beyond the furthest known cell of a longer chain
+_WRITTEN = 512  # slices of a chain with seasons that is followed from end to end
 _CLOSED = 1e-9  # relative, between what is found and what is certified for all distances
 
 
@@ -90,17 +91,16 @@ def joint_transfer(
         far = joint_contraction(chain, Pure(guarantee.largest)).value
     edge = np.full(steps.shape[1:], far) * (1.0 - np.eye(len(chain.slices)))
     nothing = np.zeros_like(edge)
-    start = np.linalg.matrix_power(chain.transition.T, begin) @ chain.chain.start
     here = at - begin
     law, before = _followed(
-        chain.transition.T,
+        np.swapaxes(_kernels(chain, np.arange(begin + 1, at + 1)), 1, 2),
         masks[begin:at],
         steps[: max(here, 1)],
-        start,
+        _law_at(chain, begin),
         edge if begin else nothing,
     )
     ones, after = _followed(
-        chain.transition,
+        _kernels(chain, np.arange(end, at, -1)),
         masks[end:at:-1],
         steps[:here:-1] if end > at else steps[:1],
         np.ones(len(chain.slices)),
@@ -118,17 +118,34 @@ def joint_transfer(
     return Bound(min(value, float(eps.sum())), "upper bound", certificate, None, witness)
 
 
+def _kernels(chain: JointChain, slices: np.ndarray) -> np.ndarray:
+    """The kernels that lead to these slices; one where it serves all."""
+    if not chain.seasonal:
+        return chain.kernels
+    return chain.transition[chain.turn[np.append(slices, 0) % len(chain.turn)]]
+
+
+def _law_at(chain: JointChain, slice_: int) -> np.ndarray:
+    """The law of a slice: with seasons, as far into the period as it is."""
+    law = chain.chain.start
+    if not chain.seasonal:
+        return np.linalg.matrix_power(chain.transition.T, slice_) @ law
+    for kernel in _kernels(chain, np.arange(1, slice_ % len(chain.turn) + 1))[:-1]:
+        law = law @ kernel
+    return law
+
+
 def _followed(
-    kernel: np.ndarray,
+    kernels: np.ndarray,
     masks: np.ndarray,
     steps: np.ndarray,
     weights: np.ndarray,
     costs: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights and costs along a side; arrays of one kind, so that the loop is compiled once."""
-    given = (np.array(each, dtype=float, order="C") for each in (kernel, steps, weights, costs))
-    matrix, direct, law, beyond = given
-    found, after, whole = follow(matrix, np.array(masks, order="C"), direct, law, beyond)
+    given = (np.array(each, dtype=float, order="C") for each in (kernels, steps, weights, costs))
+    matrices, direct, law, beyond = given
+    found, after, whole = follow(matrices, np.array(masks, order="C"), direct, law, beyond)
     if not whole:
         raise NotApplicableError("slices of this chain are too rare to be followed")
     return found, after
@@ -143,6 +160,15 @@ def _check_followed(chain: JointChain) -> None:
         raise NotApplicableError(
             f"following {len(chain.slices)} slices takes too long (at most {_MOST_FOLLOWED}); use "
             "contraction, or merge states"
+        )
+    if chain.seasonal and chain.pattern is None:
+        raise NotApplicableError(
+            "it follows a timetable of seasons, and these may come in any order; use contraction"
+        )
+    if len(chain.turn) > _FURTHEST:
+        raise NotApplicableError(
+            f"the seasons repeat after {len(chain.turn):,} time steps only, and up to "
+            f"{_FURTHEST:,} are followed; use contraction"
         )
 
 
@@ -176,7 +202,8 @@ def _alone(chain: JointChain, scope: Scope) -> tuple[float]:
 def joint_uninformed(chain: JointChain, epsilon: float) -> Bound:
     """What the adversary learns who knows no cell; see :func:`joint_transfer`.
 
-    Slices are followed until the chain has forgotten where it began, which is certified.
+    Slices are followed until the chain has forgotten where it began, which is certified. With
+    seasons a short chain is written out, and one period of a chain without ends serves all others.
 
     Examples
     --------
@@ -200,17 +227,20 @@ def joint_uninformed(chain: JointChain, epsilon: float) -> Bound:
         if n is None:
             raise
     edge = far * (1.0 - np.eye(size))
+    certificate = Certificate("uninformed", REFERENCE, ("the adversary knows no other record",))
+    if chain.seasonal:
+        return _at_worst(chain, *_round_the_clock(chain, steps, edge), certificate, epsilon)
     reach = 32 if chain.initial is None else (n or 1) - 1
     while True:
         reach = reach if n is None else min(reach, n - 1)
         masks = np.ones((reach, size), dtype=bool)
         sides = []
-        for kernel, weights in (
-            (chain.transition.T, chain.chain.start),
-            (chain.transition, np.ones(size)),
+        for kernels, weights in (
+            (chain.kernels.swapaxes(1, 2), chain.chain.start),
+            (chain.kernels, np.ones(size)),
         ):
-            free = _followed(kernel, masks, steps, weights, np.zeros((size, size)))[1]
-            sides.append((free, _followed(kernel, masks, steps, weights, edge)[1][-1]))
+            free = _followed(kernels, masks, steps, weights, np.zeros((size, size)))[1]
+            sides.append((free, _followed(kernels, masks, steps, weights, edge)[1][-1]))
         gap = max(float((beyond - free[-1]).max()) for free, beyond in sides)
         most = max(float(free[-1].max()) for free, _ in sides)
         whole = n is not None and reach == n - 1
@@ -218,7 +248,8 @@ def joint_uninformed(chain: JointChain, epsilon: float) -> Bound:
             break
         reach *= 2
     law, ends = chain.chain.start, [np.maximum(beyond, free[-1]) for free, beyond in sides]
-    certificate = Certificate("uninformed", REFERENCE, ("the adversary knows no other record",))
+    if whole:  # nothing lies beyond
+        ends = [free[-1] for free, _ in sides]
     if n is None or (chain.initial is None and n > 2 * reach):
         inside = steps[0] + ends[0] + ends[1]
         found = [_of_cell(chain, inside, law, i) for i in range(m)]
@@ -238,7 +269,65 @@ def joint_uninformed(chain: JointChain, epsilon: float) -> Bound:
             values[t, i], pairs[t, i] = _of_cell(chain, steps[0] + before + after, law, i)
         if chain.initial is not None:
             law = law @ chain.transition
-    values = np.minimum(values, n * m * epsilon)
+    return _at_worst(chain, values, pairs, certificate, epsilon)
+
+
+def _round_the_clock(
+    chain: JointChain, steps: np.ndarray, edge: np.ndarray
+) -> tuple[np.ndarray, dict[tuple[int, int], Any]]:
+    """What each cell leaks to who knows nothing: of a short chain, or of one period without ends.
+
+    Both sides are followed slice by slice past all of them, from the ends of the chain or from so
+    far that where it began is forgotten, the contraction bound standing for what lies further.
+    """
+    n, size, m, period = chain.length, len(chain.slices), len(chain.series), len(chain.turn)
+    short = n is not None and n <= max(_WRITTEN, 2 * period)
+    count = n if short and n is not None else period
+    nothing, reach = np.zeros_like(edge), 0 if short else 32
+    while True:
+        masks = np.ones((reach + count - 1, size), dtype=bool)
+        sides = []
+        for onwards in (False, True):
+            if onwards:  # from the slice furthest to the right back to the one after the first
+                kernels = _kernels(chain, np.arange(count + reach - 1, 0, -1))
+                weights = np.ones(size)
+            else:
+                kernels = _kernels(chain, np.arange(1 - reach, count)).swapaxes(1, 2)
+                weights = _law_at(chain, -reach % period)
+            free = _followed(kernels, masks, steps, weights, nothing)[1][reach:]
+            beyond = free if short else _followed(kernels, masks, steps, weights, edge)[1][reach:]
+            sides.append((free, np.maximum(free, beyond)))
+        gap = max(float((beyond - free).max()) for free, beyond in sides)
+        if gap <= _CLOSED * max(float(free.max()) for free, _ in sides) or reach >= _FURTHEST:
+            break
+        reach *= 2
+    law, values = chain.chain.start, np.empty((count, m))
+    found: dict[tuple[int, int], Any] = {}
+    for t, kernel in enumerate(_kernels(chain, np.arange(1, count + 1))[:-1]):
+        inside = steps[0] + sides[0][1][t] + sides[1][1][count - 1 - t]
+        for i in range(m):
+            values[t, i], found[t, i] = _of_cell(chain, inside, law, i)
+        law = law @ kernel
+    return values, found
+
+
+def _at_worst(
+    chain: JointChain,
+    values: np.ndarray,
+    pairs: dict[tuple[int, int], Any],
+    certificate: Certificate,
+    epsilon: float,
+) -> Bound:
+    """The bound of values by slice and series: of all slices, or of one period that serves all."""
+    n, m = chain.length, len(chain.series)
+    if n is not None:
+        values = np.minimum(values, n * m * epsilon)
     t, i = (int(x) for x in np.unravel_index(values.argmax(), values.shape))
-    witness = Witness(t * m + i, pairs[t, i])
-    return Bound(float(values[t, i]), "upper bound", certificate, values.ravel(), witness)
+    worst, pair = float(values[t, i]), pairs[t, i]
+    if n is None:
+        return Bound(worst, "upper bound", certificate, None, Witness(None, pair))
+    if n > len(values):  # the worst place, as far from both ends as may be
+        t += (n // 2 - t) // len(values) * len(values)
+    per_record = values[np.arange(n) % len(values)].ravel()
+    worst = float(per_record.max())
+    return Bound(worst, "upper bound", certificate, per_record, Witness(t * m + i, pair))

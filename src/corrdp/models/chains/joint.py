@@ -3,13 +3,11 @@
 The rain at three airports, the members of a household, the sensors of one machine. What the series
 do at one time step is a *slice*, one state for each of them, and slices form a Markov chain. A
 record is one cell: one series at one time step. Taking the series for independent chains promises
-what does not hold (chains#joint).
+what does not hold (chains#joint). There may be a kernel for each season of a public clock.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,12 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from corrdp._checks import check_array, check_items, count_distinct
-from corrdp.errors import ModelError, QueryError
+from corrdp.errors import DataError, InputError, ModelError, QueryError
 from corrdp.models.base import check_states
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.markov import MarkovChain
-from corrdp.models.chains.pools import PoolRegion, pool_region
+from corrdp.models.chains.pools import PoolRegion, by_pool, pool_region, pooled_kernel, shares_of
 from corrdp.models.chains.region import Region, fitted_region
+from corrdp.models.chains.seasonal import SeasonalChain, season_words
+from corrdp.models.chains.seasons import SeasonCounts, in_stretches, written_out
+from corrdp.models.chains.slices import check_number_of_slices, read_slices, slice_name
 from corrdp.queries import Query
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ POOLED_WORDS = (
     "which of them it is tells nothing of what comes next, and is told by nothing but that it is "
     "one of them"
 )
-MOST_SLICES = 64  # different slices: pairs of them are compared at every step of a bound
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,8 +42,9 @@ class JointChain(Chain):
 
     Parameters
     ----------
-    transition : (k, k) array
-        ``P[x, y] = Pr[next slice = y | present slice = x]``.
+    transition : (k, k) or (seasons, k, k) array
+        ``P[x, y] = Pr[next slice = y | present slice = x]``; one for each season of a public clock,
+        in which the next slice lies.
     series : sequence
         Names of the series, in the order in which a slice lists their states; two at least.
     slices : sequence of sequences, optional
@@ -52,10 +53,15 @@ class JointChain(Chain):
     states : sequence, optional
         What one series can be at one time; those of the slices when left out.
     length : int, optional
-        Number of time steps; None means that results must hold for every length. Record
-        ``t * len(series) + i`` is series i at time step t.
+        Number of time steps; None means that results must hold for every length, and wherever among
+        the seasons the series begin. Record ``t * len(series) + i`` is series i at time step t.
     initial : (k,) array, optional
-        Law of the first slice; None means the stationary law.
+        Law of the first slice; None means the stationary law: that after infinitely many periods.
+    pattern : sequence of int, optional
+        With seasons: the season of slices 0, 1, .. of one period, which repeats; None means that
+        seasons may come in any order.
+    seasons : sequence, optional
+        Their labels.
 
     Notes
     -----
@@ -74,6 +80,10 @@ class JointChain(Chain):
     <Markov chain of 2 series at once, 2 states, 4 slices, 24 time steps>
     >>> pair.slices[1], pair.cells
     (('dry', 'wet'), 48)
+    >>> night = [[.98, .01, .005, .005], *kernel[1:]]
+    >>> turned = JointChain([kernel, night], "ab", pattern=[0] * 16 + [1] * 8, length=24)
+    >>> turned.seasons, turned.chain.start.round(3).tolist()
+    (('0', '1'), [0.831, 0.051, 0.05, 0.067])
     """
 
     kind: ClassVar[str] = "joint"
@@ -83,17 +93,27 @@ class JointChain(Chain):
     states: Any = None
     length: int | None = None
     initial: Any = None
+    pattern: Any = None
+    seasons: Any = None
     fitted: ChainFit | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         kernel = check_array("transition", self.transition, error=ModelError)
-        if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1]:
-            raise ModelError(f"transition must be slices x slices, got shape {kernel.shape}")
+        if kernel.ndim not in (2, 3) or kernel.shape[-2] != kernel.shape[-1] or not kernel.size:
+            raise ModelError(
+                f"transition must be slices x slices, or seasons x slices x slices; got shape "
+                f"{kernel.shape}"
+            )
+        if kernel.ndim == 2 and not (self.pattern is self.seasons is None):
+            raise ModelError("pattern and seasons are for one kernel for each season")
+        if kernel.ndim == 3 and self.initial is not None:
+            raise ModelError("a chain with seasons starts from its long-run law: leave initial out")
         series = check_items("series", self.series, letters=True, error=ModelError)
         if len(series) < 2 or count_distinct("series", series, error=ModelError) < len(series):
             raise ModelError(f"series must name two or more different series, got {series!r}")
-        check_number_of_slices(len(kernel), len(series))
-        slices = _read_slices(self.slices, self.states, len(series), len(kernel))
+        number = kernel.shape[-1]
+        check_number_of_slices(number, len(series))
+        slices = read_slices(self.slices, self.states, len(series), number)
         seen = dict.fromkeys(state for one in slices for state in one)
         states = tuple(seen)
         if self.states is not None:
@@ -105,15 +125,51 @@ class JointChain(Chain):
         object.__setattr__(self, "slices", slices)
         object.__setattr__(self, "states", states)
         inner = self.chain
-        for name in ("transition", "initial", "length"):
+        own = ("pattern", "seasons") if isinstance(inner, SeasonalChain) else ("initial",)
+        for name in ("transition", "length", *own):
             object.__setattr__(self, name, getattr(inner, name))
 
     @cached_property
-    def chain(self) -> MarkovChain:
+    def chain(self) -> MarkovChain | SeasonalChain:
         """The same law as a chain whose records are whole slices."""
-        return MarkovChain(
-            self.transition, self.length, self.initial, self.slices, fitted=self.fitted
-        )
+        return self._chain_of(self.transition, self.length, self.initial, self.slices, self.fitted)
+
+    def _chain_of(
+        self,
+        kernel: Any,
+        length: int | None,
+        start: Any,
+        states: Any = None,
+        fitted: ChainFit | None = None,
+    ) -> MarkovChain | SeasonalChain:
+        if np.ndim(kernel) == 2:
+            return MarkovChain(kernel, length, start, states, fitted=fitted)
+        named = self.seasons
+        return SeasonalChain(kernel, self.pattern, 1, length, states, named, fitted=fitted)
+
+    @property
+    def seasonal(self) -> bool:
+        """Whether there is a kernel for each season of a public clock."""
+        return self.transition.ndim == 3
+
+    @property
+    def kernels(self) -> np.ndarray:
+        """The kernels, one for each season: (seasons, k, k); one where there are none."""
+        return np.asarray(self.transition if self.seasonal else self.transition[None])
+
+    @property
+    def turn(self) -> np.ndarray:
+        """Number of the kernel of each time step of a period: 0 where there is one kernel."""
+        if self.seasonal and self.pattern is None:
+            raise ModelError("seasons in any order have no timetable")
+        return np.array(self.pattern if self.seasonal else (0,))
+
+    @property
+    def counted(self) -> SeasonCounts:
+        """The counts by season of a fitted chain with seasons."""
+        if not self.seasonal or self.fitted is None or not self.fitted.seasons:
+            raise InputError("this needs a chain with seasons that was fitted")
+        return self.fitted.seasons[0]
 
     @cached_property
     def pools(self) -> np.ndarray:
@@ -121,12 +177,12 @@ class JointChain(Chain):
         return np.arange(len(self.slices)) if self.fitted is None else self.fitted.pools
 
     @cached_property
-    def by_pool(self) -> MarkovChain:
+    def by_pool(self) -> MarkovChain | SeasonalChain:
         """The chain of pools, by their numbers."""
         inside = np.eye(self.pools.max() + 1)[self.pools]
         first = np.unique(self.pools, return_index=True)[1]
         start = None if self.initial is None else self.initial @ inside
-        return MarkovChain(self.transition[first] @ inside, self.length, start)
+        return self._chain_of(self.transition[..., first, :] @ inside, self.length, start)
 
     @cached_property
     def pool_names(self) -> tuple[str, ...]:
@@ -136,21 +192,49 @@ class JointChain(Chain):
         return tuple(" or ".join(map(slice_name, each)) for each in members)
 
     @cached_property
+    def row_names(self) -> tuple[str, ...]:
+        """What each row of the region is called: a pool, and its season where there are some."""
+        if not self.seasonal:
+            return self.pool_names
+        return tuple(f"{pool} ({season})" for season in self.seasons for pool in self.pool_names)
+
+    @property
+    def row_counts(self) -> np.ndarray:
+        """Transitions from each row of the region to each pool."""
+        if self.fitted is None:
+            raise InputError("this needs a chain that was fitted")
+        if not self.seasonal:
+            return self.fitted.pool_counts
+        counts = by_pool(self.counted.by_kernel(len(self.slices)), self.pools)
+        return counts.reshape(-1, counts.shape[-1])
+
+    @cached_property
     def shares(self) -> np.ndarray:
-        """Share of each slice among the arrivals in its pool."""
-        return np.ones(len(self.pools)) if self.fitted is None else self.fitted.shares
+        """Share of each slice among the arrivals in its pool; with seasons, a row for each."""
+        if self.fitted is None:
+            return np.ones((*self.transition.shape[:-2], len(self.slices)))
+        counts = self.counted.by_kernel(len(self.slices)) if self.seasonal else self.fitted.counts
+        return shares_of(counts, self.pools)
 
     def region(self, confidence: float) -> Region:
-        """Kernels of pools that the counts still allow."""
+        """Kernels of pools that the counts still allow; with seasons, of one after the other."""
         return self.pool_region(confidence).kernel
 
     def pool_region(self, confidence: float) -> PoolRegion:
         """The same, with the shares of the slices in their pools."""
         fit = self.fitted
-        if fit is None or fit.pooled is None:
+        if self.seasonal and fit is not None:
+            counts, among = self.counted.by_kernel(len(self.slices)), self.counted.groupings
+        elif fit is None or fit.pooled is None:
             ones = np.ones(len(self.slices))
             return PoolRegion(fitted_region(self, confidence), ones, ones)
-        return pool_region(fit.counts, self.pools, self.places, confidence, zeros=fit.zeros)
+        else:
+            counts, among = fit.counts, 1
+        chosen = fit.pooled is not None
+        places, zeros = self.places, fit.zeros
+        return pool_region(
+            counts, self.pools, places, confidence, zeros=zeros, among=among, chosen=chosen
+        )
 
     @property
     def cells(self) -> int | None:
@@ -170,7 +254,7 @@ class JointChain(Chain):
     @property
     def record_laws(self) -> np.ndarray | None:
         """The law of each series at one time, where all times are alike."""
-        if self.initial is not None:
+        if self.initial is not None or isinstance(self.chain, SeasonalChain):
             return None
         law = np.zeros((len(self.series), len(self.states)))
         for numbers, chance in zip(self.places, self.chain.stationary, strict=True):
@@ -201,23 +285,27 @@ class JointChain(Chain):
         >>> pair.sample(np.random.default_rng(1), 5).shape
         (5, 2)
         """
-        numbered = MarkovChain(self.transition, self.length, self.initial)
+        numbered = self._chain_of(self.transition, self.length, self.initial)
         labels = np.array(self.states)[self.places]
         return np.asarray(labels[numbered.sample(rng, length)])
 
     def with_length(self, length: int | None) -> JointChain:
-        """The same chain with another number of time steps; None is any number."""
+        """The same chain with another number of time steps; None is any, beginning anywhere."""
         return replace(self, length=length)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         law = "stationary" if self.initial is None else "started from the given law"
+        kernel = f"this kernel, {law}"
+        if self.seasonal:
+            kernel = f"these kernels, one for each of {len(self.transition)} seasons"
         named = ", ".join(map(str, self.series))
         said = [
             f"what the series {named} are at one time step, taken together, forms a first-order "
-            f"Markov chain with this kernel, {law}",
+            f"Markov chain with {kernel}",
             "a record is one series at one time step: neither a whole series nor a whole time step "
             "is one record",
+            *([season_words(self.pattern)] if self.seasonal else []),
         ]
         possible = len(self.states) ** len(self.series)
         if len(self.slices) < possible:
@@ -229,8 +317,10 @@ class JointChain(Chain):
 
     @cached_property
     def fit_assumptions(self) -> tuple[str, ...]:
-        shared = f"{self.merges}: {POOLED_WORDS}"
-        return (*([shared] if self.merges else []), *super().fit_assumptions)
+        said = [f"{self.merges}: {POOLED_WORDS}"] if self.merges else []
+        if self.season_merges:
+            said.append(f"{self.season_merges}; what is said of the kernels is given this choice")
+        return (*said, *super().fit_assumptions)
 
     @property
     def merges(self) -> str:
@@ -239,11 +329,20 @@ class JointChain(Chain):
         names = [name for name, n in zip(self.pool_names, sizes, strict=True) if n > 1]
         return f"rare slices share a row: {'; '.join(names)}" if names else ""
 
+    @property
+    def season_merges(self) -> str:
+        """Which seasons share a kernel, in words; empty where none do."""
+        return self.counted.merges if self.seasonal and self.fitted is not None else ""
+
     def describe(self) -> str:
         n = "any length" if self.length is None else f"{self.length} time steps"
+        seasons = ""
+        if self.seasonal:
+            title = f" ({self.counted.title})" if self.fitted is not None else ""
+            seasons = f" with a kernel for each of {len(self.transition)} seasons{title}"
         return (
-            f"Markov chain of {len(self.series)} series at once, {len(self.states)} states, "
-            f"{len(self.slices)} slices, {n}"
+            f"Markov chain of {len(self.series)} series at once{seasons}, {len(self.states)} "
+            f"states, {len(self.slices)} slices, {n}"
         )
 
     def fields(self) -> dict[str, Any]:
@@ -255,6 +354,11 @@ class JointChain(Chain):
             "initial": self.initial,
             "length": self.length,
             "fit": None if self.fitted is None else self.fitted.to_dict(),
+            **(
+                {"seasons": list(self.seasons), "pattern": in_stretches(self.pattern)}
+                if self.seasonal
+                else {}
+            ),
         }
 
     @classmethod
@@ -270,11 +374,22 @@ class JointChain(Chain):
             body["states"],
             body["length"],
             body["initial"],
+            written_out(body.get("pattern")),
+            body.get("seasons"),
             fitted=fit,
         )
-        if fit is not None and not (
-            fit.counts.shape == chain.transition.shape and np.allclose(chain.transition, fit.kernel)
-        ):
+        if fit is None:
+            return chain
+        if chain.seasonal:
+            own = of_fit(fit, chain.series, chain.slices, chain.states, chain.length)
+            if own.pattern != chain.pattern or own.seasons != chain.seasons:
+                raise ModelError(
+                    "the seasons are not those of the fit beside them: the file was edited"
+                )
+            kernel = own.transition
+        else:
+            kernel = fit.kernel
+        if kernel.shape != chain.transition.shape or not np.allclose(chain.transition, kernel):
             raise ModelError(
                 "the transition probabilities are not those of the counts beside them: the file "
                 "was edited. For a chain of your own, set fit to null"
@@ -282,46 +397,20 @@ class JointChain(Chain):
         return chain
 
 
-def slice_name(one: Sequence[Any]) -> str:
-    """A slice in a sentence.
-
-    Examples
-    --------
-    >>> slice_name(("dry", "wet"))
-    'dry, wet'
-    """
-    return ", ".join(map(str, one))
-
-
-def check_number_of_slices(number: int, series: int) -> None:
-    """Refuse more slices than bounds can compare."""
-    if number > MOST_SLICES:
-        raise ModelError(
-            f"{series} series make {number} different slices here, and at most {MOST_SLICES} can "
-            "be compared: merge states, or name fewer series where the others do not depend on "
-            "them; else fit a field over times and series (MarkovField, corrdp fit network), or, "
-            "where times do not depend on each other, take the records of one time as a block "
-            f"(Groups({series}), groups:{series})"
-        )
-
-
-def _read_slices(slices: Any, states: Any, series: int, number: int) -> tuple[Any, ...]:
-    """The slices as tuples of states, as many as the kernel has rows."""
-    if slices is None:
-        each = round(number ** (1.0 / series))
-        if each**series != number:
-            raise ModelError(
-                f"{number} slices of {series} series are not all combinations of some states: say "
-                "which they are (slices=)"
-            )
-        named = check_states(states, each)
-        return tuple(itertools.product(named, repeat=series))
-    listed = check_items("slices", slices, letters=True, error=ModelError)
-    found = tuple(
-        tuple(check_items("a slice", one, letters=True, error=ModelError)) for one in listed
-    )
-    if any(len(one) != series for one in found):
-        raise ModelError(f"a slice lists one state for each of the {series} series")
-    if len(found) != number or count_distinct("slices", found, error=ModelError) != number:
-        raise ModelError(f"{number} rows of transition need as many different slices")
-    return found
+def of_fit(
+    fit: ChainFit,
+    series: tuple[Any, ...],
+    slices: tuple[Any, ...],
+    states: tuple[Any, ...],
+    length: int | None,
+) -> JointChain:
+    """The chain with seasons of a fit that counted slices by season."""
+    if not fit.seasons or fit.seasons[0].order != 1:
+        raise ModelError("the fit beside the kernels has no counts by season of this order")
+    kept = fit.seasons[0]
+    kernels = pooled_kernel(kept.by_kernel(len(slices)), fit.pools)
+    timetable = {"pattern": kept.pattern, "seasons": kept.names}
+    try:
+        return JointChain(kernels, series, slices, states, length, **timetable, fitted=fit)
+    except ModelError as error:
+        raise DataError(f"too few data for these seasons: {error}") from None

@@ -2,6 +2,7 @@
 
 A slice counts where every series has a state at its time; what lies before and after one that does
 not is not glued together. The confidence region is that of a chain of slices: a box for each row.
+Slices are counted by season, too: for a kernel of each, or to hold one kernel against them.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from corrdp.errors import DataError
 from corrdp.models.chains.coupling import observe_beside
 from corrdp.models.chains.fitted import ChainFit
 from corrdp.models.chains.fitting import check_counts, length_of, start_of
-from corrdp.models.chains.joint import JointChain, check_number_of_slices
-from corrdp.models.chains.pools import pool_slices
+from corrdp.models.chains.joint import JointChain, of_fit
+from corrdp.models.chains.pools import pool_both, pool_slices
+from corrdp.models.chains.season_counts import Counting
+from corrdp.models.chains.slices import check_number_of_slices
 from corrdp.queries import MISSING_TEXT
 from corrdp.tables.clock import Reading
+from corrdp.tables.seasons import CLOCKS, check_season
 from corrdp.tables.sequences import TripleCounts, count_sequences, numbered_steps
 from corrdp.tables.source import USUAL, Table, is_table, missing_texts, open_table
 from corrdp.tables.text import warn_unfound
@@ -40,6 +44,7 @@ def fit_joint(
     order_format: str | Sequence[str] | None = None,
     timezone: str | None = None,
     pool: bool = True,
+    season: str | int | None = None,
     **others: Any,
 ) -> JointChain:
     """Estimate a chain of several series by the transitions of their slices.
@@ -55,14 +60,18 @@ def fit_joint(
     missing, zeros, public, engine, where, order_format, timezone
         As in :func:`corrdp.models.chains.fitting.fit_chain`.
     pool : bool
-        Let rare slices that are alike share a row: :mod:`corrdp.models.chains.pools`.
+        Let rare slices that are alike share a row: :mod:`corrdp.models.chains.pools`; and then
+        seasons a kernel that the data cannot tell apart: :mod:`corrdp.models.chains.seasons`.
+    season : {"hour", "weekday", "month"} or int, optional
+        One kernel for each season of the clock of the order columns, or for each step of a cycle of
+        so many.
     **others
         What :func:`~corrdp.models.chains.fitting.fit_chain` takes besides: refused.
 
     Returns
     -------
     JointChain
-        Of the slices that occur.
+        Of the slices that occur; with seasons where asked for.
 
     Examples
     --------
@@ -75,6 +84,7 @@ def fit_joint(
         check_text(name, text, error=DataError)
     check_flag("public", public, error=DataError)
     check_flag("pool", pool, error=DataError)
+    season = _read_season(season)
     orders = check_texts("order_by", order_by, error=DataError)
     reading = Reading(where, check_texts("order_format", order_format, error=DataError), timezone)
     texts = MISSING_TEXT if missing is None else missing_texts(missing)
@@ -90,7 +100,7 @@ def fit_joint(
         table = open_table(data, texts, engine or "duckdb")
         layout, texts = table.layout, table.missing
         warn_unfound(table, [state])
-        found, series, states = _counted(table, state, orders, group, reading)
+        found, series, states, clock = _counted(table, state, orders, group, reading)
         beside = observe_beside(table, state, orders, group, reading)
     else:
         if (state, orders, group, engine, reading) != (None, (), None, None, Reading()):
@@ -98,9 +108,19 @@ def fit_joint(
                 "state, order_by, group, engine, where, order_format and timezone are for tables; "
                 "give a file's path or a data frame"
             )
-        found, series, states = _counted_in_memory(data, texts)
+        if isinstance(season, str):
+            raise DataError("series in memory have no clock: season is a number of time steps")
+        found, series, states, clock = _counted_in_memory(data, texts)
     check_counts(found)
     places = np.array([[states.index(state) for state in one] for one in found.states])
+    pooled = pool_slices(places, found.counts) if pool else None
+    seasons = clock.beside() if season is None else ()
+    if season is not None:
+        own = clock.own(season, (), pool=False)
+        if pool:
+            pooled, together = pool_both(places, own.by_season(len(places)), in_order=own.in_order)
+            own = replace(own, pooled=together)
+        seasons = (own,)
     fit = ChainFit.of_counts(
         found,
         state=state,
@@ -112,10 +132,24 @@ def fit_joint(
         public=public,
         beside=beside,
         reading=None if state is None else replace(found.reading, where=where),
-        pooled=pool_slices(places, found.counts) if pool else None,
+        pooled=pooled,
+        seasons=seasons,
     )
     length = length_of(found, public)
+    if season is not None:
+        return of_fit(fit, series, found.states, states, length)
     return JointChain(fit.kernel, series, found.states, states, length, start_of(fit), fitted=fit)
+
+
+def _read_season(season: str | int | None) -> str | int | None:
+    """A season that slices can be counted by."""
+    found = None if season is None else check_season(season)
+    if isinstance(found, str) and found not in CLOCKS:
+        raise DataError(
+            "the seasons of several series at once are those of their clock: hour, weekday, month "
+            f"or a number of time steps, not {found!r}; leave season out, or joint"
+        )
+    return found
 
 
 _UNSAID = {"order": "1", "gaps": "True", "public_columns": "()"}  # else None
@@ -126,14 +160,18 @@ def _refuse(others: dict[str, Any]) -> None:
     for name, value in others.items():
         if repr(value) not in (_UNSAID.get(name, "None"), "[]"):
             raise DataError(
-                f"a joint chain is of order 1, with one kernel and without noise: leave {name} out"
+                f"a joint chain is of order 1 and without noise of its own: leave {name} out"
             )
+
+
+Counted = tuple[TripleCounts, tuple[Any, ...], tuple[Any, ...], Counting]
 
 
 def _counted(
     table: Table, state: str, orders: tuple[str, ...], group: str, reading: Reading
-) -> tuple[TripleCounts, tuple[Any, ...], tuple[Any, ...]]:
-    """Transitions of the slices of a table, by the states in them; the series and their states."""
+) -> Counted:
+    """Transitions of the slices of a table, by the states in them; the series, their states, and
+    what counts them by season."""
     from corrdp.tables.count import count_along
     from corrdp.tables.slices import slices_in_order
 
@@ -150,12 +188,12 @@ def _counted(
             "chain is about series that share their times; leave out what is seldom observed "
             "(where), or fit the series by themselves"
         )
-    return _named(count_along(slices.walk), slices.series, slices.states)
+    found, walk = count_along(slices.walk), slices.walk
+    clock = Counting(walk.table, found.states, (), "state", orders, None, 1, None, walk)
+    return *_named(found, slices.series, slices.states), clock
 
 
-def _counted_in_memory(
-    data: Any, missing: tuple[str, ...]
-) -> tuple[TripleCounts, tuple[Any, ...], tuple[Any, ...]]:
+def _counted_in_memory(data: Any, missing: tuple[str, ...]) -> Counted:
     """The same for series of one length."""
     steps = numbered_steps(data, missing)
     lengths = steps.lengths
@@ -175,7 +213,9 @@ def _counted_in_memory(
         slices[t] = int(weights @ codes[:, t])
     if not len(recorded):
         raise DataError("at no time have all series a state: there is nothing to count")
-    return _named(count_sequences(slices), tuple(range(len(lengths))), steps.states)
+    found = count_sequences(slices)
+    clock = Counting(slices, found.states, (), None, (), None, 1, None)
+    return *_named(found, tuple(range(len(lengths))), steps.states), clock
 
 
 def _named(

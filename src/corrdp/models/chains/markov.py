@@ -409,7 +409,8 @@ class MarkovChain(Chain):
         With ``order="auto"`` or ``season="auto"`` they are chosen from the data:
         :mod:`corrdp.calibration.choosing`. With ``joint=True`` the sequences are series over one
         clock that depend on each other, and are fitted together, where ``pool`` lets rare slices
-        share a row: :func:`corrdp.models.chains.joint_fit.fit_joint`.
+        share a row and ``season`` is one of their clock:
+        :func:`corrdp.models.chains.joint_fit.fit_joint`.
         """
         options: dict[str, Any] = {
             "state": state,
@@ -453,6 +454,8 @@ class MarkovChain(Chain):
         states: Sequence[Any] | None = None,
         length: int | None = None,
         initial: Any = None,
+        pattern: Sequence[int] | None = None,
+        seasons: Sequence[Any] | None = None,
     ) -> JointChain:
         """Several series over one clock that depend on each other: a chain of what all of them are.
 
@@ -461,8 +464,9 @@ class MarkovChain(Chain):
 
         Parameters
         ----------
-        transition : (k, k) array
-            ``P[x, y] = Pr[next slice = y | present slice = x]``, at most 64 slices.
+        transition : (k, k) or (seasons, k, k) array
+            ``P[x, y] = Pr[next slice = y | present slice = x]``, at most 64 slices; one for each
+            season of a public clock, in which the next slice lies.
         series : sequence
             Names of the series, in the order in which a slice lists their states; two at least.
         slices : sequence of sequences, optional
@@ -475,6 +479,9 @@ class MarkovChain(Chain):
             ``t * len(series) + i`` is series i at time step t.
         initial : (k,) array, optional
             Law of the first slice; None means the stationary law.
+        pattern, seasons : sequence of int, sequence, optional
+            The season of each slice of one period, which repeats (None: in any order), and what the
+            seasons are called.
 
         Returns
         -------
@@ -492,7 +499,7 @@ class MarkovChain(Chain):
         """
         from corrdp.models.chains.joint import JointChain
 
-        return JointChain(transition, series, slices, states, length, initial)
+        return JointChain(transition, series, slices, states, length, initial, pattern, seasons)
 
     def order_test(self) -> RatioTest:
         """First order against second; see :mod:`corrdp.models.chains.diagnostics`."""

@@ -51,7 +51,11 @@ def questions(
 ) -> list[Question]:
     """What is asked of a chain besides, as far as its counts can say."""
     asked = (
-        [_own_order_by_season(fit, order, states), _halves_by_season(fit, order, states)]
+        [
+            _own_order_by_season(fit, order, states),
+            _halves_by_season(fit, order, states),
+            _shared_rows(fit, states, by_season=True),
+        ]
         if by_season
         else [
             _own_order(fit, order, states),
@@ -181,22 +185,26 @@ def _half_question(
     )
 
 
-def _shared_rows(fit: ChainFit, states: tuple[Any, ...]) -> Question | None:
+def _shared_rows(
+    fit: ChainFit, states: tuple[Any, ...], *, by_season: bool = False
+) -> Question | None:
     """Pools of slices against slices: of the one before, only its pool may matter.
 
     Given the pool of the present slice its members must not tell the next pool; given the next
-    pool, the present slice must not tell which member of it comes.
+    pool, the present slice must not tell which member of it comes. By season, in each kernel.
     """
     pools = fit.pools
     if (many := int(pools.max()) + 1) == len(states):
         return None
+    counts = fit.seasons[0].by_kernel(len(states)) if by_season else fit.counts[None]
     inside = np.eye(many, dtype=np.int64)[pools]
-    wide = np.zeros((many, len(states), len(states)), dtype=np.int64)
-    wide[pools, np.arange(len(states)), :many] = fit.counts @ inside
-    members = fit.counts * inside.T[:, None, :]
-    cells = Cells.of_table(np.concatenate([wide, members]))
+    wide = np.zeros((len(counts), many, len(states), len(states)), dtype=np.int64)
+    wide[:, pools, np.arange(len(states)), :many] = counts @ inside
+    members = counts[:, None] * inside.T[:, None, :]
+    parts = [each.reshape(-1, len(states), len(states)) for each in (wide, members)]
+    cells = Cells.of_table(np.concatenate(parts))
     where = ""
-    if (far := cells.farthest()) is not None and far[0] < many:
+    if (far := cells.farthest()) is not None and far[0] < len(parts[0]):
         _, x, pool, here, overall = far
         to = " or ".join(repr(states[y]) for y in np.flatnonzero(pools == pool))
         where = f"; most of all {states[x]!r} to {to}: {percent(here)}, {percent(overall)} pooled"

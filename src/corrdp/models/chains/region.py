@@ -196,9 +196,14 @@ def widest_diameter(low: np.ndarray, high: np.ndarray) -> float:
     ``max ln[U(a,y) U(b,y') / (L(b,y) L(a,y'))]`` over rows a != b and columns y != y'; infinite
     where an entry may vanish that another row may have.
     """
+    return float(widest_diameters(low, high).max(initial=0.0))
+
+
+def widest_diameters(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The same for each of a stack of bounds, shape (.., s, m) to (..)."""
     with np.errstate(divide="ignore"):
         log_low, log_high = np.log(low), np.log(high)
-    worst = 0.0
+    worst = np.zeros(low.shape[:-2])
     for a in range(low.shape[-2]):
         # how much more likely a column can be in row a than in row b, and the other way round;
         # a column that the first cannot have at all gains nothing
@@ -213,7 +218,9 @@ def widest_diameter(low: np.ndarray, high: np.ndarray) -> float:
             np.put_along_axis(rest, y, -np.inf, -1)  # the two columns differ
             most = rest.max(axis=-1)
             both = (best > -np.inf) & (most > -np.inf)
-            worst = max(worst, float((best[both] + most[both]).max(initial=0.0)))
+            with np.errstate(invalid="ignore"):
+                apart = np.where(both, best + most, 0.0)
+            worst = np.maximum(worst, apart.max(axis=-1, initial=0.0))
     return worst
 
 

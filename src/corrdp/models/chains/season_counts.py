@@ -25,7 +25,7 @@ _MOST_CELLS = 20_000  # counts by season that a model file should hold
 
 @dataclass(frozen=True, eq=False)
 class Counting:
-    """Counts the runs of some data by season."""
+    """Counts the runs of some data by season; along a walk of its own where one is given."""
 
     data: Any
     states: tuple[Any, ...]
@@ -35,6 +35,7 @@ class Counting:
     group: str | None
     order: int
     reading: Reading | None
+    walk: Walk | None = None
 
     def own(self, season: str | int, columns: tuple[str, ...], *, pool: bool) -> SeasonCounts:
         """What a chain with these seasons is made of."""
@@ -73,6 +74,8 @@ class Counting:
 
     @property
     def _walk(self) -> Walk:
+        if self.walk is not None:
+            return self.walk
         assert isinstance(self.data, Table)
         reading = self.reading or PLAIN
         return rows_in_order(self.data, str(self.state), self.orders, self.group, reading)
@@ -105,6 +108,10 @@ class Counting:
         return found.labels, found.timetable(), starts
 
     def _seasons(self, season: str | int) -> Seasons:
+        if self.walk is not None:
+            found = Seasons(self.walk, season)
+            found.check()
+            return found
         read = (self.data, str(self.state), self.orders, self.group, self.reading or PLAIN)
         return seasons_of(*read, season)
 

@@ -249,13 +249,7 @@ class SeasonalChain(Chain):
             f"the records form a Markov chain of order {self.order} with these kernels, one for "
             f"each of {many} seasons"
         ]
-        if self.pattern is None:
-            said.append("seasons may follow each other in any order; which one it is is public")
-        else:
-            said.append(
-                f"the seasons repeat every {len(self.pattern):,} time steps, are public, and the "
-                "chain has gone through many of them before it starts"
-            )
+        said.append(season_words(self.pattern))
         if self.fitted is not None:
             if merges := self.counted.merges:
                 said.append(f"{merges}; what is said of the kernels is given this choice")
@@ -324,6 +318,16 @@ class SeasonalChain(Chain):
                 "was edited. For a chain of your own, set fit to null"
             )
         return chain
+
+
+def season_words(pattern: tuple[int, ...] | None) -> str:
+    """What a chain with seasons takes for granted of them."""
+    if pattern is None:
+        return "seasons may follow each other in any order; which one it is is public"
+    return (
+        f"the seasons repeat every {len(pattern):,} time steps, are public, and the chain has gone "
+        "through many of them before it starts"
+    )
 
 
 def of_seasons(fit: ChainFit, length: int | None, states: tuple[Any, ...]) -> SeasonalChain:
