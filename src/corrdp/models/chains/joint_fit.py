@@ -39,7 +39,7 @@ def fit_joint(
     where: str | None = None,
     order_format: str | Sequence[str] | None = None,
     timezone: str | None = None,
-    pool: bool = True,
+    pool: bool | None = None,
     **others: Any,
 ) -> JointChain:
     """Estimate a chain of several series by the transitions of their slices.
@@ -54,8 +54,9 @@ def fit_joint(
         tells the series apart.
     missing, zeros, public, engine, where, order_format, timezone
         As in :func:`corrdp.models.chains.fitting.fit_chain`.
-    pool : bool
-        Let rare slices that are alike share a row: :mod:`corrdp.models.chains.pools`.
+    pool : bool, optional
+        Rare slices that are alike share a row unless this is False:
+        :mod:`corrdp.models.chains.pools`.
     **others
         What :func:`~corrdp.models.chains.fitting.fit_chain` takes besides: refused.
 
@@ -74,7 +75,7 @@ def fit_joint(
     for name, text in (("state", state), ("group", group), ("engine", engine)):
         check_text(name, text, error=DataError)
     check_flag("public", public, error=DataError)
-    check_flag("pool", pool, error=DataError)
+    apart = pool is not None and not check_flag("pool", pool, error=DataError)
     orders = check_texts("order_by", order_by, error=DataError)
     reading = Reading(where, check_texts("order_format", order_format, error=DataError), timezone)
     texts = MISSING_TEXT if missing is None else missing_texts(missing)
@@ -112,7 +113,7 @@ def fit_joint(
         public=public,
         beside=beside,
         reading=None if state is None else replace(found.reading, where=where),
-        pooled=pool_slices(places, found.counts) if pool else None,
+        pooled=None if apart else pool_slices(places, found.counts),
     )
     length = length_of(found, public)
     return JointChain(fit.kernel, series, found.states, states, length, start_of(fit), fitted=fit)
