@@ -28,7 +28,7 @@ from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.ratio_tests import p_in_words
 from corrdp.models.chains.seasonal import SeasonalChain
-from corrdp.models.chains.window import WindowChain
+from corrdp.models.chains.window import WindowChain, offer_sharing
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.networks.field import MarkovField
 from corrdp.queries import Series, Several
@@ -103,20 +103,8 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
     raise NotApplicableError(
         f"{said}: by chance, or because it is impossible? At confidence {level} the chain may "
         'never forget. Say that what was never seen is impossible (fit with zeros="structural", '
-        f"--structural-zeros), merge states so that all is seen, {_sharing(model)}or {IN_WORDS}"
-    )
-
-
-def _sharing(model: Chain) -> str:
-    """That rare windows may share a row, where nobody has said so yet."""
-    fit = model.fitted
-    if not isinstance(model, WindowChain) or model.order < 2 or fit is None:
-        return ""
-    if fit.contexts is not None or fit.private_epsilon is not None:
-        return ""
-    return (
-        "say that windows seen too rarely go on as their last records do (fit with pool=True, "
-        "--pool: it is your word, and stands in every result), "
+        "--structural-zeros), merge states so that all is seen, "
+        f"{offer_sharing(model)}or {IN_WORDS}"
     )
 
 

@@ -131,7 +131,7 @@ def context_region(
     --------
     >>> counts = np.array([[80, 20], [50, 50], [9, 1], [3, 70]])
     >>> context_region(counts, [2, 2, 1, 2], .95).lower[2].round(3).tolist()
-    [0.654, 0.094]
+    [0.676, 0.103]
     """
     order, s = order_of(counts), counts.shape[1]
     tables = [suffix_counts(counts, length) for length in range(1, order + 1)]

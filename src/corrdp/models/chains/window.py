@@ -237,6 +237,27 @@ class WindowChain(Chain):
         }
 
 
+def offer_sharing(chain: Chain) -> str:
+    """That rare windows may share a row, as a way on; empty where nobody may or has said so.
+
+    Examples
+    --------
+    >>> from corrdp.models.chains.markov import MarkovChain
+    >>> fits = [MarkovChain.fit([0, 0, 1, 1] * 9, order=2, pool=pool) for pool in (False, True)]
+    >>> [offer_sharing(chain)[:20] for chain in fits]
+    ['say that windows see', '']
+    """
+    fit = chain.fitted
+    if not isinstance(chain, WindowChain) or chain.order < 2 or fit is None:
+        return ""
+    if fit.contexts is not None or fit.private_epsilon is not None:
+        return ""
+    return (
+        "say that windows seen too rarely go on as their last records do (fit with pool=True, "
+        "--pool: it is your word, and stands in every result), "
+    )
+
+
 def check_order(order: int, states: int) -> None:
     """Refuse orders with more windows than can be followed."""
     order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
