@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -228,47 +227,64 @@ def test_windows_that_were_never_seen_have_rows_too():
 # -- the region ----------------------------------------------------------------------------------
 
 
-def promised(law: np.ndarray, lengths: np.ndarray) -> Iterator[int]:
+def promised(law: np.ndarray, lengths: np.ndarray) -> list[int]:
     """Windows for which the assumption is true: by themselves, one law for all, or in between."""
-    windows = np.arange(len(law))
-    for w, length in enumerate(lengths):
-        ends_so = windows % 2**length == w % 2**length
-        longer = law[ends_so & (lengths > length), 1]
-        alone = 2**length == len(law)
-        alike = np.ptp(law[ends_so, 1]) == 0.0
-        if alone or alike or (len(longer) and longer.min() <= law[w, 1] <= longer.max()):
-            yield w
+    windows, s = np.arange(len(law)), law.shape[1]
+    true: list[int] = []
+    for w in np.argsort(-lengths, kind="stable").tolist():
+        size = s ** lengths[w]
+        ends_so = windows % size == w % size
+        longer = law[[v for v in true if ends_so[v] and lengths[v] > lengths[w]]]
+        ends = (longer[:, 1].min(), longer[:, 1].max()) if s == 2 and len(longer) else (2.0, 2.0)
+        between = ends[0] <= law[w, 1] <= ends[1]
+        if size == len(law) or (law[ends_so] == law[w]).all() or between:
+            true.append(w)
+    return true
 
 
-def coverage(contexts: dict, length: int, order: int, level: float, runs: int) -> tuple:
+def coverage(law: cdp.WindowChain, length: int, level: float, runs: int) -> tuple:
     """How often the rows of all such windows lie inside, and how many windows those are."""
-    law = tree(contexts, order)
+    order, s = law.order, len(law.states)
     path = law.sample(np.random.default_rng(length + order), length * runs)
     held = asked = shared = 0
-    powers = 2 ** np.arange(order - 1, -1, -1)
+    powers = s ** np.arange(order - 1, -1, -1)
     for part in np.split(path, runs):
         windows = np.lib.stride_tricks.sliding_window_view(part[:-1], order) @ powers
-        counts = np.zeros((2**order, 2), dtype=np.int64)
+        counts = np.zeros((s**order, s), dtype=np.int64)
         np.add.at(counts, (windows, part[order:]), 1)
         lengths = context_lengths(counts)
         box = context_region(counts, lengths, level)
         inside = (box.lower <= law.transition) & (law.transition <= box.upper)
-        wanted = list(promised(law.transition, lengths))
+        wanted = promised(law.transition, lengths)
         held += bool(inside[wanted].all())
         asked += len(wanted)
         shared += int((lengths[wanted] < order).sum())
     return held / runs, asked / runs, shared / runs
 
 
+def three(order: int) -> cdp.WindowChain:
+    """Three states, of which the last alone matters."""
+    rows = np.array([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.45, 0.05, 0.5]])
+    return cdp.WindowChain(np.tile(rows, (3 ** (order - 1), 1)), order)
+
+
 @pytest.mark.parametrize("level", [0.5, 0.95])
 @pytest.mark.parametrize(
-    ("contexts", "length", "order"),
-    [(LAST_TWO, 400, 3), (LAST_TWO, 1_000, 5), (UNEVEN, 300, 3), (UNEVEN, 600, 4)],
+    ("law", "length"),
+    [
+        (tree(LAST_TWO, 3), 400),
+        (tree(LAST_TWO, 5), 1_000),
+        (tree(UNEVEN, 3), 300),
+        (tree(UNEVEN, 4), 600),
+        (three(2), 300),
+        (three(3), 1_000),
+    ],
+    ids=["last two of 3", "last two of 5", "uneven 3", "uneven 4", "three 2", "three 3"],
 )
-def test_the_region_holds_the_truth_whichever_contexts_were_chosen(contexts, length, order, level):
-    covered, asked, shared = coverage(contexts, length, order, level, 400)
+def test_the_region_holds_the_truth_whichever_contexts_were_chosen(law, length, level):
+    covered, asked, shared = coverage(law, length, level, 400)
     assert covered >= level
-    assert asked > 0.7 * 2**order  # where the truth is a tree, most that is assumed is true
+    assert asked > 0.7 * len(law.transition)  # of a tree, most that is assumed is true
     assert shared > 0.5
 
 
@@ -299,7 +315,7 @@ def test_no_bound_is_below_what_a_truth_attains_that_keeps_to_the_merges(seed):
     fit = cdp.MarkovChain.fit(drawn(law, seed, 600), order=3, pool=True)
     lengths = np.array(fit.fitted.contexts)
     assert (lengths < 3).any()
-    assert len(list(promised(law.transition, lengths))) == 8
+    assert len(promised(law.transition, lengths)) == 8
     bound = cdp.leakage(fit.with_length(n), eps, confidence=0.95)
     joint = window_joint(law.transition, 3, law.stationary, n)
     rng = np.random.default_rng(seed)
