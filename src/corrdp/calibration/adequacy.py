@@ -20,7 +20,14 @@ from corrdp.models.chains.diagnostics import Diagnostics, diagnose
 from corrdp.models.chains.joint import JointChain, of_fit
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.pools import pool_both
-from corrdp.models.chains.questions import GROUPS, HALVES, POOLED, order_name, season_name
+from corrdp.models.chains.questions import (
+    CONTEXTS,
+    GROUPS,
+    HALVES,
+    POOLED,
+    order_name,
+    season_name,
+)
 from corrdp.models.chains.seasonal import SeasonalChain, of_seasons
 from corrdp.models.chains.seasons import MIN_SEEN, pool_seasons
 from corrdp.models.chains.window import WindowChain
@@ -90,6 +97,7 @@ def alternatives(chain: Chain) -> tuple[Alternative, ...]:
         _seasons(chain, fit, tests),
         _halves(chain, fit, tests),
         _groups(chain, fit, tests),
+        _own_windows(chain, fit, tests),
     ]
     return tuple(each for each in found if each is not None)
 
@@ -159,6 +167,19 @@ def _joint_seasons(chain: JointChain, fit: ChainFit, tests: Diagnostics) -> Alte
     return Alternative(name, (model,), many - own.kernels, many, test)
 
 
+def _own_windows(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | None:
+    """A row for each window where rare ones share, as far as they were left often enough."""
+    order = _order(chain)
+    if fit.contexts is None or len(fit.contexts) != len(chain.states) ** order:
+        return None
+    own, pool = fit.window_counts(order), fit.row_counts(order)
+    shared = np.array(fit.contexts) < order
+    if not (shared & (own.sum(axis=1) >= MIN_SEEN)).any():
+        return None  # the chosen chain itself
+    test = tests.test(CONTEXTS)
+    return _pooled("a row for each window", chain, fit, own[None], pool, order, test)
+
+
 def _order(chain: Chain) -> int:
     return chain.order if isinstance(chain, WindowChain) else 1
 
@@ -174,7 +195,7 @@ def _next_order(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative 
     except ModelError:
         return Alternative(name, (), reason="the fit kept no longer runs; fit again", tested=False)
     # windows of order k + 1 by their last k states: the rows of the chosen chain
-    pool = np.tile(fit.window_counts(order - 1), (s, 1))
+    pool = np.tile(fit.row_counts(order - 1), (s, 1))
     return _pooled(name, chain, fit, counts[None], pool, order, test)
 
 
@@ -265,7 +286,7 @@ def _halves(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | No
     counts = fit.half_counts(order)
     if counts is None:
         return Alternative(name, (), reason="the fit kept no halves; fit again", tested=False)
-    pool, test = fit.window_counts(order), tests.test(HALVES)
+    pool, test = fit.row_counts(order), tests.test(HALVES)
     return _pooled(name, chain, fit, counts, pool, order, test, switching=True)
 
 
@@ -280,7 +301,7 @@ def _groups(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | No
     if counts.sum() < fit.window_counts(order).sum():
         few, all_ = len(counts), fit.sequences
         name += f" (the {few} largest of {all_:,}; the other {all_ - few:,} have no price)"
-    return _pooled(name, chain, fit, counts, fit.window_counts(order), order, tests.test(GROUPS))
+    return _pooled(name, chain, fit, counts, fit.row_counts(order), order, tests.test(GROUPS))
 
 
 def _pooled(
@@ -354,6 +375,7 @@ def _refit(fit: ChainFit, table: np.ndarray, order: int, *, chance: bool) -> Cha
         later=None,
         longer=None,
         groups=None,
+        contexts=None,  # shared rows are in the table
         # a transition that this row lacks and the pool has is not impossible
         zeros="chance" if chance else fit.zeros,
     )

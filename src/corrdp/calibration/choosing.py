@@ -55,6 +55,11 @@ def choose_chain(data: Any, *, order: Any, season: Any, **options: Any) -> Chain
             "a private fit does not choose: choosing on the data tells about them. Give order and "
             "season (--markov-order, --season)"
         )
+    if options.get("pool"):
+        raise DataError(
+            "pool=True (--pool) is a word about the windows of one order: give order and season "
+            "(--markov-order, --season) instead of auto"
+        )
     if is_table(data) and not isinstance(data, Table):
         data = open_table(data, *_opened(options))
     models: dict[tuple[int, str], Chain] = {}

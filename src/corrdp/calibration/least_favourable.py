@@ -17,6 +17,7 @@ from corrdp.bounds.chains.zones import STATES
 from corrdp.bounds.leakage import leakage
 from corrdp.errors import CorrdpError
 from corrdp.models.chains.chain import SwitchingChain
+from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
@@ -78,10 +79,10 @@ def least_favourable(chain: Chain, confidence: float) -> Chain:
 
 
 def has_limits(chain: Chain) -> bool:
-    """Whether a chain was fitted, and all that it takes for possible was seen."""
+    """Whether a chain of single records was fitted, and all that it takes for possible was seen."""
     if isinstance(chain, SwitchingChain):
         return all(map(has_limits, chain.parts))
-    if chain.fitted is None:
+    if chain.fitted is None or isinstance(chain, JointChain):
         return False
     return all(((kernel == 0) | (counts > 0)).all() for kernel, counts in _counted(chain))
 
@@ -93,7 +94,7 @@ def _counted(chain: Chain) -> list[tuple[np.ndarray, np.ndarray]]:
         return list(zip(chain.transition, counts, strict=True))
     assert chain.fitted is not None
     order = getattr(chain, "order", 1)
-    return [(np.asarray(chain.transition), chain.fitted.window_counts(order))]
+    return [(np.asarray(chain.transition), chain.fitted.row_counts(order))]
 
 
 def _moved(kernel: np.ndarray, counts: np.ndarray, order: int, spread: float) -> np.ndarray:

@@ -29,7 +29,7 @@ from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.ratio_tests import p_in_words
 from corrdp.models.chains.seasonal import SeasonalChain
-from corrdp.models.chains.window import WindowChain
+from corrdp.models.chains.window import WindowChain, offer_sharing
 from corrdp.models.gaussian.records import GaussianRecords
 from corrdp.models.networks.field import MarkovField
 from corrdp.queries import Series, Several
@@ -104,7 +104,8 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
     raise NotApplicableError(
         f"{said}: by chance, or because it is impossible? At confidence {level} the chain may "
         'never forget. Say that what was never seen is impossible (fit with zeros="structural", '
-        f"--structural-zeros), merge states so that all is seen, or {IN_WORDS}"
+        "--structural-zeros), merge states so that all is seen, "
+        f"{offer_sharing(model)}or {IN_WORDS}"
     )
 
 

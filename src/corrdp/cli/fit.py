@@ -162,14 +162,16 @@ def series(
         str | None,
         typer.Option(help="Columns that everybody may know, for --season; times and groups are."),
     ] = None,
-    no_pooling: Annotated[
-        bool,
+    pool: Annotated[
+        bool | None,
         typer.Option(
-            "--no-pooling",
-            help="Keep apart seasons that the data cannot tell from each other, and rare slices of "
-            "--joint.",
+            "--pool/--no-pooling",
+            help="Let windows of --markov-order that were seen too rarely share the row of their "
+            "last records: an assumption that you make, and every result names it. --no-pooling "
+            "keeps apart seasons that the data cannot tell from each other, and rare slices of "
+            "--joint. If left out, seasons and slices are pooled, windows are not.",
         ),
-    ] = False,
+    ] = None,
     private_epsilon: Annotated[
         float | None,
         typer.Option(help="Fit privately at this DP level; it is added to every release."),
@@ -228,7 +230,7 @@ def series(
         order=_order(markov_order),
         season=season,
         public_columns=words(public_columns or ""),
-        pool=not no_pooling,
+        pool=pool,
         zeros="structural" if structural_zeros else "chance",
         private_epsilon=private_epsilon,
         states=None if states is None else kinds.named_states(words(states)),

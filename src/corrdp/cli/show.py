@@ -54,6 +54,8 @@ _LAW = re.compile(
 _FIT = re.compile(r"accounted for|private fit cost|data of the fit are public|the fit of a model")
 # ... and whatever the data contradict, which is never left out
 _CONTRADICTED = re.compile(r"is rejected|all the same|although|contradict")
+# neither is what somebody has answered for
+_WORD = re.compile(r"at the steward's word")
 FIT_WARNING = (
     "warning: the model was learned from the private data, and that is itself a leak which no "
     "epsilon here accounts for; keep the model file as private as the data"
@@ -240,7 +242,8 @@ def assumed(texts: Iterable[str], *, verbose: bool) -> list[tuple[str, str | Tex
         law = _first(_LAW, said)
         rest = [text for text in said if text != law]
         fit = _first(_FIT, rest)
-        shown = [law, fit, *(t for t in rest if t != fit and _CONTRADICTED.search(t))]
+        told = [t for t in rest if t != fit and (_WORD.search(t) or _CONTRADICTED.search(t))]
+        shown = [law, fit, *told]
     rows: list[tuple[str, str | Text]] = [
         ("assumes", Text(text, style="red" if _CONTRADICTED.search(text) else "")) for text in shown
     ]

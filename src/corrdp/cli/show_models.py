@@ -122,6 +122,7 @@ def show_chain(
         ),
         *_class_facts(chain),
         *_unit_facts(chain),
+        *([("contexts", merges)] if (merges := getattr(chain, "merges", "")) else []),
         ("digest", chain.digest),
     ]
     if output is not None:

@@ -107,7 +107,17 @@ def _window(body: Body) -> Model:
     from corrdp.models.chains.window import WindowChain
 
     kernel, order, length = body["transition"], body["order"], body["length"]
-    return WindowChain(kernel, order, length, body["states"], fitted=_chain_fit(body))
+    chain = WindowChain(kernel, order, length, body["states"], fitted=_chain_fit(body))
+    if chain.fitted is not None and chain.fitted.contexts is not None:
+        rows = chain.fitted.row_counts(chain.order)
+        if len(chain.fitted.contexts) != len(rows):
+            raise ModelError(f"the contexts are not those of windows of order {chain.order}")
+        if not np.allclose(chain.transition * rows.sum(axis=1, keepdims=True), rows):
+            raise ModelError(
+                "the transition probabilities are not those of the contexts beside them: the file "
+                "was edited. For a chain of your own, set fit to null"
+            )
+    return chain
 
 
 def _by_class(module: str, name: str) -> Callable[[Body], Model]:

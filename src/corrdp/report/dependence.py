@@ -97,7 +97,8 @@ def _chain(chain: MarkovChain) -> Shown:
 
 def _window(chain: WindowChain) -> Shown:
     title = "Windows of consecutive records and their transitions"
-    return Shown(lambda: draw_chain(chain.by_window), title)
+    facts = (_sentence(chain.merges),) if chain.merges else ()
+    return Shown(lambda: draw_chain(chain.by_window), title, facts=facts)
 
 
 def _seasonal(chain: SeasonalChain) -> Shown:

@@ -28,7 +28,7 @@ from corrdp.guarantees import Pure
 from corrdp.models.chains.chain import Skips
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.region import Region, power_bounds, widest_diameter, widest_ratio
-from corrdp.models.chains.window import WindowChain
+from corrdp.models.chains.window import WindowChain, offer_sharing
 from corrdp.results import Certificate, Witness
 
 LANGE = "Lange (2024), corollary 7.4 (chains#lange)"
@@ -196,15 +196,17 @@ def _widest_blocks(chain: WindowChain, region: Region) -> np.ndarray:
     found = [measure((0,) * (k * m)) for m in range(1, _JUMPS // 2 + 1)]
     named = [", ".join(str(chain.states[x]) for x in window) for window in chain.windows]
     if all(math.isinf(d) for d in found):
-        raise _may_never_forget(region, named, chain.states)
+        raise _may_never_forget(region, named, chain.states, offer_sharing(chain))
     return np.array([found])
 
 
-def _may_never_forget(region: Region, rows: Any, columns: Any = None) -> NotApplicableError:
+def _may_never_forget(
+    region: Region, rows: Any, columns: Any = None, offer: str = ""
+) -> NotApplicableError:
     return NotApplicableError(
         f"{unseen_words(region, rows, columns)}, so the true chain may never forget; merge states "
         "or add sequences until every transition is seen, declare unseen transitions impossible "
-        "(zeros='structural'), or take the fitted numbers as exact (confidence=None)"
+        f"(zeros='structural'), {offer}or take the fitted numbers as exact (confidence=None)"
     )
 
 

@@ -21,6 +21,7 @@ from corrdp.errors import ModelError
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitted import ChainFit
 from corrdp.models.chains.questions import (
+    CONTEXTS,
     GROUPS,
     HALVES,
     POOLED,
@@ -165,6 +166,11 @@ class Diagnostics(Result):
                 "calibrate prices a row for each, by fitted numbers; or fit pool=False "
                 "(--no-pooling)",
             ),
+            (
+                CONTEXTS,
+                "windows seen too rarely do not go on as their last records do",
+                "calibrate prices a row for each; or fit without pool=True (--pool)",
+            ),
         ):
             test = self.test(name)
             if test is not None and test.rejected:
@@ -220,6 +226,7 @@ class Diagnostics(Result):
             (HALVES, "the first and the second half of the data differ in their kernel"),
             (GROUPS, "the sequences differ in their kernel"),
             (POOLED, "slices that share a row are not alike"),
+            (CONTEXTS, "windows seen too rarely do not go on as their last records do"),
         ):
             test = self.test(name)
             if test is not None and test.rejected:

@@ -7,6 +7,7 @@ built without the data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from corrdp._json import added
 from corrdp.errors import DataError, ModelError
 from corrdp.models.base import fit_fields
 from corrdp.models.chains.chain import MOST_WINDOWS
+from corrdp.models.chains.contexts import reached, shared_counts
 from corrdp.models.chains.coupling import Coupling
 from corrdp.models.chains.pools import by_pool, pooled_kernel, shares_of
 from corrdp.models.chains.prediction import ChosenChain
@@ -95,6 +97,9 @@ class ChainFit(Result):
         What order and seasons were chosen from, where the data chose them.
     pooled : tuple of int or None
         Of several series at once: number of the pool of each slice, where rare ones share a row.
+    contexts : tuple of int or None
+        For orders above one, at the steward's word: how many of its last records the row of each
+        window is that of (:mod:`corrdp.models.chains.contexts`).
 
     Examples
     --------
@@ -135,6 +140,7 @@ class ChainFit(Result):
     seasons: tuple[SeasonCounts, ...] = added(())
     choice: ChosenChain | None = added()
     pooled: tuple[int, ...] | None = added()
+    contexts: tuple[int, ...] | None = added()
 
     def __post_init__(self) -> None:
         counts = _whole_numbers("counts", self.counts)
@@ -177,12 +183,24 @@ class ChainFit(Result):
             if len(pools) != len(counts) or set(pools) != set(range(max(pools) + 1)):
                 raise ModelError("pooled must give each slice the number of a pool, from 0")
             object.__setattr__(self, "pooled", pools)
+        if self.contexts is not None:
+            self._check_contexts()
         if not isinstance(self.independent_groups, str | None) or self.independent_groups == "":
             raise ModelError(
                 f"independent_groups must be a reason in words, got {self.independent_groups!r}"
             )
         check_flag("public", self.public, error=ModelError)
         check_choice("zeros", self.zeros, ("chance", "structural"), error=ModelError)
+
+    def _check_contexts(self) -> None:
+        lengths = _whole_numbers("contexts", self.contexts)
+        s, size = len(self.counts), lengths.size
+        order = round(math.log(max(size, 1)) / math.log(s)) if s > 1 else 0
+        if lengths.ndim != 1 or order < 2 or s**order != size or self.private_epsilon is not None:
+            raise ModelError("contexts are for the windows of an order above one, without noise")
+        if lengths.min() < 1 or lengths.max() > order:
+            raise ModelError(f"contexts must be numbers of records from 1 to {order}")
+        object.__setattr__(self, "contexts", tuple(lengths.tolist()))
 
     def named(self, states: Iterable[Any]) -> tuple[Any, ...]:
         """States as people read them: bins by their ranges, others as they are."""
@@ -256,6 +274,14 @@ class ChainFit(Result):
             f"this fit kept no runs of {order + 1} states: fit order={order} (--markov-order "
             f"{order})"
         )
+
+    def row_counts(self, order: int) -> np.ndarray:
+        """What the rows are made of: :meth:`window_counts`, or those of contexts."""
+        counts = self.window_counts(order)
+        if self.contexts is None or len(self.contexts) != len(counts):
+            return counts
+        shared = shared_counts(counts, self.contexts)
+        return np.asarray(shared * reached(counts, shared)[:, None])
 
     def half_counts(self, order: int) -> np.ndarray | None:
         """:meth:`window_counts` of the first and of the second half, shape (2, s^order, s).

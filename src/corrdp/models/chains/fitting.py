@@ -21,9 +21,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corrdp._checks import check_items, check_text, check_texts, check_whole, count_distinct
+from corrdp._checks import (
+    check_flag,
+    check_items,
+    check_text,
+    check_texts,
+    check_whole,
+    count_distinct,
+)
 from corrdp.errors import DataError
 from corrdp.models.chains.chain import MOST_WINDOWS
+from corrdp.models.chains.contexts import context_lengths
 from corrdp.models.chains.coupling import observe_beside, observe_coupling
 from corrdp.models.chains.fitted import ChainFit, count_sensitivity, dense_runs, keep_evidence
 from corrdp.models.chains.markov import MarkovChain
@@ -46,6 +54,26 @@ def check_private(zeros: str) -> None:
         raise DataError(
             'zeros="structural" takes counts of zero for impossible, and in a private fit zeros '
             'come from the noise; use zeros="chance"'
+        )
+
+
+def check_pool(
+    pool: bool | None, order: int, season: str | int | None, private_epsilon: float | None
+) -> None:
+    """Refuse a word on rare windows where nobody may look for them, or none is kept for them."""
+    if pool is None or not check_flag("pool", pool, error=DataError):
+        return
+    if private_epsilon is not None:
+        raise DataError(
+            "pool=True (--pool) looks at which windows or seasons are rare, and in a private fit "
+            "that is private: choosing on the data tells about them. Leave pool out, and fit a "
+            "lower order or fewer states"
+        )
+    if season is not None and order > 1:
+        raise DataError(
+            "pool=True (--pool) lets rare windows of one kernel share a row, and with season= "
+            "windows are kept apart: leave pool out (seasons that the data cannot tell apart share "
+            "a kernel all the same), or leave season out"
         )
 
 
@@ -191,7 +219,7 @@ def fit_chain(
     independent_groups: str | None = None,
     season: str | int | None = None,
     public_columns: Sequence[str] = (),
-    pool: bool = True,
+    pool: bool | None = None,
 ) -> MarkovChain | WindowChain | SeasonalChain:
     """Estimate a chain by transition counts: one kernel, or one for each season.
 
@@ -256,9 +284,12 @@ def fit_chain(
     public_columns : sequence of str
         Tables only: columns that everybody may know, beside those of ``order_by`` and ``group``; a
         season reads no others.
-    pool : bool
-        Let seasons that the data cannot tell apart share a kernel; see
-        :mod:`corrdp.models.chains.seasons`. A private fit does not look.
+    pool : bool, optional
+        Seasons that the data cannot tell apart share a kernel unless this is False; see
+        :mod:`corrdp.models.chains.seasons`. A private fit does not look. Windows of a higher order
+        are kept apart unless this is True: then those that were seen too rarely share the row of
+        their last records, which is an assumption that the steward makes; see
+        :mod:`corrdp.models.chains.contexts`.
 
     Returns
     -------
@@ -279,6 +310,7 @@ def fit_chain(
 
     order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
     season = None if season is None else check_season(season)
+    check_pool(pool, order, season, private_epsilon)
     for name, text in (("state", state), ("group", group), ("engine", engine)):
         check_text(name, text, error=DataError)
     public_columns = check_texts("public_columns", public_columns, error=DataError)
@@ -359,7 +391,7 @@ def fit_chain(
         if season is None:
             seasons = by_season.beside()
         else:
-            seasons = (by_season.own(season, public_columns, pool=pool),)
+            seasons = (by_season.own(season, public_columns, pool=pool is not False),)
     # whatever is counted without noise would break the promise of a private fit
     later = longer = groups = coupling = beside = None
     if private_epsilon is None:
@@ -395,6 +427,10 @@ def fit_chain(
         reading=None if state is None else found.reading,
         seasons=seasons,
     )
+    if pool and order > 1:
+        check_order(order, len(found.states))
+        lengths = context_lengths(fit.window_counts(order))
+        fit = replace(fit, contexts=tuple(lengths.tolist()))
     length = length_of(found, public)
     if season is not None:
         # sequences that begin in different seasons are covered by those that may begin anywhere

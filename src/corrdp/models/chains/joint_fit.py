@@ -43,7 +43,7 @@ def fit_joint(
     where: str | None = None,
     order_format: str | Sequence[str] | None = None,
     timezone: str | None = None,
-    pool: bool = True,
+    pool: bool | None = None,
     season: str | int | None = None,
     **others: Any,
 ) -> JointChain:
@@ -59,9 +59,10 @@ def fit_joint(
         tells the series apart.
     missing, zeros, public, engine, where, order_format, timezone
         As in :func:`corrdp.models.chains.fitting.fit_chain`.
-    pool : bool
-        Let rare slices that are alike share a row: :mod:`corrdp.models.chains.pools`; and then
-        seasons a kernel that the data cannot tell apart: :mod:`corrdp.models.chains.seasons`.
+    pool : bool, optional
+        Rare slices that are alike share a row unless this is False:
+        :mod:`corrdp.models.chains.pools`; and then seasons a kernel that the data cannot tell
+        apart: :mod:`corrdp.models.chains.seasons`.
     season : {"hour", "weekday", "month"} or int, optional
         One kernel for each season of the clock of the order columns, or for each step of a cycle of
         so many.
@@ -83,7 +84,7 @@ def fit_joint(
     for name, text in (("state", state), ("group", group), ("engine", engine)):
         check_text(name, text, error=DataError)
     check_flag("public", public, error=DataError)
-    check_flag("pool", pool, error=DataError)
+    pool = True if pool is None else check_flag("pool", pool, error=DataError)
     season = _read_season(season)
     orders = check_texts("order_by", order_by, error=DataError)
     reading = Reading(where, check_texts("order_format", order_format, error=DataError), timezone)

@@ -401,7 +401,7 @@ class MarkovChain(Chain):
         independent_groups: str | None = None,
         season: str | int | None = None,
         public_columns: Sequence[str] = (),
-        pool: bool = True,
+        pool: bool | None = None,
         joint: bool = False,
     ) -> Any:
         """Estimate a chain by transition counts: :func:`corrdp.models.chains.fitting.fit_chain`.
@@ -410,7 +410,9 @@ class MarkovChain(Chain):
         :mod:`corrdp.calibration.choosing`. With ``joint=True`` the sequences are series over one
         clock that depend on each other, and are fitted together, where ``pool`` lets rare slices
         share a row and ``season`` is one of their clock:
-        :func:`corrdp.models.chains.joint_fit.fit_joint`.
+        :func:`corrdp.models.chains.joint_fit.fit_joint`. With ``pool=True`` and an order above one,
+        windows that were seen too rarely share the row of their last records, at the steward's
+        word: :mod:`corrdp.models.chains.contexts`.
         """
         options: dict[str, Any] = {
             "state": state,

@@ -17,6 +17,7 @@ INDEPENDENCE = "order 0 against 1"
 HALVES = "first half against second"
 GROUPS = "between sequences"
 POOLED = "slices that share a row"
+CONTEXTS = "windows that share a row"
 
 
 def order_name(order: int) -> str:
@@ -63,6 +64,7 @@ def questions(
             _halves(fit, order, states),
             _groups(fit, order, states, data),
             _shared_rows(fit, states),
+            _shared_windows(fit, order, states),
         ]
     )
     return [question for question in asked if question is not None]
@@ -214,6 +216,46 @@ def _shared_rows(
         rejected="slices that share a row are not alike",
         kept="no difference between slices that share a row is seen",
         nothing="no slice was left often enough",
+        details=where,
+    )
+
+
+def _shared_windows(fit: ChainFit, order: int, states: tuple[Any, ...]) -> Question | None:
+    """Rare windows against what they share a row with: slices are contexts, rows the windows.
+
+    The last row of a slice are the windows that end so and are not rare.
+    """
+    if fit.contexts is None or len(fit.contexts) != len(states) ** order:
+        return None
+    counts, lengths, s = fit.window_counts(order), np.array(fit.contexts), len(states)
+    windows, rare = np.arange(len(counts)), lengths < order
+    named = sorted(
+        {(int(n), int(w % s**n)) for w, n in zip(windows[rare], lengths[rare], strict=True)}
+    )
+    table = np.zeros((len(named), len(counts) + 1, s), dtype=np.int64)
+    for k, (length, context) in enumerate(named):
+        ends_so = windows % s**length == context
+        own = ends_so & (lengths == length)
+        table[k, :-1][own] = counts[own]
+        table[k, -1] = counts[ends_so & ~own].sum(axis=0)
+    where = ""
+    cells = Cells.of_table(table)
+    if (far := cells.farthest()) is not None and far[1] < len(counts):
+        k, w, y, here, overall = far
+        window, last = (
+            ", ".join(repr(states[x]) for x in _window(number, s, length))
+            for number, length in ((w, order), (named[k][1], named[k][0]))
+        )
+        where = (
+            f"; most of all {states[y]!r} after {window}: {percent(here)}, against "
+            f"{percent(overall)} after any {last}"
+        )
+    return Question(
+        CONTEXTS,
+        cells.pooled().summary,
+        rejected="windows seen too rarely do not go on as their last records do",
+        kept="no difference between windows that share a row is seen",
+        nothing="no window that shares a row was left often enough",
         details=where,
     )
 

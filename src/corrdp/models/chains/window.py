@@ -17,10 +17,12 @@ from corrdp._checks import check_array, check_whole
 from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.base import check_length, check_states
 from corrdp.models.chains.chain import MOST_WINDOWS, Chain
+from corrdp.models.chains.contexts import WORD, context_region, contexts_in_words
 from corrdp.models.chains.markov import MarkovChain, check_law
 
 if TYPE_CHECKING:
     from corrdp.models.chains.fitted import ChainFit
+    from corrdp.models.chains.region import Region
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,9 +188,34 @@ class WindowChain(Chain):
             law = f"stationary {law}"
         said = [
             f"the records form a {law}",
+            *([WORD] if self._contexts is not None else []),
             "a record is one time step: a person's whole series is not one record",
         ]
         return (*said, *self.fit_assumptions)
+
+    @cached_property
+    def fit_assumptions(self) -> tuple[str, ...]:
+        return (*([self.merges] if self.merges else []), *super().fit_assumptions)
+
+    @property
+    def _contexts(self) -> tuple[int, ...] | None:
+        """Lengths of the contexts of the windows, where the steward lets rare ones share."""
+        found = None if self.fitted is None else self.fitted.contexts
+        return found if found is not None and len(found) == len(self.transition) else None
+
+    @property
+    def merges(self) -> str:
+        """Which windows share a row, in words; empty where all are kept apart."""
+        if self._contexts is None:
+            return ""
+        return contexts_in_words(self._contexts, self.order, self.state_names)
+
+    def region(self, confidence: float) -> Region:
+        """Probabilities that the counts still allow; see :mod:`corrdp.models.chains.contexts`."""
+        if self.fitted is None or self._contexts is None:
+            return super().region(confidence)
+        counts, structural = self.fitted.window_counts(self.order), self.fitted.zeros != "chance"
+        return context_region(counts, self._contexts, confidence, structural=structural)
 
     def _named(self, mask: np.ndarray, most: int = 3) -> str:
         """Windows by their states; empty if there are none."""
@@ -210,6 +237,27 @@ class WindowChain(Chain):
         }
 
 
+def offer_sharing(chain: Chain) -> str:
+    """That rare windows may share a row, as a way on; empty where nobody may or has said so.
+
+    Examples
+    --------
+    >>> from corrdp.models.chains.markov import MarkovChain
+    >>> fits = [MarkovChain.fit([0, 0, 1, 1] * 9, order=2, pool=pool) for pool in (False, True)]
+    >>> [offer_sharing(chain)[:20] for chain in fits]
+    ['say that windows see', '']
+    """
+    fit = chain.fitted
+    if not isinstance(chain, WindowChain) or chain.order < 2 or fit is None:
+        return ""
+    if fit.contexts is not None or fit.private_epsilon is not None:
+        return ""
+    return (
+        "say that windows seen too rarely go on as their last records do (fit with pool=True, "
+        "--pool: it is your word, and stands in every result), "
+    )
+
+
 def check_order(order: int, states: int) -> None:
     """Refuse orders with more windows than can be followed."""
     order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
@@ -226,7 +274,7 @@ def of_order(chain: MarkovChain, order: int) -> WindowChain:
     if fit is None:
         raise InputError("a higher order needs a chain that was fitted: MarkovChain.fit(...)")
     check_order(order, len(chain.states))
-    counts = fit.window_counts(order)
+    counts = fit.row_counts(order)
     if fit.private_epsilon is not None:  # noise makes no transition impossible
         counts = np.maximum(counts, 0.5)
     totals = counts.sum(axis=1, keepdims=True)
