@@ -1,11 +1,11 @@
 """Choosing order and seasons of a chain from the data: by what it predicts and what it costs.
 
 Candidates are chains of order 1 to 4 with one kernel, or one for each season of a clock. Among
-those that predict held-out records as well as the best one (log loss within half a percent), the
-choice is the smallest whose richer neighbours, one order or one clock more, change the noise by
-less than 5 %; where there is none, the smallest: ``calibrate`` then keeps a target under its richer
-neighbours, too. Only what this asks for is fitted and priced: a candidate that predicts worse
-cannot be chosen, whatever it costs.
+those that predict held-out records as well as the best one (log loss within half a percent, or
+within one standard error of the difference), the choice is the smallest whose richer neighbours,
+one order or one clock more, change the noise by less than 5 %; where there is none, the smallest:
+``calibrate`` then keeps a target under its richer neighbours, too. Only what this asks for is
+fitted and priced: a candidate that predicts worse cannot be chosen, whatever it costs.
 
 Choosing on the data tells about them as fitting does: a private fit must be given its order and
 seasons.
@@ -23,7 +23,7 @@ from corrdp.calibration.searching import Search
 from corrdp.errors import CorrdpError, DataError
 from corrdp.models.chains.chain import Chain
 from corrdp.models.chains.fitting import fit_chain
-from corrdp.models.chains.prediction import NEAR, ChosenChain, Tried, dense, held_out
+from corrdp.models.chains.prediction import NEAR, ChosenChain, Tried, dense, held_out, is_near
 from corrdp.models.chains.season_counts import Counting
 from corrdp.queries import Count
 from corrdp.tables.source import Table, is_table, open_table
@@ -125,10 +125,8 @@ def choose(tried: tuple[Tried, ...], noise: Any) -> ChosenChain:
             prices[one] = noise(one)
         return replace(one, noise=prices[one])
 
-    least = min(one.loss for one in tried)
-    near = sorted(
-        (one for one in tried if one.loss <= least * (1.0 + NEAR)), key=lambda one: one.parameters
-    )
+    best = min(tried, key=lambda one: one.loss)
+    near = sorted((one for one in tried if is_near(one, best)), key=lambda one: one.parameters)
     changes = {}
     for one in near:
         changes[one] = _change(priced(one), [priced(other) for other in _richer(one, tried)])
@@ -168,9 +166,11 @@ def _words(
     if chosen is best:
         said += f"is the least of {len(tried)} candidates"
     else:
+        close = chosen.loss <= best.loss * (1.0 + NEAR)
+        within = f"{100 * NEAR:.1f} %" if close else "a standard error"
         said += (
-            f"is within {NEAR:.1%} of the least of {len(tried)} candidates ({best.name}, "
-            f"{best.loss:.4f})".replace("0.5%", "0.5 %")
+            f"is within {within} of the least of {len(tried)} candidates ({best.name}, "
+            f"{best.loss:.4f})"
         )
     if settled:
         return f"{said}, and richer neighbours change the noise by less than {CLOSE:.0%}"

@@ -299,7 +299,8 @@ def respond(
     """
     if not isinstance(model, MarkovChain | WindowChain):
         raise NotApplicableError(
-            f"a series is published from a Markov chain with one kernel; this is {model.describe()}"
+            "a series is published from a Markov chain with one kernel (fit with season=None, "
+            f"--season none); this is {model.describe()}"
         )
     check_reads(model, query)
     mechanism = _mechanism(model, target, query, epsilon, method, adversary)

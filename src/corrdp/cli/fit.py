@@ -145,17 +145,19 @@ def series(
         ),
     ] = None,
     markov_order: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="How many past records the next one depends on; auto: chosen from the data."
+            help="How many past records the next one depends on. If left out, or auto: chosen from "
+            "the data; 1 for a private fit and --joint."
         ),
-    ] = "1",
+    ] = None,
     season: Annotated[
         str | None,
         typer.Option(
             help="One kernel for each hour, weekday or month, for each step of a cycle of so many, "
-            "or, without --joint, for each value of an SQL expression over public columns; auto: "
-            "chosen from the data."
+            "or, without --joint, for each value of an SQL expression over public columns; none: "
+            "one kernel. If left out, or auto: chosen from the data; none for a private fit and "
+            "--joint."
         ),
     ] = None,
     public_columns: Annotated[
@@ -227,7 +229,7 @@ def series(
         value_range=None if value_range is None else pair("--range", value_range),
         group=group,
         independent_groups=independent_groups,
-        order=_order(markov_order),
+        order=None if markov_order is None else _order(markov_order),
         season=season,
         public_columns=words(public_columns or ""),
         pool=pool,

@@ -88,16 +88,23 @@ def chain(task: Task, any_length: bool, joint: bool | None, **options: Any) -> N
     """A Markov chain from the rows of a series; ``options`` are those of ``MarkovChain.fit``.
 
     With ``joint=None`` series that are seen to hang together are fitted together where they can be.
+    Order and season are chosen from the data where they are None and the fit may choose.
     """
     from corrdp.models.chains.diagnostics import diagnose
     from corrdp.models.chains.markov import MarkovChain
 
+    plain = {"order": 1, "season": None}
+    given = {name: options[name] for name in plain if options[name] is not None}
+    if given.get("season") == "none":
+        given["season"] = None
+    chooses = options["private_epsilon"] is None and not joint and not options["pool"]
+    options |= ({name: "auto" for name in plain} if chooses else plain) | given
     auto = "auto" in (options["order"], options["season"])
     what = "choosing and pricing the chain of" if auto else "counting transitions in"
     with working(f"{what} {task.file}"):
         table = task.table()
         model = MarkovChain.fit(table, **options, joint=bool(joint))
-        model = _together(model, table, options) if joint is None else model
+        model = _together(model, table, options | plain | given) if joint is None else model
     model = model.with_length(None) if any_length else model
     if model.kind == "joint":
         from corrdp.cli.show_joint import show_joint

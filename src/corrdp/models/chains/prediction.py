@@ -43,6 +43,8 @@ class Tried(Result):
     noise : float or None
         Noise for BDP level 1 relative to plain DP, by its fitted numbers, to a tenth of a percent;
         None where it was not worked out: it predicts worse and is no neighbour of the choice.
+    by_fold : tuple of float
+        The loss of each fold, per record of all of them: they add up to ``loss``.
     """
 
     order: int
@@ -53,6 +55,7 @@ class Tried(Result):
     bic: float
     p: str = ""
     noise: float | None = None
+    by_fold: tuple[float, ...] = added(())
 
     @property
     def name(self) -> str:
@@ -94,6 +97,19 @@ class ChosenChain(Result):
         chosen = (self.order, self.season)
         best = sorted(self.tried, key=lambda one: one.loss)
         return [(one, (one.order, one.season) == chosen) for one in best]
+
+
+def is_near(one: Tried, best: Tried) -> bool:
+    """Whether a candidate predicts as well as the best: within half a percent, or by chance.
+
+    By chance is a difference of at most one standard error of its sum over the folds.
+    """
+    if one.loss <= best.loss * (1.0 + NEAR):
+        return True
+    apart = np.subtract(one.by_fold, best.by_fold)
+    if len(apart) < 2:
+        return False
+    return bool(apart.sum() <= np.sqrt(len(apart)) * apart.std(ddof=1))
 
 
 def held_out(tables: dict[str, np.ndarray], orders: range) -> tuple[Tried, ...]:
@@ -170,13 +186,13 @@ def _judged(
     table: np.ndarray,
 ) -> Tried:
     whole, s = counts.sum(axis=0), counts.shape[-1]
-    n, loss = int(whole.sum()), 0.0
+    n, losses = int(whole.sum()), []
     for part in counts:
         rest = whole - part
         own = _pooled(rest, in_order)
         kernels = _together(rest, own) + 0.5
         kernels /= kernels.sum(axis=2, keepdims=True)
-        loss -= float((part * np.log(kernels[np.array(own)])).sum())
+        losses.append(-float((part * np.log(kernels[np.array(own)])).sum()) / max(n, 1))
     fitted = _together(whole, pooled)
     parameters = int((fitted.sum(axis=2) > 0).sum()) * (s - 1)
     bic = (-2 * float(log_likelihood(fitted).sum()) + parameters * np.log(max(n, 2))) / max(n, 1)
@@ -186,9 +202,10 @@ def _judged(
         season,
         len(fitted),
         parameters,
-        loss / max(n, 1),
+        sum(losses),
         float(bic),
         test,
+        by_fold=tuple(losses),
     )
 
 
