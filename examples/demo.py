@@ -80,11 +80,14 @@ def main() -> None:
     simulate(series)
 
     console.rule("fit: how do the records depend on each other?")
-    chain = cdp.MarkovChain.fit(series, state="steps > 0", order_by=["date", "interval"])
+    chain = cdp.MarkovChain.fit(
+        series, state="steps > 0", order_by=["date", "interval"], order="auto", season="auto"
+    )
     chain.save(model)
+    assert chain.fitted is not None and chain.fitted.choice is not None  # noqa: PT018
+    console.print(f"{chain.describe()}: {chain.fitted.choice.words}.")
     stay = chain.transition.diagonal()
-    console.print(f"{chain.describe()}: resting goes on with probability {stay[0]:.3f}, ", end="")
-    console.print(f"walking with {stay[1]:.3f}.")
+    console.print(f"Resting goes on with probability {stay[0]:.3f}, walking with {stay[1]:.3f}.")
 
     console.rule("leakage: what does epsilon = 1 really mean on them?")
     leak = cdp.leakage(chain, epsilon=1.0)

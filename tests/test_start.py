@@ -53,7 +53,20 @@ def test_verbs_load_what_they_need_and_no_more(tmp_path):
     Path(data).write_text("t,s\n" + "".join(f"{t},{t // 3 % 2}\n" for t in range(60)))
     noise = ["--query", "count:s = 1", "--epsilon", ".5"]
     commands = [
-        ["fit", data, "--state", "s = 1", "--order", "t", "-o", model],
+        [
+            "fit",
+            data,
+            "--state",
+            "s = 1",
+            "--order",
+            "t",
+            "--markov-order",
+            "1",
+            "--season",
+            "none",
+            "-o",
+            model,
+        ],
         ["leakage", model, "--epsilon", "1"],
         ["calibrate", model, *noise],
         ["release", data, "--model", model, *noise],

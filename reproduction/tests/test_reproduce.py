@@ -215,6 +215,7 @@ def test_noise_table():
     assert rows[1.0]["lange"] == rows[1.0]["zhao"] == float("inf")
     assert rows[10.0]["quilt"] == pytest.approx(1.55, abs=0.005)
     assert rows[10.0]["transfer"] == pytest.approx(1.80, abs=0.005)
+    assert rows[1.0]["chosen"] == pytest.approx(6.31, abs=0.03)  # order 2 by hour
     assert result.outcome == "reproduced"
     galton = result.table.where(data="Galton", target=1.0).records()
     assert next(iter(galton))["regression"] == pytest.approx(1.4682, abs=5e-5)

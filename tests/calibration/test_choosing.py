@@ -14,7 +14,7 @@ import corrdp as cdp
 from corrdp.calibration import choosing
 from corrdp.calibration.choosing import choose
 from corrdp.errors import DataError
-from corrdp.models.chains.prediction import Tried, dense, held_out
+from corrdp.models.chains.prediction import Tried, dense, held_out, is_near
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.files import model_from_dict
 from corrdp.tables.seasons import count_runs_by_place
@@ -111,6 +111,31 @@ def test_the_rule():
     assert (found.order, found.season) == (3, "hour")
     found = choose((one, two), lambda one: None)
     assert (found.order, found.settled) == (2, False)  # without a price nothing is settled
+
+
+def test_what_a_standard_error_cannot_tell_apart_is_as_good():
+    def tried(order, by_fold, parameters):
+        return Tried(order, "", 1, parameters, sum(by_fold), 0.0, by_fold=tuple(by_fold))
+
+    best = tried(3, [0.10, 0.08, 0.11, 0.09, 0.10], 8)
+    lucky = tried(1, [0.08, 0.11, 0.10, 0.11, 0.09], 2)  # better here, worse there
+    behind = tried(2, [0.11, 0.09, 0.12, 0.10, 0.11], 4)  # the same everywhere
+    assert 1.005 * best.loss < lucky.loss < behind.loss
+    assert is_near(lucky, best)
+    assert not is_near(behind, best)
+    found = choose((lucky, behind, best), {lucky: 4.0, behind: 4.1, best: 9.0}.get)
+    assert found.order == 1
+    assert "within a standard error of the least" in found.words
+
+
+def test_luck_chooses_no_long_memory():
+    """Few records of a chain of first order, of which order 4 happened to predict more."""
+    orders = [
+        cdp.MarkovChain.fit(walk(DAY, (1, 400), seed)[0], order="auto").fitted.choice.order
+        for seed in range(12)
+    ]
+    assert max(orders) <= 2
+    assert orders.count(1) >= 8
 
 
 @needs_data

@@ -129,7 +129,7 @@ def test_leakage_tells_what_a_release_promises(tmp_path):
         states.append(int(states[-1] ^ (rng.random() > stay)))
     path = write_csv(tmp_path / "t.csv", ["t", "s"], list(enumerate(states)))
     model = tmp_path / "model.json"
-    done("fit", path, "--state", "s", "--order", "t", "-o", model)
+    done("fit", path, "--state", "s", "--order", "t", "--markov-order", 1, "-o", model)
     told = " ".join(done("leakage", model, "--epsilon", 0.1).stdout.split())
     promise = calibrate(load_model(model), epsilon=0.1, query=Count(1))
     second, halves = promise.adequacy.alternatives

@@ -11,7 +11,7 @@ import pytest
 from corrdp import MarkovChain, MarkovField, WindowChain, load_model
 from corrdp.models.reads import open_for
 from corrdp.tables.count import count_where
-from tests.helpers.commands import FIT, done, run, write_series
+from tests.helpers.commands import FIT, PLAIN, done, run, write_series
 from tests.helpers.tabular import write_csv
 
 
@@ -201,7 +201,7 @@ def test_fit_leaves_rows_out(tmp_path):
     rows = [(t, int(t % 3 == 0), t % 10 != 4) for t in range(100)]
     path = write_csv(tmp_path / "t.csv", ["t", "s", "ok"], rows)
     model = tmp_path / "model.json"
-    done("fit", path, "--state", "s", "--order", "t", "--where", "ok", "-o", model)
+    done("fit", path, "--state", "s", "--order", "t", *PLAIN, "--where", "ok", "-o", model)
     fit = load_model(model).fitted
     assert (fit.rows, fit.breaks, fit.span) == (90, 10, 100)
     bad = run("fit", path, "--state", "s", "--where", "(SELECT true)")
@@ -281,3 +281,15 @@ def test_a_separator_that_cannot_be_guessed_is_asked_for(tmp_path):
     assert "the 2 columns that names gives" in bad.stderr
     assert "name it with --delimiter" in bad.stderr
     assert run(*asked, "--delimiter", " ").exit_code == 0
+
+
+def test_memory_and_season_are_chosen_unless_they_are_given(tmp_path):
+    series = write_series(tmp_path / "steps.csv", [k // 3 % 2 * 5 for k in range(400)])
+    chosen = done("fit", "series", series, *FIT)
+    assert "Which chain?" in chosen.stdout
+    assert "was chosen" in " ".join(chosen.stdout.split())
+    for given in (PLAIN[:2], PLAIN[2:]):
+        assert "Which chain?" in done("fit", "series", series, *FIT, *given).stdout
+    assert "Which chain?" not in done("fit", "series", series, *FIT, *PLAIN).stdout
+    private = ("--private-epsilon", 1, "--states", "true,false")
+    assert "Which chain?" not in done("fit", "series", series, *FIT, *private).stdout

@@ -20,7 +20,7 @@ from corrdp.cli.commands import app
 from corrdp.cli.show import assumed, judged
 from corrdp.cli.show_models import show_diagnostics
 from corrdp.report.words import at_most
-from tests.helpers.commands import FIT, done, run, write_series
+from tests.helpers.commands import FIT, PLAIN, done, run, write_series
 
 FIRST_LINES = show.FIRST_LINE, workers.FIRST_LINE  # as they are outside of tests
 NOT_ACCOUNTED = "fitting on the private data is itself a release"
@@ -167,7 +167,7 @@ def test_levels_are_short_and_never_below_the_truth(tmp_path):
         assert float(text.removeprefix("at most ")) <= value * (1 + 1e-5)
     assert at_most(0.5) == "0.5"
     series = write_series(tmp_path / "s.csv", [0, 3, 0, 0, 5, 1] * 60)
-    done("fit", series, *FIT, "-o", tmp_path / "m.json")
+    done("fit", series, *FIT, *PLAIN, "-o", tmp_path / "m.json")
     book = tmp_path / "s.ledger"
     done("ledger", "init", book, "--budget", 1, "--kind", "bdp", "--model", tmp_path / "m.json")
     told = done("release", series, "--model", tmp_path / "m.json", "--target", 1,
@@ -206,7 +206,7 @@ def test_a_log_shows_what_takes_long_and_nothing_of_what_is_quick(monkeypatch, c
 def test_a_release_with_a_report_tells_a_log_what_it_does(tmp_path, monkeypatch):
     monkeypatch.setattr(show, "FIRST_LINE", 0.0)
     series = write_series(tmp_path / "s.csv", [0, 3, 0, 0, 5, 1] * 60)
-    fitted = done("fit", series, *FIT, "-o", tmp_path / "m.json", "--json")
+    fitted = done("fit", series, *FIT, *PLAIN, "-o", tmp_path / "m.json", "--json")
     assert f"counting transitions in {series} ...\ndone in" in fitted.stderr
     json.loads(fitted.stdout)
     made = done("release", series, "--model", tmp_path / "m.json", "--target", 1,

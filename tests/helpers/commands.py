@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from corrdp.cli.commands import app
 
 FIT = ("--state", "steps > 0", "--order", "date,interval")
+PLAIN = ("--markov-order", 1, "--season", "none")  # nothing is chosen from the data
 
 
 def run(*arguments: object, input: str | None = None):

@@ -350,7 +350,7 @@ def test_other_data_than_those_of_the_fit(tmp_path):
 def test_the_command_prints_and_draws(tmp_path):
     rows = [(p, t, int(s)) for p in range(3) for t, s in enumerate(walk_twice(900, p))]
     path = write_csv(tmp_path / "r.csv", ["who", "t", "s"], rows)
-    options = ["--state", "s", "--order", "t", "--group", "who"]
+    options = ["--state", "s", "--order", "t", "--group", "who", "--markov-order", "1"]
     pictures = [tmp_path / "order.svg", tmp_path / "order.png"]
     for picture in pictures:
         done = CliRunner().invoke(app, ["fit", str(path), *options, "--picture", str(picture)])

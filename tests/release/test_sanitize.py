@@ -13,7 +13,7 @@ import corrdp as cdp
 from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
 from corrdp.release.series import Reporter
 from tests.helpers.chances import usual_noise
-from tests.helpers.commands import FIT, done, run, write_series
+from tests.helpers.commands import FIT, PLAIN, done, run, write_series
 
 CHAIN = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=("rest", "walk"))
 THREE = cdp.MarkovChain([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], 50)
@@ -251,7 +251,7 @@ def test_many_series_in_one_table(tmp_path):
     rows = [f"{who},{t},{(t * who) % 3 % 2}" for who in (1, 2, 3) for t in range(20)]
     path, model = tmp_path / "many.csv", tmp_path / "model.json"
     path.write_text("\n".join(["who,t,state", *rows]) + "\n")
-    done("fit", path, "--state", "state", "--order", "t", "--group", "who", "-o", model)
+    done("fit", path, "--state", "state", "--order", "t", "--group", "who", *PLAIN, "-o", model)
     out = tmp_path / "out.csv"
     done("sanitize", path, "--model", model, "--target", 2, "-o", out)
     assert out.read_text().splitlines()[0] == '"who","t","report"'
@@ -262,7 +262,7 @@ def test_times_of_events_are_not_published(tmp_path):
     rows = [f"{10 * k + 907},{(k // 3) % 2}" for k in range(60)]
     path, model, out = (tmp_path / name for name in ("beats.csv", "model.json", "out.csv"))
     path.write_text("\n".join(["t,state", *rows]) + "\n")
-    done("fit", path, "--state", "state", "--order", "t", "--no-gaps", "-o", model)
+    done("fit", path, "--state", "state", "--order", "t", "--no-gaps", *PLAIN, "-o", model)
     options = ("--model", model, "--target", 2, "--accept-model", "a test", "-o", out)
     said = done("sanitize", path, *options).output
     assert "records are numbered" in " ".join(said.split())

