@@ -16,7 +16,7 @@ from corrdp.bounds.chains.stretches import (
     switching_transfer,
 )
 from corrdp.bounds.chains.timetables import Round, certify_round, transfer_by_cells
-from corrdp.calibration.adequacy import alternatives
+from corrdp.calibration.alternatives import alternatives
 from corrdp.errors import NotApplicableError
 from corrdp.models.chains.chain import SwitchingChain
 from corrdp.models.chains.markov import MarkovChain

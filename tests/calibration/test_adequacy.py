@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import corrdp as cdp
-from corrdp.calibration.adequacy import MIN_SEEN, Adequacy, Priced, alternatives
+from corrdp.calibration.adequacy import Adequacy, Priced
+from corrdp.calibration.alternatives import MIN_SEEN, alternatives
 from corrdp.calibration.robustness import CONFIDENCE
 from corrdp.cli.commands import app
 from corrdp.errors import InputError, NotApplicableError, RefusedError

@@ -10,7 +10,7 @@ import pytest
 
 import corrdp as cdp
 from corrdp import Ledger
-from corrdp.calibration.adequacy import alternatives
+from corrdp.calibration.alternatives import alternatives
 from corrdp.errors import InputError, RefusedError
 from corrdp.ledgers.file import create_file
 from corrdp.ledgers.history import Header

@@ -13,7 +13,7 @@ import pytest
 from corrdp import Count, Ledger, MarkovChain, Pure, calibrate, leakage, write_report
 from corrdp.bounds.chains.joint import joint_contraction
 from corrdp.bounds.chains.slice_jumps import slice_jumps
-from corrdp.calibration.adequacy import alternatives
+from corrdp.calibration.alternatives import alternatives
 from corrdp.errors import DataError, InputError, ModelError
 from corrdp.models.chains.joint import JointChain
 from corrdp.models.chains.pools import pool_both, pooled_kernel

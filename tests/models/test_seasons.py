@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import corrdp as cdp
-from corrdp.calibration.adequacy import alternatives
+from corrdp.calibration.alternatives import alternatives
 from corrdp.errors import DataError, ModelError
 from corrdp.models.chains.fitted import count_sensitivity
 from corrdp.models.chains.seasonal import SeasonalChain

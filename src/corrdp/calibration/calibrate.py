@@ -77,7 +77,7 @@ def calibrate(
 
     rounded down. Alternatives are the richer models that the data of a fitted chain can fit: the
     next order, a kernel that changes from half to half, a kernel for each sequence
-    (:mod:`corrdp.calibration.adequacy`).
+    (:mod:`corrdp.calibration.alternatives`).
 
     Parameters
     ----------

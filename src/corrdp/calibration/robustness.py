@@ -17,7 +17,8 @@ import numpy as np
 from corrdp._checks import check_choice, check_kind
 from corrdp.bounds.leakage import Leakage, leakage, leakage_in
 from corrdp.bounds.scope import check_confidence, scope_of
-from corrdp.calibration.adequacy import Adequacy, Alternative, Priced, alternatives, by_words
+from corrdp.calibration.adequacy import Adequacy, Priced, by_words
+from corrdp.calibration.alternatives import Alternative, alternatives
 from corrdp.calibration.least_favourable import has_limits, least_favourable
 from corrdp.calibration.noise import LaplaceNoise
 from corrdp.calibration.searching import SHARP, Search, any_length

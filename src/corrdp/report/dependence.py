@@ -10,7 +10,8 @@ import numpy as np
 
 from corrdp.bounds.chains.sides import noise_by_unit
 from corrdp.bounds.leakage import Leakage
-from corrdp.calibration.adequacy import CLOSE, MIN_SEEN, Adequacy, by_words
+from corrdp.calibration.adequacy import CLOSE, Adequacy, by_words
+from corrdp.models.chains.seasons import MIN_SEEN
 from corrdp.models.groups import Groups
 from corrdp.plots.models import (
     draw_blocks,

@@ -6,7 +6,7 @@ sequences? Each is a likelihood-ratio test
 (:mod:`corrdp.models.chains.ratio_tests`) on counts that the fit has kept, so no second pass is
 needed, except for the comparison of more groups than a fit keeps. The p-values of these are
 corrected for being asked together. What a rejection does to a promise is another question:
-:mod:`corrdp.calibration.adequacy`.
+:mod:`corrdp.calibration.alternatives`.
 """
 
 from __future__ import annotations
