@@ -11,7 +11,6 @@ from corrdp_reproduction.noise import COLUMNS, relative_noise
 from matplotlib.figure import Figure
 
 import corrdp as cdp
-from corrdp.models.chains.seasonal import SeasonalChain
 
 COUNTS = np.array([[9713, 1295], [1295, 2955]])
 # what the data of the same series choose: two records of memory and a kernel for each part of the
@@ -48,13 +47,13 @@ def draw_belief(chain: cdp.MarkovChain) -> Figure:
     return figure
 
 
-def chosen_chain() -> SeasonalChain:
+def chosen_chain() -> cdp.SeasonalChain:
     """What ``corrdp fit series`` chooses on this series."""
     counts = np.array(list(HOURS.values()), dtype=float)
     begins = np.array(list(HOURS))
     of = (np.searchsorted(begins, np.arange(24), side="right") - 1) % len(begins)
     kernels = counts / counts.sum(axis=2, keepdims=True)
-    return SeasonalChain(kernels, np.repeat(of, 12), 2, 17_568)
+    return cdp.SeasonalChain(kernels, np.repeat(of, 12), 2, 17_568)
 
 
 def draw_noise(chain: cdp.MarkovChain) -> Figure:
