@@ -220,7 +220,8 @@ def test_a_promise_is_kept_under_the_law_of_the_clock():
 def priced_quickly(monkeypatch):
     """Candidates priced by contraction: the rule is the same, and hundreds of fits take minutes."""
 
-    def price(chain) -> float:
+    def price(fitted, tried) -> float:
+        chain = fitted(tried)
         asked = {"query": cdp.Count(chain.states[0]), "robust": False, "confidence": None}
         return 1 / cdp.calibrate(chain, 1.0, **asked, method="contraction").epsilon
 

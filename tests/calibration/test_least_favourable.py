@@ -14,7 +14,7 @@ from corrdp.models.chains.seasonal import SeasonalChain
 from tests.helpers.walks import walk
 
 APART = 1.0 - np.eye(2)
-SPREAD = float(ndtri(0.95)) ** 2
+SPREAD = float(ndtri(0.975)) ** 2
 FIRST = np.array([[0.9, 0.1], [0.3, 0.7]])
 SECOND = np.array([[0.9, 0.1], [0.4, 0.6], [0.6, 0.4], [0.2, 0.8]])
 DAY, NIGHT = np.array([[0.7, 0.3], [0.25, 0.75]]), np.array([[0.95, 0.05], [0.5, 0.5]])
@@ -35,7 +35,7 @@ def test_rows_move_as_far_together_as_their_counts_allow(kernel, order):
     apart = rel_entr(chain.transition, moved.transition).sum(axis=1)
     assert (2.0 * counts * apart).sum() == pytest.approx(SPREAD, rel=1e-6)
     assert cdp.leakage(moved, 0.1).value > cdp.leakage(chain, 0.1).value
-    assert np.allclose(least_favourable(chain, 0.5).transition, chain.transition)
+    assert np.allclose(least_favourable(chain, 1e-9).transition, chain.transition)
 
 
 def test_more_data_move_less():
@@ -89,14 +89,14 @@ def leaks(kernel, order):
     [(FIRST, 1, 300), (FIRST, 1, 5_000), (SECOND, 2, 1_000), (SECOND, 2, 10_000)],
 )
 def test_the_truth_leaks_no_more(kernel, order, length):
-    """The share of 1,000 fits lies within chance of 95 %, or above."""
+    """In 95 % of 1,000 fits or more; the first order says 97.5 %."""
     fits, truth = 1_000, leaks(kernel, order)
     held = sum(
         truth
         <= leaks(least_favourable(fitted(kernel, length, seed, order), 0.95).transition, order)
         for seed in range(fits)
     )
-    assert held >= 0.93 * fits
+    assert held >= 0.95 * fits
 
 
 @pytest.mark.slow
@@ -108,4 +108,4 @@ def test_no_season_leaks_more_where_the_worst_counts():
         data = law.sample(np.random.default_rng(seed), 4_000).tolist()
         chain = cdp.MarkovChain.fit(data, season=24)
         held += truth <= cdp.leakage(least_favourable(chain, 0.95), 0.1).value
-    assert held >= 0.93 * fits
+    assert held >= 0.95 * fits

@@ -44,7 +44,8 @@ def least_favourable(chain: Chain, confidence: float) -> Chain:
       limit of this row alone (f = 1), all else as fitted;
     * f is the share of this row: what its leakage grows by at that limit, relative to the root of
       the sum of squares over all rows;
-    * z is the normal quantile of the confidence: the limits are those of the likelihood ratio.
+    * z is the normal quantile of (1 + confidence)/2: an end of the two-sided interval of the
+      likelihood ratio, so that half of what may go wrong is left to what first order leaves out.
 
     Every kernel of seasons or halves is moved by itself, by what it leaks if it is used for ever.
 
@@ -64,11 +65,11 @@ def least_favourable(chain: Chain, confidence: float) -> Chain:
     >>> chain = MarkovChain.fit([0, 0, 0, 1, 1, 0, 1, 1, 1, 0] * 50)
     >>> moved = least_favourable(chain, .95)
     >>> chain.transition.round(3).tolist(), moved.transition.round(3).tolist()
-    ([[0.598, 0.402], [0.4, 0.6]], [[0.634, 0.366], [0.364, 0.636]])
+    ([[0.598, 0.402], [0.4, 0.6]], [[0.641, 0.359], [0.358, 0.642]])
     """
     from scipy.special import ndtri
 
-    spread = float(ndtri(confidence)) ** 2
+    spread = float(ndtri((1.0 + confidence) / 2.0)) ** 2
     if isinstance(chain, SwitchingChain):
         parts = tuple(least_favourable(part, confidence) for part in chain.parts)
         return replace(chain, parts=parts)  # type: ignore[arg-type]
