@@ -62,6 +62,8 @@ class CellGraph(NamedTuple):
     following: np.ndarray
     origins: np.ndarray
     entries: np.ndarray
+    fans: np.ndarray
+    halls: np.ndarray
     rows: np.ndarray
     used: np.ndarray
     change: np.ndarray
@@ -70,6 +72,7 @@ class CellGraph(NamedTuple):
     ends: np.ndarray
     exits: np.ndarray
     turns: np.ndarray
+    bends: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +101,10 @@ class Mesh:
         U in each state.
     room : (places, S, S) array
         U far from everything known.
+    fans : (nodes in halls, F) array
+        The last nodes have no states and pass on what they take in, each to these nodes.
+    halls : (nodes in halls,) array
+        The hall of each.
     """
 
     side: Flank
@@ -110,6 +117,8 @@ class Mesh:
     entries: np.ndarray
     zones: np.ndarray
     room: np.ndarray
+    fans: np.ndarray
+    halls: np.ndarray
 
     @property
     def graph(self) -> CellGraph:
@@ -122,6 +131,8 @@ class Mesh:
             self.following,
             self.origins,
             self.entries,
+            self.fans,
+            self.halls,
             *self.side.road,
         )
 
@@ -138,11 +149,13 @@ def _run(
     ends: np.ndarray,
     middle: np.ndarray,
     still: np.ndarray,
+    apart: float,
     run: np.ndarray,
     seen: np.ndarray,
 ) -> int:
     """ln h and where h > 0 before a known letter and 0, 1, .. unknown records, until far.
 
+    That is where ln h is ``apart`` from that of nothing known, at most.
     Fills ``run`` and ``seen``, (:data:`_LONGEST`, S); how many entries. What is beyond the letter
     stands in the first rows of ``weights`` and ``alive``, which are worked on.
     """
@@ -154,11 +167,11 @@ def _run(
         after = then[at]
         for u in range(len(used)):
             if used[u]:
-                apart = run[a, u] - still[at, u]
-                low, high = min(low, apart), max(high, apart)
+                log = run[a, u] - still[at, u]
+                low, high = min(low, log), max(high, log)
             full = full and seen[a, u] == used[u]
             weights[0, u], alive[0, u] = run[a, u] + middle[after, u], seen[a, u]
-        if full and high - low <= _FAR / 2.0 and ends[at]:
+        if full and high - low <= apart / 2.0 and ends[at]:
             return a + 1
         known, at = UNKNOWN, after
     return len(run)
@@ -187,13 +200,13 @@ def _halfway(change: np.ndarray) -> np.ndarray:
     return np.asarray((change[..., :, 0] - change[..., 0, :]) / 2.0)
 
 
-def lay_cells(side: Flank, width: float, most: int) -> Mesh:
+def lay_cells(side: Flank, width: float, most: int, apart: float = _FAR) -> Mesh:
     """Nodes by breadth-first search, and their zones; ``most`` numbers may be kept.
 
-    O(states S^2) a sweep.
+    What ln h varies by, at most, far from all that is known, is ``apart``. O(states S^2) a sweep.
     """
     period, size, _, s = side.rows.shape
-    then, _, ends, exits, turns = side.road[3:]
+    then, _, ends, exits, turns, bends = side.road[3:]
     ids: dict[bytes, int] = {}
     letters: list[int] = []
     places: list[int] = []
@@ -237,6 +250,8 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
         return blocks.reshape(len(at), -1)
 
     origins = onward(np.arange(period), still, np.repeat(side.used[None], period, axis=0))
+    passed: list[np.ndarray] = []  # from the nodes of halls
+    bowed = _halfway(bends)
     following: list[np.ndarray] = []
     along: list[np.ndarray] = []
     seen: list[np.ndarray] = []
@@ -244,8 +259,19 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
     kept = 0
     while len(seen) < len(letters):
         n = len(seen)
+        if places[n] >= period:
+            hall = places[n] - period
+            row, on = np.full(side.fan.shape[1], -1), np.flatnonzero(side.fan[hall] >= 0)
+            weights, alive = members[n][0] + bowed[hall, on], np.repeat(members[n][1], len(on), 0)
+            row[on] = nodes(letters[n], side.fan[hall, on], weights, alive)
+            passed.append(row)
+            following.append(np.empty((0, origins.shape[1]), np.int64))
+            along.append(np.empty(0, np.int64))
+            seen.append(np.empty((0, size), np.bool_))
+            continue
+        passed.append(np.empty(0))
         given = side.rows, side.used, then, ends, middle, still
-        many = _run(*members[n], letters[n], places[n], *given, run, told)
+        many = _run(*members[n], letters[n], places[n], *given, apart, run, told)
         weights, alive = run[:many], told[:many].copy()
         if (alive[-1] != side.used).any():
             raise NotApplicableError(
@@ -264,6 +290,8 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
     # place by place, as what is found goes inwards; the last entry is for the impossible
     order = np.argsort(places, kind="stable")
     rank = np.append(np.argsort(order), -1)
+    inside = [n for n in order if places[n] >= period]
+    to = np.array([passed[n] for n in inside], np.int64).reshape(len(inside), side.fan.shape[1])
     cells = Mesh(
         side,
         np.array(letters)[order],
@@ -274,7 +302,9 @@ def lay_cells(side: Flank, width: float, most: int) -> Mesh:
         rank[origins].copy(),
         np.where(np.eye(size) > 0, 0.0, np.full((len(letters), size, size), -np.inf)),
         np.zeros((kept, size, size)),
-        still[:, :, None] - still[:, None] + _FAR * (1.0 - np.eye(size)),
+        still[:, :, None] - still[:, None] + apart * (1.0 - np.eye(size)),
+        rank[to].copy(),
+        np.array([places[n] - period for n in inside], np.int64),
     )
     return _with_zones(cells, width * _ZONE_GRAIN, TIMES * most // size**2)
 
@@ -363,8 +393,8 @@ def sweep(
         Whether the sweep was whole, and how many entries rose; -1 once more is spent than allowed
         on what is far, or T is out of range.
     """
-    first, letters, places, alive, following, origins, entries = graph[:7]
-    rows, used, change, then, before, _, exits, turns = graph[7:]
+    first, letters, places, alive, following, origins, entries, fans, halls = graph[:9]
+    rows, used, change, then, before, _, exits, turns, bends = graph[9:]
     period, size, _, s = rows.shape
     tails, rose, turn, unit, more = size // s, 0, 0, grain, 1
     now, zone, out = np.empty((size, size)), np.empty((size, size)), np.empty((size, size))
@@ -420,6 +450,24 @@ def sweep(
         if not (whole or dirty[n]):
             continue
         dirty[n] = False
+        hall = n - len(letters) + len(halls)
+        if hall >= 0:
+            spent[0] += 1
+            for e in range(fans.shape[1]):
+                node = fans[hall, e]
+                for u in range(size if node >= 0 else 0):
+                    for v in range(size):
+                        value, floor = floors[n, u, v], floors[node, u, v]
+                        if u == v or value == -math.inf:
+                            continue
+                        if by_zones:
+                            value += bends[halls[hall], e, u, v]
+                        raised = _raised(value, floor, grain, math.inf)
+                        if raised != floor:
+                            floors[node, u, v] = raised
+                            dirty[node] = True
+                            rose += 1
+            continue
         if letters[n] < 0:  # another stretch begins with an unknown record
             step(floors[n], entries[n], used, rows, places[first[n]], steps, by_zones, out, three)
         for state in range(first[n], first[n + 1]):

@@ -65,6 +65,11 @@ class Flank:
         Places that may follow as well; -1 for none. No change otherwise, but
     turns : (places, E, S, S) array
         what multiplies h on the way out.
+    halls : (halls, F) array, optional
+        Exits may also lead to halls, numbered after the places, where no record is: from there on
+        to these places, -1 for none, with
+    bows : (halls, F, S, S) array
+        what multiplies h on that way.
     """
 
     rows: np.ndarray
@@ -74,6 +79,19 @@ class Flank:
     then: np.ndarray | None = None
     exits: np.ndarray | None = None
     turns: np.ndarray | None = None
+    halls: np.ndarray | None = None
+    bows: np.ndarray | None = None
+
+    @property
+    def fan(self) -> np.ndarray:
+        """The places that each hall leads to."""
+        return np.zeros((0, 0), np.int64) if self.halls is None else self.halls
+
+    @property
+    def bends(self) -> np.ndarray:
+        """What multiplies h on the way there."""
+        size = len(self.used)
+        return np.zeros((0, 0, size, size)) if self.bows is None else self.bows
 
     @staticmethod
     def steady(rows: np.ndarray, used: np.ndarray, turned: np.ndarray) -> Flank:
@@ -88,7 +106,7 @@ class Flank:
     @cached_property
     def road(self) -> tuple[np.ndarray, ...]:
         """Rows, windows, change; where a step leads to, where a run comes from when it is far from
-        all known records, where it may get there; exits and turns."""
+        all known records, where it may get there; exits, turns, and the same from halls."""
         places, size = self.rows.shape[:2]
         here = np.arange(places)
         if self.then is None or self.exits is None or self.turns is None:
@@ -96,7 +114,7 @@ class Flank:
             ways = np.roll(here, -1), np.roll(here, 1), here >= 0, *none
         else:
             ways = self.then, here, self.then == here, self.exits, self.turns
-        return self.rows, self.used, self.change, *ways
+        return self.rows, self.used, self.change, *ways, self.bends
 
     @property
     def table(self) -> np.ndarray:
@@ -132,7 +150,7 @@ class Flank:
         most = np.where(ends[1][:, :, None] > -np.inf, ratio, -np.inf).max(axis=3) + 1e-12
         widest = self.change.max(axis=(1, 2))
         if self.turns is not None and self.turns.size:
-            widest = np.full(len(self.rows), self.turns.max())
+            widest = np.full(len(self.rows), self.turns.max() + self.bends.max(initial=0.0))
         for before in range(order - 1):
             most += np.roll(widest, before)[:, None, None]
         return np.where(np.logical_and.outer(self.used, self.used), most, np.inf)

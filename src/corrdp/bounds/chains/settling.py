@@ -30,7 +30,7 @@ def settle_far(side: Flank, steps: np.ndarray, grain: float, far: np.ndarray, al
     beyond, states = np.zeros((0, s + 1), np.int64), np.zeros((0, size, size))
     graph = CellGraph(
         np.zeros(1, np.int64), none, none, np.zeros((0, size), np.bool_), beyond, beyond, states,
-        *side.road,
+        np.zeros((0, 0), np.int64), none, *side.road,
     )  # fmt: skip
     limit, floors, dirty = np.full(far.shape, np.inf), states, np.zeros(0, np.bool_)
     _, rose = sweep(
@@ -41,7 +41,7 @@ def settle_far(side: Flank, steps: np.ndarray, grain: float, far: np.ndarray, al
 
 
 def settle_costs(
-    cells: Mesh, steps: np.ndarray, limit: np.ndarray, most: int
+    cells: Mesh, steps: np.ndarray, limit: np.ndarray, most: int, share: float = _GRAIN
 ) -> tuple[np.ndarray, np.ndarray]:
     """T in every state, shape (states, S, S), and far, shape (places, S, S).
 
@@ -55,11 +55,13 @@ def settle_costs(
         What bounds T whatever is known.
     most : int
         Numbers that may be kept for a side; some times as many may be worked out.
+    share : float
+        T is raised in multiples of this share of epsilon.
     """
     side, count = cells.side, len(cells.letters)
     period, size, _, s = side.rows.shape
     allowed = TIMES * most // size**2
-    grain = _GRAIN * float(steps.max())
+    grain = share * float(steps.max())
     floors, far = np.zeros((count, size, size)), np.zeros((period, size, size))
     costs, spent = np.zeros(cells.zones.shape), np.zeros(1, np.int64)
     dirty, three = np.ones(count, np.bool_), room_for(s)
@@ -83,7 +85,9 @@ def settle_costs(
     )
 
 
-def settle_places(cells: Mesh, steps: np.ndarray, most: np.ndarray, worked: int) -> list[Beyond]:
+def settle_places(
+    cells: Mesh, steps: np.ndarray, most: np.ndarray, worked: int, share: float = _GRAIN
+) -> list[Beyond]:
     """T, U and where h > 0 in all states of a side, place by place.
 
     Parameters
@@ -94,10 +98,12 @@ def settle_places(cells: Mesh, steps: np.ndarray, most: np.ndarray, worked: int)
         What bounds T at each place, whatever is known.
     worked : int
         As if so many numbers were kept: what the sweeps may take.
+    share : float
+        T is raised in multiples of this share of epsilon.
     """
     period, size = cells.room.shape[:2]
     limit = np.repeat(most, size * size).reshape(period, size, size)
-    costs, far = settle_costs(cells, steps, limit, worked)
+    costs, far = settle_costs(cells, steps, limit, worked, share)
     places = np.append(cells.places, np.arange(period))
     states = states_of(cells, costs, far)
     order = np.argsort(places, kind="stable")

@@ -11,6 +11,8 @@ they weigh is one of those that the chain may have after any past.
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -27,6 +29,8 @@ from corrdp.bounds.chains.frontier import (
     turned_windows,
     worst_pair,
 )
+from corrdp.bounds.chains.leaves import REFERENCE as BY_LEAVES
+from corrdp.bounds.chains.leaves import certify_leaves, part_seasons
 from corrdp.bounds.chains.orders import bounded
 from corrdp.bounds.chains.seasons import (
     chain_diameters,
@@ -212,7 +216,7 @@ def uncertain_phases(chain: SeasonalChain, steps: np.ndarray, region: Region) ->
 
     References
     ----------
-    order-k#timetables.
+    order-k#timetables, order-k#leaves.
 
     Examples
     --------
@@ -275,21 +279,34 @@ def _check_timetable(chain: SeasonalChain) -> None:
 def _bounded(
     chain: SeasonalChain, boxes: list[Box] | None, steps: np.ndarray, diameters: np.ndarray
 ) -> Bound:
-    worst, value = np.ascontiguousarray(steps.max(axis=0), dtype=float), 0.0
+    worst, told = np.ascontiguousarray(steps.max(axis=0), dtype=float), (0.0, REFERENCE)
     if worst.any():
-        value = _certified(chain, boxes, worst, diameters)
-    return bounded(chain, value, steps, None, REFERENCE)
+        told = _certified(chain, boxes, worst, diameters)
+    return bounded(chain, told[0], steps, None, told[1])
 
 
 def _certified(
     chain: SeasonalChain, boxes: list[Box] | None, steps: np.ndarray, diameters: np.ndarray
-) -> float:
-    """Record by record; stretch by stretch where the finest cells would be too many for that."""
+) -> tuple[float, str]:
+    """Record by record; stretch by stretch where the finest cells would be too many for that.
+
+    Of boxes the smaller of what is said record by record and by their parts, and its theorem.
+    """
     turn = Round.of(chain) if boxes is None else Round.over(chain, boxes)
     if boxes is None and _laid(turn, _WIDTHS[0]) is None:
         stretches = of_seasons(chain)
         if min(stretches.apart) >= _APART:
-            return certify_stretches(stretches, steps)
+            return certify_stretches(stretches, steps), REFERENCE
     limits = round_sides(chain.order, diameters, len(chain.pattern), float(steps.max()), 0.0)
     right, left = (each[0] * (1.0 + ROUNDING) for each in limits)
-    return certify_round(turn, steps, (right, left))
+    found = math.inf
+    if boxes is not None:
+        with suppress(NotApplicableError):  # short seasons, or too many cells
+            found = certify_leaves(part_seasons(chain.pattern, tuple(boxes)), steps)
+    try:
+        value = certify_round(turn, steps, (right, left))
+    except NotApplicableError:
+        if math.isinf(found):
+            raise
+        value = math.inf
+    return (value, REFERENCE) if value <= found else (found, BY_LEAVES)
