@@ -13,7 +13,7 @@ from corrdp.bounds.chains.boxes import Box, certify_parts
 from corrdp.bounds.chains.leaves import Leaves, certify_leaves, part_seasons
 from corrdp.bounds.chains.timetables import transfer_by_cells, uncertain_phases
 from corrdp.errors import NotApplicableError
-from tests.bounds.test_timetables import (
+from tests.helpers.timetables import (
     HOURS,
     SECOND,
     attained_by,
@@ -22,7 +22,7 @@ from tests.bounds.test_timetables import (
     kernels_in,
     random_boxes,
 )
-from tests.bounds.test_timetables import priced as priced_round
+from tests.helpers.timetables import priced as priced_round
 
 APART = 1.0 - np.eye(2)
 

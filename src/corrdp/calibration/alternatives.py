@@ -34,6 +34,7 @@ from corrdp.models.chains.window import WindowChain
 if TYPE_CHECKING:
     from corrdp.models.chains.fitted import ChainFit
     from corrdp.models.chains.ratio_tests import RatioTest
+    from corrdp.models.chains.seasons import SeasonCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,10 +203,11 @@ def _seasons(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | N
     if not fit.seasons or fit.seasons[0].order != _order(chain):
         return None
     kept = fit.seasons[0]
-    pooled = replace(kept, pooled=pool_seasons(kept.by_season(len(chain.states))))
-    if pooled.kernels == 1:
-        return None
+    counts = kept.by_season(len(chain.states))
     name, test = f"a kernel for each {kept.title}", tests.test(season_name(fit))
+    pooled = replace(kept, pooled=pool_seasons(counts))
+    if pooled.kernels == 1:  # alike, or too few data for all of their rows
+        return _told_apart(name, chain, fit, counts, fit.row_counts(kept.order)[None], test)
     apart = pooled.timetable is None or len(pooled.starts) > 1
     own = replace(fit, seasons=(pooled,))
     try:
@@ -221,7 +223,7 @@ def _beside_seasons(
 ) -> tuple[Alternative, ...]:
     """The next order and the halves by season; sequences are not counted by season.
 
-    Each pools the seasons anew: what it must tell apart within them takes more data.
+    Seasons that share a kernel are told apart, too, where they do so for want of data.
     """
     kept, s, order = chain.counted, len(chain.states), chain.order
     name, test = f"order {order + 1}", tests.test(order_name(order))
@@ -232,29 +234,55 @@ def _beside_seasons(
         found.append(Alternative(name, (), test=test, reason=why, tested=False))
     else:
         pool = np.tile(kept.by_season(s), (1, s, 1))
-        models, few, rows = _repooled(chain, fit, [longer], pool, order + 1)
+        models, few, rows = _by_season(chain, fit, kept, [longer], kept.together(pool), order + 1)
         found += [Alternative(name, tuple(models), few, rows, test)] if few < rows else []
     halves = [kept.by_season(s, later=half) for half in (False, True)]
-    parts, few, rows = _repooled(chain, fit, halves, kept.by_season(s), order)
+    whole = kept.by_kernel(s)
+    parts, few, rows = _by_season(chain, fit, kept, halves, whole, order)
     if few < rows:
         both = SwitchingChain((parts[0], parts[1]), chain.length, chain.states, fitted=fit)
         name, test = "a kernel for each half", tests.test(HALVES)
         found.append(Alternative(name, (both,), few, rows, test))
+    if kept.pooled is not None:
+        name, of = f"a kernel for each {kept.title}", whole[kept.kernel_of]
+        apart = _told_apart(name, chain, fit, kept.by_season(s), of, None, kept.kernels)
+        found += [apart] if apart is not None else []
     if fit.sequences > 1:
         why = "sequences are not counted by season"
         found.append(Alternative("a kernel for each sequence", (), reason=why, tested=False))
     return tuple(found)
 
 
-def _repooled(
-    chain: SeasonalChain, fit: ChainFit, tables: list[np.ndarray], pool: np.ndarray, order: int
+def _told_apart(
+    name: str,
+    chain: Chain,
+    fit: ChainFit,
+    counts: np.ndarray,
+    pool: np.ndarray,
+    test: RatioTest | None,
+    kernels: int = 1,
+) -> Alternative | None:
+    """Seasons that the data do tell apart, though some of their rows are rare: those are pooled."""
+    kept = fit.seasons[0]
+    groups = pool_seasons(counts, in_order=kept.in_order, poor=False)
+    apart = replace(kept, pooled=groups)
+    if apart.kernels <= kernels:
+        return None
+    first = [groups.index(g) for g in range(apart.kernels)]
+    own = np.broadcast_to(pool, counts.shape)[first]
+    models, few, rows = _by_season(chain, fit, apart, [counts], own, kept.order)
+    return Alternative(name, tuple(models), few, rows, test) if few < rows else None
+
+
+def _by_season(
+    chain: Chain,
+    fit: ChainFit,
+    kept: SeasonCounts,
+    tables: list[np.ndarray],
+    pool: np.ndarray,
+    order: int,
 ) -> tuple[list[SeasonalChain], int, int]:
-    """Chains of some tables of counts by season, which they pool alike; rare rows from the pool."""
-    kept = chain.counted
-    if kept.pooled is not None:
-        merged = pool_seasons(np.concatenate(tables, axis=1), in_order=kept.in_order)
-        kept = replace(kept, pooled=merged)
-    pool = kept.together(pool)
+    """Chains of some tables of counts by season; rare rows of a kernel from those of the pool."""
     models, pooled, occurs = [], 0, pool.any(axis=2)
     whole = _kernel(pool.sum(axis=0), pool.sum(axis=0))
     for counts in tables:

@@ -25,27 +25,27 @@ from corrdp.models.chains.window import WindowChain
 if TYPE_CHECKING:
     from corrdp.models.chains.chain import Chain
 
-_EPSILON = 0.1  # at which it is found out which side leaks more
+_EPSILONS = 0.1, 1.0  # at which it is found out which side leaks more
 _MOST_WINDOWS = 32  # up to which that is told by the adversary who knows nobody
 _STEPS = 60  # halvings of the interval in which a limit lies
 _STEEPEST = 50.0  # of a tilt: beyond e^50 a row is a single state
 
 
-def least_favourable(chain: Chain, confidence: float) -> Chain:
-    """A fitted chain at the limit of what its counts allow, on the side on which it leaks more.
+def least_favourable(chain: Chain, confidence: float) -> tuple[Chain, ...]:
+    """A fitted chain with every row at its limit, on the side on which it leaks more.
+
+    Which side that is may depend on epsilon: one chain for small ones and one for large ones, if
+    they differ.
 
     Row u with fitted probabilities p, seen n times, becomes
 
-    ``p_y e^{tau g_y} / sum_z p_z e^{tau g_z}``, tau > 0 such that ``2 n KL(p || row) = (f z)^2``
+    ``p_y e^{tau g_y} / sum_z p_z e^{tau g_z}``, tau > 0 such that ``2 n KL(p || row) = z^2``
 
     where
 
     * g_y is by how much the leakage grows when state y of this row becomes likelier, up to the
-      limit of this row alone (f = 1), all else as fitted;
-    * f is the share of this row: what its leakage grows by at that limit, relative to the root of
-      the sum of squares over all rows;
-    * z is the normal quantile of (1 + confidence)/2: an end of the two-sided interval of the
-      likelihood ratio, so that half of what may go wrong is left to what first order leaves out.
+      limit of this row, all else as fitted;
+    * z is the normal quantile of the confidence: the limits are those of the likelihood ratio.
 
     Every kernel of seasons or halves is moved by itself, by what it leaks if it is used for ever.
 
@@ -63,20 +63,35 @@ def least_favourable(chain: Chain, confidence: float) -> Chain:
     Examples
     --------
     >>> chain = MarkovChain.fit([0, 0, 0, 1, 1, 0, 1, 1, 1, 0] * 50)
-    >>> moved = least_favourable(chain, .95)
+    >>> (moved,) = least_favourable(chain, .95)
     >>> chain.transition.round(3).tolist(), moved.transition.round(3).tolist()
-    ([[0.598, 0.402], [0.4, 0.6]], [[0.641, 0.359], [0.358, 0.642]])
+    ([[0.598, 0.402], [0.4, 0.6]], [[0.649, 0.351], [0.35, 0.65]])
     """
     from scipy.special import ndtri
 
-    spread = float(ndtri((1.0 + confidence) / 2.0)) ** 2
+    spread = float(ndtri(confidence)) ** 2
+    found: list[Chain] = []
+    for epsilon in _EPSILONS:
+        moved = _at(chain, epsilon, spread)
+        if not any(_same(moved, other) for other in found):
+            found.append(moved)
+    return tuple(found)
+
+
+def _at(chain: Chain, epsilon: float, spread: float) -> Chain:
     if isinstance(chain, SwitchingChain):
-        parts = tuple(least_favourable(part, confidence) for part in chain.parts)
+        parts = tuple(_at(part, epsilon, spread) for part in chain.parts)
         return replace(chain, parts=parts)  # type: ignore[arg-type]
     order = getattr(chain, "order", 1)
-    rows = [_moved(*counted, order, spread) for counted in _counted(chain)]
+    rows = [_moved(*counted, order, epsilon, spread) for counted in _counted(chain)]
     seasonal = isinstance(chain, SeasonalChain)
     return replace(chain, transition=np.stack(rows) if seasonal else rows[0])  # type: ignore[type-var]
+
+
+def _same(one: Chain, other: Chain) -> bool:
+    if isinstance(one, SwitchingChain) and isinstance(other, SwitchingChain):
+        return all(map(_same, one.parts, other.parts))
+    return bool((np.asarray(one.transition) == np.asarray(other.transition)).all())
 
 
 def has_limits(chain: Chain) -> bool:
@@ -98,27 +113,22 @@ def _counted(chain: Chain) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(np.asarray(chain.transition), chain.fitted.row_counts(order))]
 
 
-def _moved(kernel: np.ndarray, counts: np.ndarray, order: int, spread: float) -> np.ndarray:
-    """A kernel whose rows have moved together to where they leak more."""
-    told, ways = _told(kernel, order), np.zeros_like(kernel)
-    room = np.zeros(len(kernel))
-    room[counts.sum(axis=1) > 0] = spread / 2.0 / counts.sum(axis=1)[counts.sum(axis=1) > 0]
-    gains = np.zeros(len(kernel))
+def _moved(
+    kernel: np.ndarray, counts: np.ndarray, order: int, epsilon: float, spread: float
+) -> np.ndarray:
+    """A kernel each row of which has moved to where it leaks more."""
+    told, found, seen = _told(kernel, order, epsilon), kernel, counts.sum(axis=1)
     for u, row in enumerate(kernel):
         possible = np.flatnonzero(row > 0)
-        if not room[u] or len(possible) < 2:
+        if seen[u] <= 0 or len(possible) < 2:
             continue
+        way, room = np.zeros(len(row)), spread / (2.0 * seen[u])
         for y in possible:
-            ways[u, y] = _told(_with(kernel, u, np.arange(len(row)) == y, room[u]), order) - told
-        if np.ptp(ways[u, possible]) > 0.0:
-            gains[u] = _told(_with(kernel, u, ways[u], room[u]), order) - told
-    gains = np.maximum(gains, 0.0)
-    if not np.isfinite(gains).all() or not gains.any():
-        return kernel
-    found = kernel
-    for u in np.flatnonzero(gains).tolist():
-        share = gains[u] / np.sqrt((gains**2).sum())
-        found = _with(found, u, ways[u], share**2 * room[u])
+            other = _with(kernel, u, np.arange(len(row)) == y, room)
+            way[y] = _told(other, order, epsilon) - told
+        way[possible] = np.round(way[possible] / epsilon, 6)  # a side that gains nothing is none
+        if np.isfinite(way).all() and np.ptp(way[possible]) > 0.0:
+            found = _with(found, u, way, room)
     return found
 
 
@@ -129,21 +139,21 @@ def _with(kernel: np.ndarray, u: int, slope: np.ndarray, distance: float) -> np.
     return found
 
 
-def _told(kernel: np.ndarray, order: int) -> float:
+def _told(kernel: np.ndarray, order: int, epsilon: float) -> float:
     """What a kernel leaks that is used for ever."""
-    return _leak(kernel.tobytes(), *kernel.shape, order)
+    return _leak(kernel.tobytes(), *kernel.shape, order, epsilon)
 
 
 @cache
-def _leak(kernel: bytes, rows: int, states: int, order: int) -> float:
+def _leak(kernel: bytes, rows: int, states: int, order: int, epsilon: float) -> float:
     table = np.frombuffer(kernel).reshape(rows, states)
     try:
         if order == 1:
-            return leakage(MarkovChain(table), _EPSILON, adversary="none").value
+            return leakage(MarkovChain(table), epsilon, adversary="none").value
         chain = WindowChain(table, order)
         if states <= STATES and rows <= _MOST_WINDOWS:
-            return uninformed_limit(chain, _EPSILON * (1.0 - np.eye(states)))
-        return leakage(chain, _EPSILON, method="blocks").value
+            return uninformed_limit(chain, epsilon * (1.0 - np.eye(states)))
+        return leakage(chain, epsilon, method="blocks").value
     except CorrdpError:
         return 0.0
 

@@ -278,7 +278,7 @@ def how_priced(
     if not (few and all(map(has_limits, models))):
         confidence = None
     if confidence is not None:
-        models = tuple(least_favourable(model, confidence) for model in models)
+        models = tuple(each for model in models for each in least_favourable(model, confidence))
     if all(_forgotten(model, _SMALLEST, None) <= 1.0 for model in models):
         return confidence, tuple((model, _method(model, few)) for model in models)
     raise NotApplicableError("as far as is known it never forgets, so that no bound is finite")

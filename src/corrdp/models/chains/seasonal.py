@@ -250,13 +250,16 @@ class SeasonalChain(Chain):
             f"each of {many} seasons"
         ]
         said.append(season_words(self.pattern))
-        if self.fitted is not None:
-            if merges := self.counted.merges:
-                said.append(f"{merges}; what is said of the kernels is given this choice")
-            if self.counted.columns:
-                said.append(f"{', '.join(self.counted.columns)}: public by the word of who fitted")
+        if self.fitted is not None and self.counted.columns:
+            said.append(f"{', '.join(self.counted.columns)}: public by the word of who fitted")
         said.append("a record is one time step: a person's whole series is not one record")
         return (*said, *self.fit_assumptions)
+
+    @cached_property
+    def fit_assumptions(self) -> tuple[str, ...]:
+        merges = "" if self.fitted is None else self.counted.merges
+        said = [f"{merges}; what is said of the kernels is given this choice"] if merges else []
+        return (*said, *super().fit_assumptions)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the kernels round the clock; returns the matplotlib axes."""

@@ -214,8 +214,9 @@ class SeasonCounts(Result):
         if not shared:
             return ""
         return (
-            f"{len(self.labels)} seasons share {self.kernels} kernels, as the data cannot tell the "
-            f"others apart: {'; '.join(self.names)}"
+            f"{len(self.labels)} seasons share {self.kernels} "
+            f"{'kernel' if self.kernels == 1 else 'kernels'}, as the data cannot tell the others "
+            f"apart or are too few to: {'; '.join(self.names)}"
         )
 
 
@@ -257,7 +258,9 @@ def log_likelihood(counts: np.ndarray) -> np.ndarray:
     return np.asarray(terms.sum(axis=(-2, -1)))
 
 
-def pool_seasons(counts: np.ndarray, *, in_order: bool = True) -> tuple[int, ...]:
+def pool_seasons(
+    counts: np.ndarray, *, in_order: bool = True, poor: bool = True
+) -> tuple[int, ...]:
     """Which seasons share a kernel: those that the data cannot tell apart.
 
     Parameters
@@ -267,6 +270,8 @@ def pool_seasons(counts: np.ndarray, *, in_order: bool = True) -> tuple[int, ...
     in_order : bool
         Seasons are pooled with their neighbours on the clock, first and last being neighbours;
         False: any two.
+    poor : bool
+        Pool those with too few data as well.
 
     Returns
     -------
@@ -320,10 +325,10 @@ def pool_seasons(counts: np.ndarray, *, in_order: bool = True) -> tuple[int, ...
         if best > 0:
             join(i, j)
             continue
-        poor = [k for k in range(len(tables)) if lacking(k)]
-        if not poor:
+        few = [k for k in range(len(tables)) if lacking(k)] if poor else []
+        if not few:
             break
-        k = min(poor, key=lambda k: int(tables[k].sum()))
+        k = min(few, key=lambda k: int(tables[k].sum()))
         _, j = max((regret(k, j), j) for j in pairs(k))
         join(min(k, j), max(k, j))
     number = np.zeros(len(counts), dtype=np.int64)
