@@ -64,7 +64,7 @@ def test_activity_costs_what_order_two_costs():
     order, hours, halves = found.adequacy.alternatives
     assert (order.name, order.p, order.rejected) == ("order 2", "p < 1e-107", True)
     assert order.leakage == pytest.approx(1.399, abs=0.01)
-    assert halves.epsilon == pytest.approx(0.21227, rel=1e-3)
+    assert halves.epsilon == pytest.approx(0.21958, rel=1e-3)
     assert (hours.name, hours.p) == ("a kernel for each hour", "p < 1e-217")
     assert (hours.pooled, hours.rows) == (17, 24)
     assert hours.epsilon > 0.25  # by its fitted numbers: the clock is no threat here
@@ -72,10 +72,10 @@ def test_activity_costs_what_order_two_costs():
     sure = cdp.calibrate(chain, 1.0, query=count)
     assert sure.confidence == CONFIDENCE
     assert sure.epsilon < found.epsilon
-    # order 2 by transfer over its region costs 6.70, the hours over theirs hardly more
+    # at the limit of what it leaks: over its region order 2 would cost 6.50, the hours 6.58
     order, hours, halves = sure.adequacy.alternatives
-    assert order.scale == pytest.approx(6.702, abs=0.01)
-    assert sure.scale == hours.scale == pytest.approx(6.785, abs=0.01)
+    assert sure.scale == order.scale == pytest.approx(6.134, abs=0.01)
+    assert hours.scale == pytest.approx(4.182, abs=0.01)
 
 
 @pytest.mark.parametrize(

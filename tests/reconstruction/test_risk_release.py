@@ -155,7 +155,7 @@ def test_only_a_model_of_public_data_is_handed_out(public):
 def test_richer_models_are_counted_in():
     data = cdp.MarkovChain([[0.9, 0.1], [0.3, 0.7]], 400).sample(np.random.default_rng(1)).tolist()
     made = cdp.calibrate(cdp.MarkovChain.fit(data), 1.0, query=cdp.Count(1)).release(data)
-    assert made.leakage < 0.9  # a richer model sets the noise
+    assert made.leakage < 0.97  # a richer model sets the noise
     assert cdp.risk(made).guarantee.largest == made.worst_leakage == pytest.approx(1.0)
     assert "richer" in cdp.risk(made).assumptions[0]
     assert any("keep them in one ledger" in text for text in cdp.risk(made).assumptions)

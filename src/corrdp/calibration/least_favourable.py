@@ -63,7 +63,7 @@ def least_favourable(chain: Chain, confidence: float) -> tuple[Chain, ...]:
     Examples
     --------
     >>> chain = MarkovChain.fit([0, 0, 0, 1, 1, 0, 1, 1, 1, 0] * 50)
-    >>> (moved,) = least_favourable(chain, .95)
+    >>> moved, *_ = least_favourable(chain, .95)
     >>> chain.transition.round(3).tolist(), moved.transition.round(3).tolist()
     ([[0.598, 0.402], [0.4, 0.6]], [[0.649, 0.351], [0.35, 0.65]])
     """
