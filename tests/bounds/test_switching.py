@@ -100,3 +100,20 @@ def test_a_region_holds_both_kernels():
         assert (kernel <= box.upper).all()
     vector = np.where(np.arange(40) < 20, 0.3, 0.1)
     assert cdp.leakage(chain, vector, confidence=0.95).value < sure
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        (cdp.MarkovChain(np.full((2, 2), 0.5)), cdp.MarkovChain(np.full((3, 3), 1 / 3)), "states"),
+        (
+            cdp.SeasonalChain(np.full((2, 2, 2), 0.5), [0, 1]),
+            cdp.SeasonalChain(np.full((2, 2, 2), 0.5), [0, 1, 1]),
+            "pattern",
+        ),
+        (cdp.MarkovChain(np.full((2, 2), 0.5)), cdp.WindowChain(np.full((4, 2), 0.5), 2), "kind"),
+    ],
+)
+def test_only_the_kernels_change(one, other, said):
+    with pytest.raises(ModelError, match=f"same {said}"):
+        SwitchingChain((one, other), None, one.states)

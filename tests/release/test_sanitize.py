@@ -14,8 +14,10 @@ from corrdp.errors import DataError, InputError, NotApplicableError, RefusedErro
 from corrdp.release.series import Reporter
 from tests.helpers.chances import usual_noise
 from tests.helpers.commands import FIT, PLAIN, done, run, write_series
+from tests.oracles.chains import chain_joint, response_leakage
 
 CHAIN = cdp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=("rest", "walk"))
+BY_SEASON = cdp.SeasonalChain([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.5, 0.5]]], [0, 0, 1])
 THREE = cdp.MarkovChain([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]], 50)
 
 
@@ -67,6 +69,34 @@ def test_a_fit_of_order_two_is_published(tmp_path):
     assert len(out.read_text().splitlines()) == 1501
 
 
+@pytest.mark.parametrize("target", [0.5, 2.0])
+def test_no_place_of_the_period_leaks_more_than_promised(target):
+    cal = cdp.calibrate(BY_SEASON, target, query=cdp.Series())
+    channels = [cal.mechanism.channel()] * 6
+    found = []
+    for first in range(3):  # wherever in the period a series begins
+        pattern = np.roll(BY_SEASON.pattern, -first)
+        begun = cdp.SeasonalChain(BY_SEASON.transition, pattern)
+        kernels = begun.unrolled(6).transition
+        found.append(response_leakage(chain_joint(kernels, begun.start, 6), channels))
+    assert 0.9 * target < max(found) <= cal.leakage.value <= target
+
+
+def test_a_fit_with_seasons_is_published(tmp_path):
+    rng = np.random.default_rng(0)
+    path, model, out = tmp_path / "s.csv", tmp_path / "model.json", tmp_path / "out.csv"
+    write_series(path, BY_SEASON.sample(rng, 1500).tolist())
+    done("fit", path, *FIT, "--markov-order", 1, "--season", 3, "-o", model)
+    report, options = tmp_path / "out.html", ("--model", model, "--target", 3)
+    shown = done("sanitize", path, *options, "-o", out, "--report", report).output
+    said = " ".join(shown.split())
+    assert "the confidence region of the fit asks for epsilon" in said
+    assert "(at 0.95)" in said
+    assert len(out.read_text().splitlines()) == 1501
+    assert "How a record is reported" in report.read_text()
+    assert len(run("sanitize", "-", *options, input="True\nFalse\n").stdout.splitlines()) == 2
+
+
 def test_published_closed_form_is_for_symmetric_chains():
     chain = cdp.MarkovChain([[0.9, 0.1], [0.1, 0.9]])
     cal = cdp.calibrate(chain, 1.0, query=cdp.Series(), method="published")
@@ -87,7 +117,9 @@ def test_a_level_for_each_report():
 @pytest.mark.parametrize(
     ("model", "options", "error", "said"),
     [
-        (cdp.Groups(3), {}, NotApplicableError, "Markov chain with one kernel"),
+        (cdp.Groups(3), {}, NotApplicableError, "Markov chain of single records"),
+        (BY_SEASON, {"adversary": "none"}, InputError, "one kernel"),
+        (BY_SEASON, {"method": "published"}, NotApplicableError, "one kernel"),
         (CHAIN, {"method": "contraction"}, InputError, "best or published"),
         (CHAIN, {"confidence": 0.95}, NotApplicableError, "region"),
         (THREE, {"adversary": "none"}, NotApplicableError, "two states"),

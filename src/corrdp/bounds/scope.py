@@ -319,7 +319,7 @@ def _check_adversary(
         if adversary != "none":
             raise InputError(f'adversary must be "all", "none" or an Adversary, got {adversary!r}')
         if model.kind not in ("markov", "window", "joint"):
-            raise InputError('adversary="none" is for Markov chains; leave it out')
+            raise InputError('adversary="none" is for Markov chains with one kernel; leave it out')
         return adversary
     if not isinstance(adversary, Adversary):
         raise InputError(f'adversary must be "all", "none" or an Adversary, got {adversary!r}')

@@ -9,6 +9,7 @@ from typing import ClassVar
 from corrdp.results import Result
 
 _ROUNDED = 1e-12  # relative, of a level that is a decimal in few digits
+REGION = "the confidence region of the fit"  # among the alternatives of a series
 CLOSE = 0.05  # an alternative that leaks at most this share more is no news
 
 
@@ -173,13 +174,13 @@ def _sentence(adequacy: Adequacy, alternative: Priced) -> str:
         return f"{a.name}{known} has no price: {a.reason}"
     noise = "" if a.scale is None else f", noise of scale {a.scale:.4g}"
     pooled = f", {a.pooled} of its {a.rows} rows pooled" if a.pooled else ""
-    sure = by_words(a.confidence)
+    sure = f"at {a.confidence:g}" if a.name == REGION else f"by {by_words(a.confidence)}"
     if a.epsilon == adequacy.epsilon:  # the level was given
         return (
-            f"{a.name}{known}: epsilon {a.epsilon:.4g} leaks {a.leakage:.4g} under it (by {sure}"
+            f"{a.name}{known}: epsilon {a.epsilon:.4g} leaks {a.leakage:.4g} under it ({sure}"
             f"{pooled}), {adequacy.leakage:.4g} under the chosen model"
         )
     return (
-        f"{a.name}{known} asks for epsilon {a.epsilon:.4g}{noise} (by {sure}{pooled}); the chosen "
+        f"{a.name}{known} asks for epsilon {a.epsilon:.4g}{noise} ({sure}{pooled}); the chosen "
         f"model alone would allow {adequacy.epsilon:.4g}, which leaks {a.leakage:.4g} under it"
     )

@@ -67,7 +67,9 @@ def choose_chain(data: Any, *, order: Any, season: Any, **options: Any) -> Chain
         order = check_whole("order", order, most=MOST_WINDOWS, error=DataError)
     if is_table(data) and not isinstance(data, Table):
         data = open_table(data, *_opened(options))
-    models: dict[tuple[int, str], Chain] = {}
+    clock = None if season == "auto" else season
+    first = fit_chain(data, order=1, season=clock, **options)
+    models = {(1, "" if clock is None else str(clock)): first}
 
     def fitted(tried: Tried) -> Chain:
         key = (tried.order, tried.season)
@@ -82,12 +84,11 @@ def choose_chain(data: Any, *, order: Any, season: Any, **options: Any) -> Chain
         except CorrdpError:
             return False
 
-    first = fit_chain(data, order=1, season=None if season == "auto" else season, **options)
     with warnings.catch_warnings():  # what is to be said of the rows was said of the first
         warnings.simplefilter("ignore", DataWarning)
         tried = _candidates(data, first, order, season, options)
         if not tried:  # too few records in a row to hold any back
-            least, clock = 1 if order == "auto" else order, None if season == "auto" else season
+            least = 1 if order == "auto" else order
             return fit_chain(data, order=least, season=clock, **options)
         choice = choose(tried, lambda one: _noise(fitted, one), possible)
         best = next(one for one, chosen in choice.ranked() if chosen)

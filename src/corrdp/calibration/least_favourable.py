@@ -7,7 +7,7 @@ closer to the fitted value than a region for all of them (chains#least-favourabl
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -144,7 +144,7 @@ def _told(kernel: np.ndarray, order: int, epsilon: float) -> float:
     return _leak(kernel.tobytes(), *kernel.shape, order, epsilon)
 
 
-@cache
+@lru_cache(maxsize=4096)  # the same rows are asked for by every promise from a fit
 def _leak(kernel: bytes, rows: int, states: int, order: int, epsilon: float) -> float:
     table = np.frombuffer(kernel).reshape(rows, states)
     try:

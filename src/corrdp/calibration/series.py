@@ -13,6 +13,7 @@ from corrdp.bounds.chains.correlated import correlated_leakage
 from corrdp.bounds.leakage import Leakage, leakage, leakage_in
 from corrdp.bounds.scope import Reach, scope_of
 from corrdp.calibration.adequacy import (
+    REGION,
     Adequacy,
     Priced,
     model_lines,
@@ -36,6 +37,7 @@ from corrdp.mechanisms.sample import GRID, grid_flip
 from corrdp.mechanisms.withholding import WithholdingResponse
 from corrdp.models.base import Model
 from corrdp.models.chains.markov import MarkovChain
+from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
 from corrdp.models.files import model_from_dict
 from corrdp.models.reads import check_reads
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from corrdp.release.series import Sanitized
 
 Response = BinaryResponse | GRR | CorrelatedResponse | WithholdingResponse
+Followed = MarkovChain | WindowChain | SeasonalChain  # models of a series that can be reported
 _ROUNDING = 32  # tries, each twice as far, for a response that misses its target by rounding
 _SHORT = 200  # records; more are searched as any number, which leaks no less
 _SPEED = 1e-3  # of the best speed of correlated noise
@@ -91,7 +94,7 @@ class SeriesCalibration(Result):
     leakage : Leakage
         The proof that the published series keeps the target.
     query : Series
-    model : MarkovChain or WindowChain
+    model : MarkovChain, WindowChain or SeasonalChain
     confidence : float or None
         For every law that the data of the fit allow at this joint level; None for the model as
         it is.
@@ -111,7 +114,7 @@ class SeriesCalibration(Result):
     distortion: float
     leakage: Leakage
     query: Series = field(metadata=coded(read=query_from_dict))
-    model: MarkovChain | WindowChain = field(metadata=coded(read=model_from_dict))
+    model: Followed = field(metadata=coded(read=model_from_dict))
     confidence: float | None = added()
     adequacy: Adequacy | None = added()
     withheld: float = added(0.0)
@@ -214,7 +217,7 @@ def calibrate_series(
         raise InputError("noise along time is found for a target: give target, not epsilon")
     if query.along_time and model.states is not None and len(model.states) != 2:
         raise InputError("noise along time is worked out for a two-state chain with one kernel")
-    if not isinstance(model, MarkovChain | WindowChain) or model.fitted is None:
+    if not isinstance(model, Followed) or model.fitted is None:
         found = respond(model, target, epsilon=epsilon, **given)
         if level is not None:
             raise NotApplicableError("a chain that was not fitted to data has no confidence region")
@@ -237,9 +240,7 @@ def calibrate_series(
             found = replace(found, leakage=search.leakage(model, found.epsilon))
             own = found.epsilon if target is None else search.largest(model, target)
         check_forgetting(model, confidence)
-        region = Priced(
-            "the confidence region of the fit", own, leakage=found.leakage.value, confidence=level
-        )
+        region = Priced(REGION, own, leakage=found.leakage.value, confidence=level)
         adequacy = replace(adequacy, alternatives=(region, *adequacy.alternatives))
     if target is None:
         worst = worst_leakage(adequacy, found.epsilon, found.target, found.leakage.value)
@@ -271,13 +272,13 @@ def respond(
     """The response of least expected distortion whose published series keeps a target.
 
     Two states: flip rates, exact for all adversaries on a chain of first order (chains#transfer).
-    More, and chains of order k: randomized response of one level by bisection.
+    More, chains of order k and seasons: randomized response of one level by bisection.
     ``method="published"`` takes the flip rate of the published closed form instead, which promises
     nothing to an adversary who knows records.
 
     Parameters
     ----------
-    model : MarkovChain or WindowChain
+    model : MarkovChain, WindowChain or SeasonalChain
     target : float or None
         BDP level to promise.
     query : Series
@@ -297,10 +298,10 @@ def respond(
     >>> cal.mechanism.flip0 < cal.mechanism.flip1 and cal.leakage.value <= 1.0
     True
     """
-    if not isinstance(model, MarkovChain | WindowChain):
+    if not isinstance(model, Followed):
         raise NotApplicableError(
-            "a series is published from a Markov chain with one kernel (fit with season=None, "
-            f"--season none); this is {model.describe()}"
+            f"a series is published from a Markov chain of single records; this is "
+            f"{model.describe()}"
         )
     check_reads(model, query)
     mechanism = _mechanism(model, target, query, epsilon, method, adversary)
@@ -328,13 +329,13 @@ def respond(
     return replace(made, distortion=_distortion(model, mechanism))
 
 
-def bound_for(chain: MarkovChain | WindowChain, confidence: float | None) -> str:
+def bound_for(chain: Followed, confidence: float | None) -> str:
     """Every bound where that is quick; the contraction bound for one law of many states."""
     return "best" if confidence is not None or len(chain.states) <= SHARP else "contraction"
 
 
 def _mechanism(
-    chain: MarkovChain | WindowChain,
+    chain: Followed,
     target: float | None,
     query: Series,
     epsilon: float | None,
@@ -345,7 +346,10 @@ def _mechanism(
 
     binary = len(chain.states) == 2
     if query.along_time and (not isinstance(chain, MarkovChain) or method != "best"):
-        raise NotApplicableError("noise along time is for a chain of first order, by method best")
+        raise NotApplicableError(
+            "noise along time is for a chain of first order with one kernel (order=1, season=None; "
+            "--markov-order 1 --season none), by method best"
+        )
     if method not in ("best", "published"):
         raise InputError(f"a series is calibrated by best or published, not by {method!r}")
     if epsilon is not None:
@@ -353,9 +357,11 @@ def _mechanism(
             return BinaryResponse(grid_flip(BinaryResponse.for_epsilon(epsilon).flip0))
         return GRR(len(chain.states), epsilon)
     assert target is not None
-    if isinstance(chain, WindowChain):
+    if not isinstance(chain, MarkovChain):
         if method == "published":
-            raise NotApplicableError("the published closed form is for chains of first order")
+            raise NotApplicableError(
+                "the published closed form is for chains of first order with one kernel"
+            )
         return least_response(chain, target, adversary=adversary)
     if query.correlated:
         return least_correlated(chain, target, adversary=adversary)
@@ -377,19 +383,23 @@ def _mechanism(
 
 
 def least_response(
-    chain: WindowChain, target: float, *, adversary: Literal["all", "none"] = "all"
+    chain: WindowChain | SeasonalChain,
+    target: float,
+    *,
+    adversary: Literal["all", "none"] = "all",
 ) -> BinaryResponse | GRR:
-    """A response whose published series keeps a target on a chain of order k, by the best bound.
+    """A response whose published series keeps a target on a chain of order k or with seasons.
 
     Two states: one rate for both. (Two rates were tried on the diagonal of what each may be alone;
     they saved one lie in a hundred at best.) More states: generalized randomized response.
 
     Parameters
     ----------
-    chain : WindowChain
+    chain : WindowChain or SeasonalChain
     target : float
         BDP level to promise.
     adversary : {"all", "none"}
+        "none" for one kernel alone.
 
     Notes
     -----
@@ -480,14 +490,12 @@ def _a_little_noisier(mechanism: Response, steps: int) -> Response:
     return BinaryResponse(*(min(0.5, grid_flip(f) + steps / GRID) for f in flips))
 
 
-def _distortion(
-    chain: MarkovChain | WindowChain, mechanism: BinaryResponse | GRR | CorrelatedResponse
-) -> float:
+def _distortion(chain: Followed, mechanism: BinaryResponse | GRR | CorrelatedResponse) -> float:
     """Expected share of wrong reports, over the whole series."""
     if isinstance(mechanism, CorrelatedResponse):
         return mechanism.flip
-    if isinstance(chain, WindowChain):
-        shares = chain.start.reshape(len(chain.states), -1).sum(axis=1)
-        return float(shares @ (1.0 - mechanism.channel().diagonal()))
+    wrong = 1.0 - mechanism.channel().diagonal()
+    if not isinstance(chain, MarkovChain):  # every state has the same rate
+        return float(wrong[0])
     shares = chain.start if chain.length is None else chain.marginals.mean(axis=0)
-    return float(shares @ (1.0 - mechanism.channel().diagonal()))
+    return float(shares @ wrong)

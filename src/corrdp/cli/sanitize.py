@@ -119,10 +119,9 @@ def sanitize(
     --epsilon for the DP level of each report. Every run draws new lies and costs privacy anew.
     """
     from corrdp import calibrate
+    from corrdp.calibration.series import Followed
     from corrdp.cli.show import as_json, print_parts, show_files, working
     from corrdp.models.chains.coupling import refuse_coupled
-    from corrdp.models.chains.markov import MarkovChain
-    from corrdp.models.chains.window import WindowChain
     from corrdp.models.reads import layout_for, missing_text
     from corrdp.queries import Series
 
@@ -138,7 +137,7 @@ def sanitize(
     law = read_model(model)
     refuse_coupled(law)
     opened = None if ledger is None else _open_ledger(ledger, streaming)
-    if streaming and isinstance(law, MarkovChain | WindowChain):
+    if streaming and isinstance(law, Followed):
         law = law.with_length(None)
     asked = Series(
         symmetric=symmetric,

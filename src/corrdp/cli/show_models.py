@@ -142,7 +142,7 @@ def show_choice(chain: Chain) -> None:
     for one, chosen in choice.ranked():
         table.add_row(*one.cells, one.p, style="bold" if chosen else "")
     print_parts(table)
-    print_parts("Noise is for BDP level 1 by the fitted numbers, relative to plain DP.")
+    print_parts(choice.caption)
     print_parts(Text(f"{choice.words[0].upper()}{choice.words[1:]}.", style="bold"))
 
 

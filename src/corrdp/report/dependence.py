@@ -230,12 +230,11 @@ def _choice(model: Model) -> list[str]:
         return []
     head = ("candidate", "held-out loss", "BIC", "parameters", "kernels", "noise")
     rows = [(one.cells, chosen) for one, chosen in choice.ranked()]
-    told = "Noise is for BDP level 1 by the fitted numbers, relative to plain DP."
     return [
         "<h3>Which chain</h3>",
         paragraph(_sentence(choice.words)) if choice.words else "",
         table(head, rows),
-        paragraph(told, "quiet"),
+        paragraph(choice.caption, "quiet"),
     ]
 
 

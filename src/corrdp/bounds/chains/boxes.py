@@ -32,7 +32,7 @@ from corrdp.bounds.chains.orders import bounded
 from corrdp.bounds.chains.ratios import over_region, unseen_words
 from corrdp.bounds.chains.settling import settle_costs
 from corrdp.bounds.chains.transfer import given_steps
-from corrdp.bounds.chains.zones import LARGEST
+from corrdp.bounds.chains.zones import LARGEST, RAREST
 from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import Bound, Scope
 from corrdp.errors import NotApplicableError
@@ -48,7 +48,6 @@ _FINER = 32  # more cuts, each of the worst part
 _NARROW = 0.02  # intervals of log odds that no cut would make much of
 _WIDEST, _COARSEST, _COARSER = 0.2, 60.0, 4.0  # widths of cells: the first, the coarsest, a step
 _BUDGET = 30_000  # numbers kept for the cells of one part
-_RAREST = 1e-100  # smaller probabilities would be lost beside the ratios that zones allow
 _ROUNDED = 1e-9  # relative: what the steps of a search may lose, far above what they do
 
 
@@ -253,7 +252,7 @@ def check_region(
             "transfer over a confidence region is for two states and order 1 or 2; use "
             f"{other}, or take the fitted numbers as exact (confidence=None)"
         )
-    if not region.lower.min() > _RAREST:
+    if not region.lower.min() > RAREST:
         raise NotApplicableError(
             f"{unseen_words(region, named, states)}: transfer over a confidence region needs "
             f"transitions that are all possible; use {other}"

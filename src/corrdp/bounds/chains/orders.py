@@ -35,7 +35,7 @@ from corrdp.bounds.chains.transfer import given_steps
 from corrdp.bounds.chains.uninformed import given_alone
 from corrdp.bounds.chains.windows import window_costs
 from corrdp.bounds.chains.words import Found, attained, follow, price_words, search_words
-from corrdp.bounds.chains.zones import LARGEST, STATES, UNKNOWN
+from corrdp.bounds.chains.zones import LARGEST, RAREST, STATES, UNKNOWN
 from corrdp.bounds.levels import close
 from corrdp.bounds.registry import bound, whole
 from corrdp.bounds.scope import Bound, Reach, Scope
@@ -62,7 +62,6 @@ _ROUNDED = 1e-9  # relative: what the steps of a search may lose, far above what
 _AROUND = 120  # records on each side that are looked at one by one
 _FREE_TURNS = 100_000  # unknown records after which a chain should have forgotten
 _TINY = np.finfo(float).tiny
-_RAREST = 1e-100  # probabilities below it times e^-300 (zones) would be lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,10 +163,10 @@ def sides_of(chain: WindowChain) -> tuple[Flank, Flank]:
         possible = used[before] & (table[before, v % s] > 0)
         weights = np.where(possible, law[before] * table[before, v % s], 0.0)
         back[turned[v]] = weights / weights.sum()
-        if not (back[turned[v]][possible] >= _RAREST).all():
+        if not (back[turned[v]][possible] >= RAREST).all():
             raise NotApplicableError("windows of this chain are too rare to be followed")
     forth = np.where(used[:, None], table, 0.0)
-    if (forth[forth > 0.0] < _RAREST).any():
+    if (forth[forth > 0.0] < RAREST).any():
         raise NotApplicableError("records of this chain are too rare to be followed")
     return (
         Flank.steady(forth[None, :, None], used, np.arange(size)),

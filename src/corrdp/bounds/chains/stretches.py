@@ -27,7 +27,7 @@ from corrdp.bounds.chains.frontier import (
 from corrdp.bounds.chains.orders import bounded
 from corrdp.bounds.chains.settling import settle_places
 from corrdp.bounds.chains.transfer import given_steps
-from corrdp.bounds.chains.zones import LARGEST, STATES
+from corrdp.bounds.chains.zones import LARGEST, RAREST, STATES
 from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import Bound, Reach
 from corrdp.errors import NotApplicableError
@@ -40,7 +40,6 @@ _MOST_WINDOWS = 16
 _WIDTHS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 60.0)  # of cells: the finest that the work allows
 _NUMBERS = 2_500_000  # kept for the states of one side
 _APART = 8  # records at either end of a stretch that have places of their own
-RAREST = 1e-100  # smaller probabilities would be lost beside the ratios that zones allow
 _ROUNDED = 1e-9  # relative: what the steps of a search may lose, far above what they do
 _SLACK = 1e-12  # on ratios of laws, for their rounding
 
@@ -136,21 +135,16 @@ class Succession:
 
         In a stretch of 2 L + 1 records or more one side at least is L records away from its end.
         """
+        loops = self.loops.tolist()
+        places = [range(loop - n, loop + 1) for loop, n in zip(loops, self.apart, strict=True)]
         found = []
-        for j, loop in enumerate(self.loops.tolist()):
-            own = range(loop - self.apart[j], loop + 1)
-            beside = [(at, loop) for at in own] + [(loop, at) for at in own[:-1]]
-            whole = [q for q in range(len(self.cut)) if self.cut[q] == j or self.cut[j] == q]
-            if whole:  # a stretch that may be cut has ends that are not its own
-                beside = [(at, to) for at in own for to in own]
-            beside += [(loop, int(self.loops[q])) for q in self.after[j]]
-            beside += [
-                (at, to)
-                for at in own
-                for q in [self.cut[j]]
-                if q >= 0
-                for to in range(int(self.loops[q]) - self.apart[q], int(self.loops[q]) + 1)
-            ]
+        for j, (loop, own) in enumerate(zip(loops, places, strict=True)):
+            # a stretch that may be cut has ends that are not its own
+            ends = self.cut[j] >= 0 or j in self.cut
+            beside = [(at, to) for at in own for to in own if ends or loop in (at, to)]
+            beside += [(loop, loops[q]) for q in self.after[j]]
+            if self.cut[j] >= 0:
+                beside += [(at, to) for at in own for to in places[self.cut[j]]]
             found += [(*pair, self.alike[j]) for pair in beside]
         return found
 

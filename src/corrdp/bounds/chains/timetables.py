@@ -39,9 +39,9 @@ from corrdp.bounds.chains.seasons import (
     round_sides,
 )
 from corrdp.bounds.chains.settling import settle_places
-from corrdp.bounds.chains.stretches import RAREST, certify_stretches, of_seasons
+from corrdp.bounds.chains.stretches import certify_stretches, of_seasons
 from corrdp.bounds.chains.transfer import given_steps
-from corrdp.bounds.chains.zones import LARGEST, STATES
+from corrdp.bounds.chains.zones import LARGEST, RAREST, STATES
 from corrdp.bounds.registry import bound
 from corrdp.bounds.scope import ROUNDING, Bound, Scope
 from corrdp.errors import NotApplicableError

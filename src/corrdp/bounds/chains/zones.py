@@ -33,6 +33,7 @@ LARGEST = 250.0  # of T and a step: logarithms whose exponentials can still be c
 # A ratio of h beyond e^40 counts as without limit, which is written e^300: what a window weighs
 # that is less likely than e^-300 is lost in rounding, whatever it costs.
 STEEP, ENDLESS = 40.0, 300.0
+RAREST = 1e-100  # of a probability: smaller ones, times e^-300, would be lost
 # What rounding may take from a step, relative and absolute: more than its few operations lose.
 _LOST, _LEAST = 1e-13, 4e-15
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from corrdp.errors import ModelError
 from corrdp.models.base import Model
 from corrdp.models.chains.stretches import ahead, first_places, paired, stretch_from
 
@@ -320,6 +321,12 @@ class SwitchingChain(Chain):
     length: int | None
     states: Any
     fitted: ChainFit | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        one, other = self.parts
+        for name in ("kind", "order", "states", "pattern"):
+            if getattr(one, name, None) != getattr(other, name, None):
+                raise ModelError(f"both parts must have the same {name}: only the kernels change")
 
     @property
     def transition(self) -> np.ndarray:
