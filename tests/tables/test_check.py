@@ -288,3 +288,16 @@ def test_numbers_that_are_often_zero_are_cut_first():
     assert [one.state for one in found.states] == ["opened > 0", "opened"]
     codes = cdp.check(pa.table({"t": range(160), "stage": [1, 2, 3, 1, 1, 2, 4, 3] * 20}))
     assert [one.state for one in codes.states] == ["stage"]
+
+
+@pytest.mark.parametrize(("doors", "group"), [(2, None), (3, "door")])
+def test_counts_that_happen_to_differ_tell_no_sequences_apart(doors, group, tmp_path):
+    """Two doors alone, which have no name, could be a state; but visitors are no sequences."""
+    path = tmp_path / "doors.csv"
+    lines = [
+        f"2024-01-{day:02},{door},{(3 * day + 4 * door) % 7}"
+        for day in range(1, 29)
+        for door in range(doors)
+    ]
+    path.write_text("\n".join(["day,door,visitors", *lines]) + "\n")
+    assert cdp.check(path).group == group

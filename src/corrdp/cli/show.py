@@ -54,8 +54,10 @@ _LAW = re.compile(
 _FIT = re.compile(r"accounted for|private fit cost|data of the fit are public|the fit of a model")
 # ... and whatever the data contradict, which is never left out
 _CONTRADICTED = re.compile(r"is rejected|all the same|although|contradict")
-# neither is what somebody has answered for
-_WORD = re.compile(r"at the steward's word")
+# neither is what somebody has answered for, or nobody could look at
+_WORD = re.compile(
+    r"at the steward's word|sequences are independent.*(not tested|no two .* compared)"
+)
 FIT_WARNING = (
     "warning: the model was learned from the private data, and that is itself a leak which no "
     "epsilon here accounts for; keep the model file as private as the data"

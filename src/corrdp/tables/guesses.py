@@ -23,6 +23,7 @@ _FEW = 12  # values of a column that can be states as they are
 _MOST_NUMBERS = 20  # columns of numbers that are shown to the reader of time
 _LEAST_DATE = 10_101  # the first of January 2001, as a number of six digits
 _MOST_TRIED = 4  # columns that are tried as what tells sequences apart
+_MOST = 0.5  # share of all times at which a sequence has a row, on average
 _OFTEN_ZERO = 0.05  # share of zeros that makes "more than nothing" a state
 _TIMES = re.compile(
     r"(t|ts|time|timestamp|epoch|date|step|tick|seq|sequence|index|order|minute|hour|day|week|month"
@@ -182,7 +183,10 @@ def guess_order(
         (
             (order, one)
             for order, one in tried
-            if order and one not in order and _apart(table, seen, order, one)
+            if order
+            and one not in order
+            and _apart(table, seen, order, one)
+            and (one in likely or one is None or _at_all_times(table, seen, order, one))
         ),
         (orders[0] if orders else (), group if orders else likely[0]),
     )
@@ -229,6 +233,13 @@ def _apart(table: Table, seen: dict[str, Seen], order: Sequence[str], group: str
     places = table.pick(**keys).distinct()
     (found,) = table.collect(places.aggregate(n=places.count())).to_pylist()
     return bool(found["n"] == next(iter(seen.values())).rows)
+
+
+def _at_all_times(table: Table, seen: dict[str, Seen], order: Sequence[str], group: str) -> bool:
+    """Whether most sequences have a row at most times: the values of a count have not."""
+    times = table.pick(**{f"key_{k}": text for k, text in enumerate(order)}).distinct()
+    (found,) = table.collect(times.aggregate(n=times.count())).to_pylist()
+    return bool(_MOST * found["n"] * seen[group].distinct <= seen[group].rows)
 
 
 def roles_of(
