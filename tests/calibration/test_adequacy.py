@@ -16,7 +16,7 @@ from corrdp.calibration.adequacy import Adequacy, Priced
 from corrdp.calibration.alternatives import MIN_SEEN, alternatives
 from corrdp.calibration.robustness import CONFIDENCE
 from corrdp.cli.commands import app
-from corrdp.errors import InputError, NotApplicableError, RefusedError
+from corrdp.errors import InfeasibleError, InputError, NotApplicableError, RefusedError
 from corrdp.models.files import model_from_dict
 from corrdp.report.page import render_report
 from corrdp.report.words import public_release
@@ -342,6 +342,8 @@ def test_a_private_fit_says_that_alternatives_were_not_looked_at():
     assert found.adequacy.alternatives == ()
     assert "the fit is private, so that richer models" in " ".join(found.assumptions)
     assert alternatives(fit) == ()
+    with pytest.raises(InfeasibleError, match=r"private fit of these records \(epsilon 0.2\) alone"):
+        cdp.calibrate(fit, 0.1, query=COUNT)
 
 
 def test_series_are_held_to_the_region_and_to_alternatives(chain):

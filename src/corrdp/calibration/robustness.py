@@ -104,7 +104,10 @@ def check_forgetting(model: Model, confidence: Confidence) -> None:
         )
     shorter = ""
     if isinstance(model, WindowChain) or (isinstance(model, SeasonalChain) and model.order > 1):
-        shorter = "fit a shorter memory (--markov-order 1; this one is then priced beside it), "
+        shorter = (
+            f"fit a shorter memory (--markov-order {model.order - 1}; this one is then priced "
+            "beside it), "
+        )
     raise NotApplicableError(
         f"{said}: by chance, or because it is impossible? At confidence {level} the chain may "
         'never forget. Say that what was never seen is impossible (fit with zeros="structural", '
@@ -203,6 +206,8 @@ def accepted(adequacy: Adequacy, model: Model, accept: str | None) -> Adequacy:
         f" ({'which the data speak for, ' if first.rejected else ''}{first.p})" if first.p else ""
     )
     advice = "Merge states or fit that model"
+    if isinstance(model, JointChain):  # its order is 1
+        advice = "Merge states, name fewer series or fit the seasons (season=, --season)"
     if isinstance(model, GaussianRecords):
         advice = "Use the general bound (method='general', --method general)"
     raise RefusedError(

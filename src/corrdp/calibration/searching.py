@@ -100,8 +100,15 @@ class Search:
         found = largest_level(value, target, most, start, within=within)
         if found > 2.0 * most * _SMALLEST or value(found) <= target:
             return found
+        spent = law.private_epsilon
         least, level = value(found * _SMALLEST), self.noise.epsilon(self.query, found * _SMALLEST)
         other = "" if self.method == "best" else ", or try every bound (method='best')"
+        if spent:
+            raise InfeasibleError(
+                f"the private fit of these records (epsilon {spent:.6g}) alone leaks {least:.4f}, "
+                f"more than the target {target:g}, by {self.method}; ask for a larger target, or "
+                f"fit with less epsilon{other}"
+            )
         raise InfeasibleError(
             f"{self.method} proves no leakage below {least:.4f} on this model, not even at epsilon "
             f"{level:.1g}; ask for a target above that{other}"
