@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import corrdp as cdp
-from corrdp.errors import DataError, InputError, NotApplicableError, RefusedError
+from corrdp.errors import DataError, InfeasibleError, InputError, NotApplicableError, RefusedError
 from corrdp.release.series import Reporter
 from tests.helpers.chances import usual_noise
 from tests.helpers.commands import FIT, PLAIN, done, run, write_series
@@ -203,6 +203,16 @@ def test_a_private_fit_is_counted():
     assert cal.leakage.value <= 4.0
     plain = cdp.MarkovChain(fit.transition, fit.length, fit.initial, fit.states)
     assert cal.distortion > cdp.calibrate(plain, 4.0, query=cdp.Series()).distortion
+
+
+@pytest.mark.parametrize("given", [{}, {"season": 2}, {"order": 2}])
+def test_a_private_fit_may_leave_nothing(given):
+    with usual_noise():
+        fit = cdp.MarkovChain.fit(
+            np.tile([0, 0, 0, 1, 1], 400), private_epsilon=0.2, states=[0, 1], **given
+        )
+    with pytest.raises(InfeasibleError, match=r"private fit .*epsilon 0.2\) alone leaks"):
+        cdp.calibrate(fit, 0.1, query=cdp.Series(), confidence=None)
 
 
 # -- the command -----------------------------------------------------------------------------

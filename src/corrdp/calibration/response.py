@@ -16,7 +16,7 @@ from corrdp.bounds.chains.transfer import transfer
 from corrdp.bounds.chains.uninformed import free_transfer, uninformed_by_steps
 from corrdp.bounds.contraction import contraction
 from corrdp.bounds.scope import Bound, Reach
-from corrdp.calibration.searching import LONG, SHARP, largest_level
+from corrdp.calibration.searching import LONG, SHARP, largest_level, too_much_spent
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.guarantees import Pure
 from corrdp.mechanisms.base import check_positive
@@ -391,10 +391,7 @@ def _check_theta(theta: float) -> None:
 
 def _check_room(least: float, goal: float, spent: float) -> None:
     if least > goal:
-        raise InfeasibleError(
-            f"the private fit of these records (epsilon {spent:.6g}) alone leaks {least:.6g}, "
-            f"more than the target {goal:.6g}; ask for a larger target, or fit with less epsilon"
-        )
+        raise too_much_spent(spent, least, goal)
 
 
 def _spent(chain: MarkovChain) -> float:

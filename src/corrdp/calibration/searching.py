@@ -100,19 +100,22 @@ class Search:
         found = largest_level(value, target, most, start, within=within)
         if found > 2.0 * most * _SMALLEST or value(found) <= target:
             return found
-        spent = law.private_epsilon
         least, level = value(found * _SMALLEST), self.noise.epsilon(self.query, found * _SMALLEST)
         other = "" if self.method == "best" else ", or try every bound (method='best')"
-        if spent:
-            raise InfeasibleError(
-                f"the private fit of these records (epsilon {spent:.6g}) alone leaks {least:.4f}, "
-                f"more than the target {target:g}, by {self.method}; ask for a larger target, or "
-                f"fit with less epsilon{other}"
-            )
+        if law.private_epsilon:
+            raise too_much_spent(law.private_epsilon, least, target)
         raise InfeasibleError(
             f"{self.method} proves no leakage below {least:.4f} on this model, not even at epsilon "
             f"{level:.1g}; ask for a target above that{other}"
         )
+
+
+def too_much_spent(spent: float, least: float, target: float) -> InfeasibleError:
+    """The error where a private fit leaves nothing of the target."""
+    return InfeasibleError(
+        f"the private fit of these records (epsilon {spent:.6g}) alone leaks {least:.6g}, more "
+        f"than the target {target:g}; ask for a larger target, or fit with less epsilon"
+    )
 
 
 def largest_level(

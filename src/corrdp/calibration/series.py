@@ -27,7 +27,7 @@ from corrdp.calibration.robustness import (
     level_of,
     promising,
 )
-from corrdp.calibration.searching import SHARP, Search, largest_level
+from corrdp.calibration.searching import SHARP, Search, largest_level, too_much_spent
 from corrdp.calibration.withholding import expected_cost, least_withholding, withheld_share
 from corrdp.errors import InfeasibleError, InputError, NotApplicableError
 from corrdp.guarantees import Pure
@@ -316,6 +316,8 @@ def respond(
             mechanism = _a_little_noisier(mechanism, 2**k)
             proof = leakage(model, mechanism=mechanism, **given)
         else:
+            if model.private_epsilon:
+                raise too_much_spent(model.private_epsilon, proof.value, target)
             raise InfeasibleError(
                 f"the target {target:g} lies below the rounding of the proof, {proof.value:.3g}; "
                 "ask for a target above that"

@@ -345,5 +345,5 @@ def _check_proof(calibration: SeriesCalibration) -> None:
     check_promise(calibration)
     proof, spent = calibration.leakage, calibration.model.private_epsilon
     for_all = proof.scope in FOR_ALL and calibration.epsilon + (spent or 0.0) <= proof.epsilon
-    if not for_all and str(calibration.mechanism) not in proof.scope:
+    if not for_all and not proof.scope.startswith(str(calibration.mechanism)):
         raise RefusedError("the calibration's proof is about another mechanism; calibrate again")
