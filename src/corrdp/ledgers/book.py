@@ -102,6 +102,7 @@ def step_of(what: str, period: Period, digest: str) -> Wanted:
 
 def _check_period(header: Header, whose: str | None, period: Period) -> None:
     """A period is read once; that a promise holds for ever needs more."""
+    check_kind("period", period, Period, "a Period, as a release of new rows makes it")
     if period.of is not None:
         raise InputError(
             f"the period is a step of charge {period.of}, which its running totals release; give "
