@@ -86,6 +86,17 @@ def test_the_clock_of_the_data_is_found():
     np.testing.assert_array_equal(given.transition, chain.transition)
 
 
+@pytest.mark.parametrize("season", ["weekday", "month"])
+def test_a_promise_by_another_clock_is_kept_under_the_hours(season):
+    data = frame(CLOCK.sample(np.random.default_rng(2), 6_000))
+    chain = cdp.MarkovChain.fit(data, **READ, season=season)
+    found = cdp.calibrate(chain, 1.0, query=cdp.Count(1))
+    assert "a kernel for each hour" in [a.name for a in found.adequacy.alternatives]
+    assert cdp.leakage(CLOCK, found.epsilon).value <= 1.0
+    alone = cdp.calibrate(chain, 1.0, query=cdp.Count(1), robust=False, confidence=None)
+    assert cdp.leakage(CLOCK, alone.epsilon).value > 1.0
+
+
 def test_a_private_fit_does_not_choose():
     for asked in ({"order": "auto"}, {"season": "auto"}):
         with pytest.raises(DataError, match="does not choose"):

@@ -155,6 +155,9 @@ def test_a_fit_that_begins_at_noon_has_its_own_timetable(tmp_path, wet):
     assert chain.pattern == tuple([1] * 12 + [0] * 12)
     week = MarkovChain.fit(written(tmp_path, wet), **OPTIONS, joint=True, season="weekday")
     assert len(week.pattern) in (1, 168)
+    names = [other.name for other in alternatives(week)]  # held against the hours all the same
+    assert names[-1] == "a kernel for each hour"
+    assert all(other.name != names[-1] for other in alternatives(chain))
 
 
 def test_seasons_stay_apart_where_asked(path):

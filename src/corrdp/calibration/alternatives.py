@@ -117,9 +117,13 @@ def _beside_joint(chain: JointChain, fit: ChainFit) -> tuple[Alternative, ...]:
         why = "the fit kept no longer runs by season"
         found.append(Alternative("order 2", (), reason=why, tested=False))
     found += [own] if (own := _own_rows(chain, tests.test(POOLED))) is not None else []
-    if not chain.seasonal:
-        seasons = _joint_seasons(chain, fit, tests)
-        found += [] if seasons is None else [seasons]
+    if not (chain.seasonal or fit.seasons or fit.clock is None or fit.clock.unit == "number"):
+        why = "there are too many slices to be counted by season, or the rows have no such clock"
+        found.append(Alternative("a kernel for each season", (), reason=why, tested=False))
+    for kept in fit.seasons[chain.seasonal :]:
+        test = None if chain.seasonal else tests.test(season_name(fit))
+        clock = _joint_clock(chain, fit, kept, test)
+        found += [] if clock is None else [clock]
     return tuple(found)
 
 
@@ -141,15 +145,11 @@ def _own_rows(chain: JointChain, test: RatioTest | None) -> Alternative | None:
     return Alternative("a row for each slice", (model,), int(few.sum()), left.size, test)
 
 
-def _joint_seasons(chain: JointChain, fit: ChainFit, tests: Diagnostics) -> Alternative | None:
-    """A kernel of slices for each season, for which more slices may share a row."""
-    if not fit.seasons:
-        if fit.clock is None or fit.clock.unit == "number":
-            return None
-        why = "there are too many slices to be counted by season, or the rows have no such clock"
-        return Alternative("a kernel for each season", (), reason=why, tested=False)
-    kept = fit.seasons[0]
-    name, test = f"a kernel for each {kept.title}", tests.test(season_name(fit))
+def _joint_clock(
+    chain: JointChain, fit: ChainFit, kept: SeasonCounts, test: RatioTest | None
+) -> Alternative | None:
+    """A kernel of slices for each season of a clock, for which more slices may share a row."""
+    name = f"a kernel for each {kept.title}"
     pools, together = pool_both(chain.places, kept.by_season(len(chain.slices)), several=True)
     own = replace(kept, pooled=together)
     if own.kernels == 1:
@@ -199,15 +199,20 @@ def _next_order(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative 
 
 
 def _seasons(chain: Chain, fit: ChainFit, tests: Diagnostics) -> Alternative | None:
-    """A kernel for each season, those that the data cannot tell apart pooled."""
+    """A kernel for each season, where the chosen chain has one for all."""
     if not fit.seasons or fit.seasons[0].order != _order(chain):
         return None
-    kept = fit.seasons[0]
-    counts = kept.by_season(len(chain.states))
-    name, test = f"a kernel for each {kept.title}", tests.test(season_name(fit))
+    return _clock(chain, fit, fit.seasons[0], tests.test(season_name(fit)))
+
+
+def _clock(
+    chain: Chain, fit: ChainFit, kept: SeasonCounts, test: RatioTest | None
+) -> Alternative | None:
+    """A kernel for each season of a clock, those that the data cannot tell apart pooled."""
+    counts, name = kept.by_season(len(chain.states)), f"a kernel for each {kept.title}"
     pooled = replace(kept, pooled=pool_seasons(counts))
     if pooled.kernels == 1:  # alike, or too few data for all of their rows
-        return _told_apart(name, chain, fit, counts, fit.row_counts(kept.order)[None], test)
+        return _told_apart(name, chain, fit, kept, fit.row_counts(kept.order)[None], test)
     apart = pooled.timetable is None or len(pooled.starts) > 1
     own = replace(fit, seasons=(pooled,))
     try:
@@ -223,7 +228,8 @@ def _beside_seasons(
 ) -> tuple[Alternative, ...]:
     """The next order and the halves by season; sequences are not counted by season.
 
-    Seasons that share a kernel are told apart, too, where they do so for want of data.
+    Seasons that share a kernel are told apart, too, where they do so for want of data. A chain with
+    the seasons of another clock is held against the first one that its rows have.
     """
     kept, s, order = chain.counted, len(chain.states), chain.order
     name, test = f"order {order + 1}", tests.test(order_name(order))
@@ -245,8 +251,10 @@ def _beside_seasons(
         found.append(Alternative(name, (both,), few, rows, test))
     if kept.pooled is not None:
         name, of = f"a kernel for each {kept.title}", whole[kept.kernel_of]
-        apart = _told_apart(name, chain, fit, kept.by_season(s), of, None, kept.kernels)
+        apart = _told_apart(name, chain, fit, kept, of, None, kept.kernels)
         found += [apart] if apart is not None else []
+    clocks = [_clock(chain, fit, other, None) for other in fit.seasons[1:]]
+    found += [clock for clock in clocks if clock is not None]
     if fit.sequences > 1:
         why = "sequences are not counted by season"
         found.append(Alternative("a kernel for each sequence", (), reason=why, tested=False))
@@ -257,13 +265,13 @@ def _told_apart(
     name: str,
     chain: Chain,
     fit: ChainFit,
-    counts: np.ndarray,
+    kept: SeasonCounts,
     pool: np.ndarray,
     test: RatioTest | None,
     kernels: int = 1,
 ) -> Alternative | None:
     """Seasons that the data do tell apart, though some of their rows are rare: those are pooled."""
-    kept = fit.seasons[0]
+    counts = kept.by_season(len(chain.states))
     groups = pool_seasons(counts, in_order=kept.in_order, poor=False)
     apart = replace(kept, pooled=groups)
     if apart.kernels <= kernels:

@@ -388,10 +388,10 @@ def fit_chain(
             seasons = (own,)
     else:
         check_counts(found)
-        if season is None:
-            seasons = by_season.beside()
-        else:
-            seasons = (by_season.own(season, public_columns, pool=pool is not False),)
+        seasons = by_season.beside(season)
+        if season is not None:
+            own = by_season.own(season, public_columns, pool=pool is not False)
+            seasons = (own, *seasons)
     # whatever is counted without noise would break the promise of a private fit
     later = longer = groups = coupling = beside = None
     if private_epsilon is None:

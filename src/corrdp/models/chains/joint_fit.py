@@ -115,13 +115,13 @@ def fit_joint(
     check_counts(found)
     places = np.array([[states.index(state) for state in one] for one in found.states])
     pooled = pool_slices(places, found.counts) if pool else None
-    seasons = clock.beside() if season is None else ()
+    seasons = clock.beside(season)
     if season is not None:
         own = clock.own(season, (), pool=False)
         if pool:
             pooled, together = pool_both(places, own.by_season(len(places)), in_order=own.in_order)
             own = replace(own, pooled=together)
-        seasons = (own,)
+        seasons = (own, *seasons)
     fit = ChainFit.of_counts(
         found,
         state=state,

@@ -55,11 +55,11 @@ class Counting:
         table = kept.by_season(len(self.states))
         return replace(kept, pooled=pool_seasons(table, in_order=kept.in_order))
 
-    def beside(self) -> tuple[SeasonCounts, ...]:
-        """What a chain with one kernel is held against: the first clock that its rows have."""
+    def beside(self, season: str | int | None = None) -> tuple[SeasonCounts, ...]:
+        """What a chain is held against: the first clock that its rows have, unless it has that."""
         likely = self.likely()
         many = 24 * len(self.states) ** (self.order + 1)
-        if not likely or many > _MOST_CELLS:
+        if not likely or likely[0] == season or many > _MOST_CELLS:
             return ()
         season = likely[0]
         labels, timetable, starts = self._clock(season)
