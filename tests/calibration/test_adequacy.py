@@ -443,7 +443,7 @@ def test_public_json_is_the_public_form(tmp_path):
     assert done.exit_code == 2
     done = CliRunner().invoke(app, [*args, "--dry-run"])
     said = " ".join(done.stdout.split())
-    assert "who thought 50 % before thinks at most 73 % after" in said
+    assert "who thought 50 % before thinks at most 73.2 % after" in said
     assert "order 2 (the data speak for it" in said
 
 

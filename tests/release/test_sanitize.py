@@ -43,6 +43,31 @@ def test_symmetric_costs_more_and_uninformed_less():
     assert cdp.leakage(CHAIN, mechanism=blind.mechanism).value > 2.0
 
 
+def test_a_fit_promises_against_everyone_and_says_so():
+    fit = cdp.MarkovChain.fit(CHAIN.sample(np.random.default_rng(0), 4000).tolist())
+    blind = cdp.calibrate(fit, 2.0, query=cdp.Series(), adversary="none")
+    assert "against every adversary: at a confidence level" in blind.cost
+    alone = cdp.calibrate(fit, 2.0, query=cdp.Series(), adversary="none", confidence=None)
+    assert "every adversary" not in alone.cost
+    assert alone.distortion < blind.distortion
+
+
+@pytest.mark.parametrize("chain", [CHAIN.with_length(2000), THREE.with_length(2000), BY_SEASON])
+def test_it_says_how_far_counts_by_the_reports_are_off(chain):
+    cal = cdp.calibrate(chain.with_length(2000), 3.0, query=cdp.Series())
+    rng, inside = np.random.default_rng(1), 0
+    for _ in range(200):
+        truth = np.array([chain.states.index(x) for x in chain.sample(rng, 2000)])
+        sent = cal.mechanism.sample(truth, rng)
+        estimates = cal.mechanism.channel().T
+        found = np.linalg.solve(estimates, np.bincount(sent, minlength=len(chain.states)))
+        off = np.abs(found - np.bincount(truth, minlength=len(chain.states)))
+        inside += bool(off[-1] <= cal.count_error)
+    assert inside >= 184
+    assert f"is off by up to {cal.count_error:,.0f} in 95 % of series" in cal.cost
+    assert "says nothing" in cdp.calibrate(chain.with_length(20), 0.1, query=cdp.Series()).cost
+
+
 def test_chains_of_order_two():
     chain = cdp.WindowChain([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.3, 0.7]], 2)
     cal = cdp.calibrate(chain, 2.0, query=cdp.Series())
@@ -251,7 +276,7 @@ def test_command(home):
 
 def test_stream(home):
     options = ("--model", str(home / "model.json"), "--target", "2", "--skip-missing")
-    result = run("sanitize", "-", *options, input="True\n\nFalse\n1\n")
+    result = run("sanitize", "-", *options, input="True\n\nFalse\ntrue\n")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert len(lines) == 4
@@ -259,7 +284,10 @@ def test_stream(home):
     broken = run("sanitize", "-", *options, input="True\nFalse\nmaybe\nTrue\n")
     assert broken.exit_code == 2
     assert len(broken.stdout.splitlines()) == 2
-    assert "line 3 of stdin: a value of type str is not a state" in broken.output
+    assert "line 3 of stdin: the states of this model are True and False" in broken.output
+    column = run("sanitize", "-", *options, input="True\n1\n")  # steps, not whether there were any
+    assert column.exit_code == 2
+    assert len(column.stdout.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

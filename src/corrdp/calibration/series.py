@@ -52,6 +52,7 @@ Response = BinaryResponse | GRR | CorrelatedResponse | WithholdingResponse
 Followed = MarkovChain | WindowChain | SeasonalChain  # models of a series that can be reported
 _ROUNDING = 32  # tries, each twice as far, for a response that misses its target by rounding
 _SHORT = 200  # records; more are searched as any number, which leaks no less
+_NORMAL = 1.96  # 95 % of a normal law lies within so many standard deviations
 _SPEED = 1e-3  # of the best speed of correlated noise
 _GOLDEN = 0.6180339887498949
 
@@ -73,6 +74,10 @@ def _read_response(data: dict[str, Any]) -> Response:
 
 RESPONSE = coded(_write_response, _read_response)
 
+_EVERYONE = (
+    "the promise is against every adversary: at a confidence level no bound gains by one who knows "
+    "no other record (confidence=None, --confidence none)"
+)
 _FORGONE = (
     "noise along time is not used: the target is kept under the richer models too, by bounds that "
     "gain nothing by it"
@@ -103,7 +108,8 @@ class SeriesCalibration(Result):
     withheld : float
         Expected share of reports that are withheld, in a long series.
     forgone : str
-        Why lies do not come in runs, or no report is withheld, though that was asked for.
+        Why lies do not come in runs, no report is withheld, or more is promised, though it was
+        asked for.
     """
 
     result = "series calibration"
@@ -130,8 +136,27 @@ class SeriesCalibration(Result):
         """What it costs those who use the series, in words."""
         wrong = self.distortion - self.withheld / 2.0
         silent = f", {100 * self.withheld:.4g} % withheld" if self.withheld else ""
-        forgone = f"; {self.forgone}" if self.forgone else ""
-        return f"{100 * wrong:.4g} % of the reports are expected to be wrong{silent}{forgone}"
+        said = [f"{100 * wrong:.4g} % of the reports are expected to be wrong{silent}"]
+        n, off = self.model.length, self.count_error
+        if n is not None and off is not None:
+            found = f"is off by up to {off:,.0f} in 95 % of series" if off < n else "says nothing"
+            said.append(f"a count of the {n:,} records by them {found}")
+        return "; ".join([*said, *([self.forgone] if self.forgone else [])])
+
+    @property
+    def count_error(self) -> float | None:
+        """How far a count by the reports is off in 95 % of series, about and at most.
+
+        By the normal law, ``1.96 sqrt(n max v) / (p - q)``, where v are the variances of a report's
+        being of a state, p and q its probabilities if the record is and is not. None without a
+        length, and where the error is not worked out: lies in runs, silence.
+        """
+        if self.model.length is None or not isinstance(self.mechanism, BinaryResponse | GRR):
+            return None
+        channel = self.mechanism.channel()
+        slope = float(channel[0, 0] - channel[1, 0])
+        spread = math.sqrt(self.model.length * float((channel * (1.0 - channel)).max()))
+        return _NORMAL * spread / slope if slope > 0.0 else math.inf
 
     @property
     def guarantee(self) -> Pure:
@@ -242,6 +267,8 @@ def calibrate_series(
         check_forgetting(model, confidence)
         region = Priced(REGION, own, leakage=found.leakage.value, confidence=level)
         adequacy = replace(adequacy, alternatives=(region, *adequacy.alternatives))
+    forgone = [_EVERYONE] if adversary == "none" and level is not None else []
+    found = replace(found, forgone="; ".join(forgone))
     if target is None:
         worst = worst_leakage(adequacy, found.epsilon, found.target, found.leakage.value)
         return replace(found, target=worst, confidence=level, adequacy=adequacy)
@@ -254,8 +281,8 @@ def calibrate_series(
         # these bounds gain nothing by runs or silence
         given["query"] = replace(query, correlated=False, withhold=False)
         found = respond(model, None, epsilon=least, **given)
-        if query.along_time:
-            found = replace(found, forgone=_FORGONE)
+        forgone += [_FORGONE] if query.along_time else []
+        found = replace(found, forgone="; ".join(forgone))
     return replace(found, target=target, confidence=level, adequacy=adequacy)
 
 
@@ -350,7 +377,8 @@ def _mechanism(
     if query.along_time and (not isinstance(chain, MarkovChain) or method != "best"):
         raise NotApplicableError(
             "noise along time is for a chain of first order with one kernel (order=1, season=None; "
-            "--markov-order 1 --season none), by method best"
+            "--markov-order 1 --season none), by method best; it gains nothing where a richer "
+            "model asks for more noise"
         )
     if method not in ("best", "published"):
         raise InputError(f"a series is calibrated by best or published, not by {method!r}")

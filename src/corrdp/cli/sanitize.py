@@ -27,8 +27,9 @@ from corrdp.errors import DataError, InputError
 if TYPE_CHECKING:
     from corrdp.calibration.series import SeriesCalibration
     from corrdp.ledgers.ledger import Ledger
+    from corrdp.models.base import Model
     from corrdp.release.series import Sanitized
-    from corrdp.tables.source import Layout
+    from corrdp.tables.source import Layout, Table
 
 RECORD, REPORT = "record", "report"
 EXAMPLE = "Example: corrdp sanitize steps.csv --model model.json --target 1 -o sanitized.csv"
@@ -145,6 +146,11 @@ def sanitize(
         correlated=correlated,
         withhold=withhold,
     )
+    layout = rows.layout
+    texts = rows.texts(missing_text(law), layout_for(law, layout).decimal)
+    opened_file = None
+    if not (streaming or dry_run):  # what is wrong with the file is said before the work
+        opened_file = _opened(law, file, texts, layout, state, keep)
     with working("finding the least distortion"):
         calibration = calibrate(
             law,
@@ -162,14 +168,17 @@ def sanitize(
 
             say_what_is_left(ledger)
         return
-    layout = rows.layout
-    texts = rows.texts(missing_text(law), layout_for(law, layout).decimal)
     if streaming:
         _report(calibration, report)
         _stream(calibration, texts, opened)
         return
     assert output is not None
-    done, columns = _sanitized(calibration, file, texts, layout, state, keep, opened)
+    assert opened_file is not None
+    source, columns, numbered = opened_file
+    with working(f"reporting {file}"):
+        done = calibration.release(source, ledger=opened, state=state)
+    if numbered:
+        columns[RECORD] = list(range(1, len(done) + 1))
     from corrdp.cli.release import handed_over
 
     with handed_over(done, ledger):
@@ -179,7 +188,7 @@ def sanitize(
         else:
             _show(calibration, verbose)
             print_parts(f"{len(done):,} records reported")
-            if RECORD in columns:
+            if numbered:
                 print_parts(
                     "times of events tell what happened: records are numbered in the order of the "
                     "file instead"
@@ -236,7 +245,8 @@ def _open_ledger(path: Path, streaming: bool) -> Ledger:
     if streaming and opened.kind == "bdp" and opened.records is not None:
         raise InputError(
             f"a stream may be of any length, and the model of {path} has {opened.records} records: "
-            "keep a DP ledger for streams, or sanitize a file"
+            "keep a ledger of a model of any length (fit --any-length) or a DP ledger for streams, "
+            "or sanitize a file"
         )
     return opened
 
@@ -253,46 +263,38 @@ def _stream(calibration: SeriesCalibration, missing: list[str], ledger: Ledger |
         charge = charge_stream(ledger, calibration)
         print(f"ledger: charge {charge.number}, {charge.hash}", file=sys.stderr)
     labels = {str(s): s for s in reporter.states}
-    if set(reporter.states) == {False, True}:  # as CSV files write them
+    conditions = set(labels) == {"False", "True"}
+    if conditions:  # as CSV files write them
         labels |= {"false": False, "true": True}
     for number, line in enumerate(sys.stdin, start=1):
         text = line.strip()
         try:
+            if conditions and text not in (*labels, *missing):  # 0 may be a value of the column
+                raise DataError("the states of this model are True and False: write these")
             said = reporter.one(None if text in missing else literal(text, labels))
         except DataError as error:
             raise DataError(f"line {number} of stdin: {error}") from None
         print("" if said is None else said, flush=True)
 
 
-def _sanitized(
-    calibration: SeriesCalibration,
-    file: str,
-    missing: list[str],
-    layout: Layout,
-    state: str | None,
-    keep: str | None,
-    ledger: Ledger | None,
-) -> tuple[Sanitized, dict[str, Any]]:
-    """Reports in the order of the file, and the public columns that go beside them."""
+def _opened(
+    law: Model, file: str, missing: list[str], layout: Layout, state: str | None, keep: str | None
+) -> tuple[Table, dict[str, Any], bool]:
+    """The file, the public columns that go beside the reports, and whether these are numbered."""
     from corrdp.cli.options import words
-    from corrdp.cli.show import working
     from corrdp.models.reads import open_for
 
-    with working(f"reporting {file}"):
-        source = open_for(calibration.model, file, missing, layout)
-        fitted = calibration.model.fitted
-        numbered = keep is None and not _has_times(fitted)
-        public = words(keep) if keep is not None else _times(fitted)
-        _check_names(public, numbered)
-        _check_public(public, state or getattr(fitted, "state", None) or "", source.columns)
-        read = (
-            source.collect(source.pick(**{f"c{k}": text for k, text in enumerate(public)}))
-            if public
-            else None
-        )
-        done = calibration.release(source, ledger=ledger, state=state)
-    columns = {} if read is None else {name: read[f"c{k}"] for k, name in enumerate(public)}
-    return done, columns | ({RECORD: list(range(1, len(done) + 1))} if numbered else {})
+    source = open_for(law, file, missing, layout)
+    fitted = law.fitted
+    numbered = keep is None and not _has_times(fitted)
+    public = words(keep) if keep is not None else _times(fitted)
+    _check_names(public, numbered)
+    _check_public(public, state or getattr(fitted, "state", None) or "", source.columns)
+    columns = {}
+    if public:
+        read = source.collect(source.pick(**{f"c{k}": text for k, text in enumerate(public)}))
+        columns = {name: read[f"c{k}"] for k, name in enumerate(public)}
+    return source, columns, numbered
 
 
 def _write(columns: dict[str, Any], done: Sanitized, output: Path) -> None:

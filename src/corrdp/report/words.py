@@ -247,7 +247,7 @@ def promise_in_one(calibration: Calibration) -> str:
     >>> import corrdp as cdp
     >>> promise_in_one(cdp.calibrate(cdp.Independent(), 1.0, query=cdp.Count(1)))
     'Whatever anyone knows of the other records, this changes the odds between two values of one \
-record by a factor of at most 2.72: who thought 50 % before thinks at most 73 % after.'
+record by a factor of at most 2.72: who thought 50 % before thinks at most 73.2 % after.'
     """
     delta = calibration.delta
     chance = "" if delta is None else f", but for outputs of probability {delta:.3g}"
@@ -388,17 +388,18 @@ def believed(target: float) -> str:
     Examples
     --------
     >>> believed(1.0)
-    'who thought 50 % before thinks at most 73 % after'
+    'who thought 50 % before thinks at most 73.2 % after'
     >>> believed(8.0)
-    'who thought 50 % before thinks at most 99.966 % after'
+    'who thought 50 % before thinks at most 99.967 % after'
     >>> believed(math.inf)
     'who thought 50 % before may be certain after'
     """
     rest = 100.0 / (1.0 + math.exp(min(target, 700.0)))  # what is left of certainty, in percent
     if rest <= 1e-9:
         return "who thought 50 % before may be certain after"
-    digits = 0 if rest >= 1 else 1 - math.floor(math.log10(rest))
-    return f"who thought 50 % before thinks at most {100.0 - rest:.{digits}f} % after"
+    digits = 1 if rest >= 1 else 1 - math.floor(math.log10(rest))
+    most = math.ceil((100.0 - rest) * 10**digits) / 10**digits
+    return f"who thought 50 % before thinks at most {most:.{digits}f} % after"
 
 
 def at_most(value: float) -> str:
