@@ -116,7 +116,7 @@ def test_a_fit_with_seasons_is_published(tmp_path):
     shown = done("sanitize", path, *options, "-o", out, "--report", report).output
     said = " ".join(shown.split())
     assert "the confidence region of the fit asks for epsilon" in said
-    assert "(at 0.95)" in said
+    assert "(by every law in it, at 0.95)" in said
     assert len(out.read_text().splitlines()) == 1501
     assert "How a record is reported" in report.read_text()
     assert len(run("sanitize", "-", *options, input="True\nFalse\n").stdout.splitlines()) == 2

@@ -52,6 +52,13 @@ class Priced:
     reason: str = ""
     tested: bool = True
 
+    @property
+    def by(self) -> str:
+        """By which of its numbers it was priced."""
+        if self.name == REGION:
+            return f"every law in it, at {self.confidence:g}"
+        return by_words(self.confidence)
+
 
 @dataclass(frozen=True)
 class Adequacy(Result):
@@ -174,13 +181,12 @@ def _sentence(adequacy: Adequacy, alternative: Priced) -> str:
         return f"{a.name}{known} has no price: {a.reason}"
     noise = "" if a.scale is None else f", noise of scale {a.scale:.4g}"
     pooled = f", {a.pooled} of its {a.rows} rows pooled" if a.pooled else ""
-    sure = f"at {a.confidence:g}" if a.name == REGION else f"by {by_words(a.confidence)}"
     if a.epsilon == adequacy.epsilon:  # the level was given
         return (
-            f"{a.name}{known}: epsilon {a.epsilon:.4g} leaks {a.leakage:.4g} under it ({sure}"
+            f"{a.name}{known}: epsilon {a.epsilon:.4g} leaks {a.leakage:.4g} under it (by {a.by}"
             f"{pooled}), {adequacy.leakage:.4g} under the chosen model"
         )
     return (
-        f"{a.name}{known} asks for epsilon {a.epsilon:.4g}{noise} ({sure}{pooled}); the chosen "
+        f"{a.name}{known} asks for epsilon {a.epsilon:.4g}{noise} (by {a.by}{pooled}); the chosen "
         f"model alone would allow {adequacy.epsilon:.4g}, which leaks {a.leakage:.4g} under it"
     )

@@ -202,7 +202,10 @@ def _words(
         return f"{said}, and richer neighbours change the noise by less than {CLOSE:.0%}"
     few = "" if len(near) == 1 else ", and no candidate as good has fewer parameters"
     if np.isinf(change):
-        return f"{said}{few}; what richer neighbours do to the noise is not known"
+        return (
+            f"{said}{few}; no richer neighbour was tried, or none has a bound, so that calibrate "
+            "asks the richer models that it can fit"
+        )
     return (
         f"{said}{few}; richer neighbours change the noise by up to {change:.0%}, so calibrate "
         "keeps a target under them as well"

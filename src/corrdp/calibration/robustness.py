@@ -205,14 +205,14 @@ def accepted(adequacy: Adequacy, model: Model, accept: str | None) -> Adequacy:
     known = (
         f" ({'which the data speak for, ' if first.rejected else ''}{first.p})" if first.p else ""
     )
-    advice = "Merge states or fit that model"
-    if isinstance(model, JointChain):  # its order is 1
-        advice = "Merge states, name fewer series or fit the seasons (season=, --season)"
+    advice = "Merge states or fit that model; or accept"
+    if isinstance(model, JointChain):  # there is no such model of several series
+        advice = "Accept"
     if isinstance(model, GaussianRecords):
-        advice = "Use the general bound (method='general', --method general)"
+        advice = "Use the general bound (method='general', --method general); or accept"
     raise RefusedError(
         f"the promise cannot be kept under {first.name}{known} instead of the fitted {model}: "
-        f"{first.reason}. {advice}; or accept it in words that will stand next to the number: "
+        f"{first.reason}. {advice} it in words that will stand next to the number: "
         'accept="reason" (--accept-model "reason")'
     )
 

@@ -114,7 +114,8 @@ def too_much_spent(spent: float, least: float, target: float) -> InfeasibleError
     """The error where a private fit leaves nothing of the target."""
     return InfeasibleError(
         f"the private fit of these records (epsilon {spent:.6g}) alone leaks {least:.6g}, more "
-        f"than the target {target:g}; ask for a larger target, or fit with less epsilon"
+        f"than the target {target:g}; ask for a larger target, or fit with another epsilon: a "
+        "smaller one leaks less and knows the chain less well"
     )
 
 

@@ -281,7 +281,24 @@ def judged(calibration: Calibration | SeriesCalibration) -> list[tuple[str, str 
             ("richer model", Text(text, style="red" if against else "green"))
             for text, against in richer_lines(adequacy)
         ]
-    return [*rows, ("confidence", in_words_of(calibration.confidence))]
+    return [*rows, ("confidence", in_words_of(calibration.confidence) + _alone(calibration))]
+
+
+def _alone(calibration: Calibration | SeriesCalibration) -> str:
+    """What the fitted numbers alone make of a release that holds for a region of them."""
+    from corrdp.bounds.leakage import leakage
+    from corrdp.calibration.number import Calibration as Counted
+    from corrdp.errors import CorrdpError
+
+    # of a series the region stands among the richer models
+    if calibration.confidence is None or not isinstance(calibration, Counted):
+        return ""
+    given: dict[str, Any] = {"unit": calibration.unit, "delta": calibration.delta}
+    try:
+        found = leakage(calibration.model, calibration.guarantee, **given).value
+    except CorrdpError:
+        return ""
+    return f"; by the fitted numbers alone this release leaks {at_most(found)}"
 
 
 def _noise(calibration: Calibration, running: RunningTotals | None) -> list[tuple[str, str | Text]]:

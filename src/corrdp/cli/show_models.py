@@ -159,6 +159,8 @@ def _show_seasons(chain: SeasonalChain) -> None:
                 name = ""
     print_parts(table)
     period = "in any order" if chain.period is None else f"repeat every {chain.period:,} steps"
+    if len(chain.transition) == 1:
+        period = "one kernel for all"
     facts = [("seasons", f"{len(chain.counted.labels)}, {period}")]
     if chain.counted.merges:
         facts.append(("pooled", f"{chain.counted.merges}; what follows is given this choice"))

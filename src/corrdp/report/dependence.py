@@ -10,7 +10,7 @@ import numpy as np
 
 from corrdp.bounds.chains.sides import noise_by_unit
 from corrdp.bounds.leakage import Leakage
-from corrdp.calibration.adequacy import CLOSE, Adequacy, by_words
+from corrdp.calibration.adequacy import CLOSE, REGION, Adequacy, by_words
 from corrdp.models.chains.seasons import MIN_SEEN
 from corrdp.models.groups import Groups
 from corrdp.plots.models import (
@@ -269,7 +269,10 @@ def adequacy_section(adequacy: Adequacy | None, confidence: float | None, *, pub
     parts.append(sure)
     if public or not adequacy.alternatives:
         return "".join(parts)
-    head = ("richer model", "epsilon", "noise", "leaks at first", "test", "rows pooled", "by")
+    region = confidence is not None and all(a.name != REGION for a in adequacy.alternatives)
+    own = f"the whole region of its fit, at {confidence:g}" if region else by_words(None)
+    epsilon, leaks = (f"{x:.4g}" for x in (adequacy.epsilon, adequacy.leakage))
+    head = ("model", "epsilon", "noise", "leaks", "test", "rows pooled", "by")
     rows = [
         (
             (
@@ -277,19 +280,20 @@ def adequacy_section(adequacy: Adequacy | None, confidence: float | None, *, pub
                 *("" if x is None else f"{x:.4g}" for x in (a.epsilon, a.scale, a.leakage)),
                 a.p or "not tested",
                 f"{a.pooled} of {a.rows}" if a.rows else "",
-                a.reason if a.epsilon is None else by_words(a.confidence),
+                a.reason if a.epsilon is None else a.by,
             ),
             a.rejected and not adequacy.is_close(a),
         )
         for a in adequacy.alternatives
     ]
     told = (
-        f"By the chosen model alone epsilon would be {adequacy.epsilon:.4g}; the fourth column is "
-        f"what that leaks under each richer model. Up to {CLOSE:.0%} more counts as the same. A "
+        "The release takes the smallest epsilon. What the epsilon of the first row leaks stands in "
+        f"the fourth column; up to {CLOSE:.0%} more counts as the same. A "
         f"row seen fewer than {MIN_SEEN} times is taken from the chosen model. P-values are "
         "corrected for being asked together (Holm); they alone decide nothing."
     )
-    return "".join([*parts, table(head, rows), paragraph(told, "quiet")])
+    chosen = (("the chosen model", epsilon, "", leaks, "", "", own), False)
+    return "".join([*parts, table(head, [chosen, *rows]), paragraph(told, "quiet")])
 
 
 def richer_lines(adequacy: Adequacy) -> list[tuple[str, bool]]:

@@ -75,7 +75,10 @@ def check_public(
             raise DataError(f"season {season} needs a clock: name the columns of time (order_by)")
         read: frozenset[str] = frozenset()
     else:
-        read = table.reads(season)
+        try:
+            read = table.reads(season)
+        except DataError as error:
+            raise DataError(f"{error}. Seasons of a clock are hour, weekday and month") from None
     ours = [*order_by, *([] if group is None else [group])]
     public = frozenset(named).union(*(table.reads(text) for text in ours))
     folded = {name.lower() for name in public}

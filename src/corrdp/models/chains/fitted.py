@@ -246,10 +246,28 @@ class ChainFit(Result):
 
     @property
     def standard_errors(self) -> np.ndarray:
-        """``sqrt(P[x, y] (1 - P[x, y]) / counts[x].sum())``; 0 where P is 0 or 1."""
+        """``sqrt(P[x, y] (1 - P[x, y]) / n[x])``, n[x] being the counts of row x.
+
+        A private fit has noise of variance v on every count, which adds
+        ``v ((1 - P[x, y])^2 + (s - 1) P[x, y]^2) / n[x]^2``.
+        """
         kernel = self.kernel
         totals = np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
-        return np.sqrt(kernel * (1 - kernel) / totals)
+        variance = kernel * (1 - kernel) / totals
+        if self.private_epsilon is not None:
+            rest = (1 - kernel) ** 2 + (kernel.shape[1] - 1) * kernel**2
+            variance = variance + self._noise_variance * rest / totals**2
+        return np.sqrt(variance)
+
+    @property
+    def _noise_variance(self) -> float:
+        """Of the noise of a private fit on a count of a transition, which may be of many cells."""
+        s, order = len(self.counts), 2 if len(self.triples) else 1
+        if self.runs is not None:
+            order = self.runs.shape[1] - 2
+        seasons = len(self.seasons[0].labels) if self.seasons else 1
+        scale = count_sensitivity(order) / float(self.private_epsilon or math.inf)
+        return seasons * s ** (order - 1) * 2.0 * scale**2
 
     @property
     def triple_counts(self) -> np.ndarray:
@@ -317,9 +335,10 @@ class ChainFit(Result):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a user of the estimate takes for granted, in words."""
+        about = "" if self.private_epsilon is None else "about "
         said = [
             *self._independence,
-            f"the kernel was estimated from {self.transitions:,} transitions",
+            f"the kernel was estimated from {about}{self.transitions:,} transitions",
         ]
         if self.public:
             said.append("the data of the fit are public, and the released data follow the same law")
