@@ -259,7 +259,7 @@ def test_a_sanitized_series_is_charged(home):
     done("ledger", "init", joint, "--budget", 10, "--kind", "bdp", "--model", home / "model.json")
     result = sanitize(home, "--epsilon", 0.1, "--ledger", joint, input="True\n")
     assert result.exit_code == 2
-    assert "keep a DP ledger for streams" in result.output
+    assert "a DP ledger for streams" in result.output
     fits = sanitize(home, "--epsilon", 0.1, "--ledger", joint, "-o", home / "fourth.csv")
     assert fits.exit_code == 0, fits.output
 
