@@ -327,7 +327,7 @@ def respond(
     """
     if not isinstance(model, Followed):
         raise NotApplicableError(
-            f"a series is published from a Markov chain of single records; this is "
+            "a series is published from a Markov chain of single records; this is "
             f"{model.describe()}"
         )
     check_reads(model, query)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from corrdp.ledgers.ledger import Ledger
     from corrdp.models.base import Model
     from corrdp.release.series import Sanitized
-    from corrdp.tables.source import Layout, Table
+    from corrdp.tables.source import Table
 
 RECORD, REPORT = "record", "report"
 EXAMPLE = "Example: corrdp sanitize steps.csv --model model.json --target 1 -o sanitized.csv"
@@ -123,7 +123,7 @@ def sanitize(
     from corrdp.calibration.series import Followed
     from corrdp.cli.show import as_json, print_parts, show_files, working
     from corrdp.models.chains.coupling import refuse_coupled
-    from corrdp.models.reads import layout_for, missing_text
+    from corrdp.models.reads import layout_for, missing_text, open_for
     from corrdp.queries import Series
 
     kept = level.given()
@@ -148,9 +148,10 @@ def sanitize(
     )
     layout = rows.layout
     texts = rows.texts(missing_text(law), layout_for(law, layout).decimal)
-    opened_file = None
+    source, public = None, list[str]()
     if not (streaming or dry_run):  # what is wrong with the file is said before the work
-        opened_file = _opened(law, file, texts, layout, state, keep)
+        source = open_for(law, file, texts, layout)
+        public = _public(law, source, state, keep)
     with working("finding the least distortion"):
         calibration = calibrate(
             law,
@@ -173,11 +174,11 @@ def sanitize(
         _stream(calibration, texts, opened)
         return
     assert output is not None
-    assert opened_file is not None
-    source, columns, numbered = opened_file
+    assert source is not None
     with working(f"reporting {file}"):
+        columns = _columns(source, public)
         done = calibration.release(source, ledger=opened, state=state)
-    if numbered:
+    if numbered := _is_numbered(law, keep):
         columns[RECORD] = list(range(1, len(done) + 1))
     from corrdp.cli.release import handed_over
 
@@ -277,24 +278,27 @@ def _stream(calibration: SeriesCalibration, missing: list[str], ledger: Ledger |
         print("" if said is None else said, flush=True)
 
 
-def _opened(
-    law: Model, file: str, missing: list[str], layout: Layout, state: str | None, keep: str | None
-) -> tuple[Table, dict[str, Any], bool]:
-    """The file, the public columns that go beside the reports, and whether these are numbered."""
+def _public(law: Model, source: Table, state: str | None, keep: str | None) -> list[str]:
+    """The public columns that go beside the reports."""
     from corrdp.cli.options import words
-    from corrdp.models.reads import open_for
 
-    source = open_for(law, file, missing, layout)
-    fitted = law.fitted
-    numbered = keep is None and not _has_times(fitted)
-    public = words(keep) if keep is not None else _times(fitted)
-    _check_names(public, numbered)
-    _check_public(public, state or getattr(fitted, "state", None) or "", source.columns)
-    columns = {}
-    if public:
-        read = source.collect(source.pick(**{f"c{k}": text for k, text in enumerate(public)}))
-        columns = {name: read[f"c{k}"] for k, name in enumerate(public)}
-    return source, columns, numbered
+    public = words(keep) if keep is not None else _times(law.fitted)
+    _check_names(public, _is_numbered(law, keep))
+    _check_public(public, state or getattr(law.fitted, "state", None) or "", source.columns)
+    for text in public:
+        source.reads(text)
+    return public
+
+
+def _is_numbered(law: Model, keep: str | None) -> bool:
+    return keep is None and not _has_times(law.fitted)
+
+
+def _columns(source: Table, public: list[str]) -> dict[str, Any]:
+    if not public:
+        return {}
+    read = source.collect(source.pick(**{f"c{k}": text for k, text in enumerate(public)}))
+    return {name: read[f"c{k}"] for k, name in enumerate(public)}
 
 
 def _write(columns: dict[str, Any], done: Sanitized, output: Path) -> None:
