@@ -80,13 +80,13 @@ def main() -> None:
     for s, k in [(2, 3), (3, 2)] if quick else [(2, 3), (3, 2), (2, 4), (3, 3)]:
         what = f"contraction, order {k}, {s} states"
         board.versions(what, SETUP.format(s=s, k=k), CALL, wanted=1 / 6, same=not_less)
-    transfer_of_order_two(board)
-    seasons(board)
-    regions(board)
     setup = SETUP.format(s=2, k="int(np.log2(size))")
     board.grow(
         "contraction on windows", "windows", [16, 32, 64] if quick else [32, 64, 128], setup, CALL
     )
+    transfer_of_order_two(board)
+    seasons(board)
+    regions(board)
     board.save()
 
 
