@@ -362,3 +362,15 @@ def test_a_copy_of_a_fitted_model_has_the_same_file(tmp_path):
     for copied in (copy.deepcopy(chain), pickle.loads(pickle.dumps(chain))):
         copied.save(tmp_path / "model.json")
         assert load_model(tmp_path / "model.json").digest == chain.digest
+
+
+@pytest.mark.parametrize("given", [{}, {"order": 2}, {"season": 4}, {"season": 4, "order": 2}])
+def test_standard_errors_of_a_private_fit_know_its_noise(given):
+    chain = MarkovChain([[0.9, 0.1], [0.2, 0.8]])
+    data = chain.sample(np.random.default_rng(0), 4_800).tolist()
+    options = {"private_epsilon": 0.1, "states": [0, 1], **given}
+    fits = [MarkovChain.fit(data, **options).fitted for _ in range(60)]
+    drawn = np.std([fit.kernel for fit in fits], axis=0)
+    told = np.mean([fit.standard_errors for fit in fits], axis=0)
+    assert (drawn > 0.5 * told).all()
+    assert (drawn < 2.0 * told).all()

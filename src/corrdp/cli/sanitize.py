@@ -264,8 +264,8 @@ def _stream(calibration: SeriesCalibration, missing: list[str], ledger: Ledger |
         charge = charge_stream(ledger, calibration)
         print(f"ledger: charge {charge.number}, {charge.hash}", file=sys.stderr)
     labels = {str(s): s for s in reporter.states}
-    conditions = set(labels) == {"False", "True"}
-    if conditions:  # as CSV files write them
+    conditions = all(isinstance(state, bool) for state in reporter.states)
+    if set(reporter.states) == {False, True}:  # as CSV files write them
         labels |= {"false": False, "true": True}
     for number, line in enumerate(sys.stdin, start=1):
         text = line.strip()

@@ -265,7 +265,9 @@ class ChainFit(Result):
         s, order = len(self.counts), 2 if len(self.triples) else 1
         if self.runs is not None:
             order = self.runs.shape[1] - 2
-        seasons = len(self.seasons[0].labels) if self.seasons else 1
+        seasons = 1
+        if self.seasons:  # all runs of a private fit by season are there
+            seasons, order = len(self.seasons[0].labels), self.seasons[0].order
         scale = count_sensitivity(order) / float(self.private_epsilon or math.inf)
         return seasons * s ** (order - 1) * 2.0 * scale**2
 
