@@ -15,6 +15,7 @@ from corrdp.bounds.chains.boxes import Box, certify_box, certify_parts, uncertai
 from corrdp.bounds.chains.orders import certify, sides_of
 from corrdp.bounds.chains.words import attained, search_words
 from corrdp.errors import NotApplicableError
+from tests.helpers.boxes import random_box
 from tests.oracles.chains import chain_joint, lp_worst_case
 from tests.oracles.orders import lp_by_record, window_joint
 
@@ -24,19 +25,6 @@ APART = 1.0 - np.eye(2)
 # what the counts of the activity series allow: the next interval is active after 00, 01, 10, 11
 ACTIVITY = Box((0.08342, 0.58641, 0.28911, 0.70696), (0.09808, 0.65444, 0.35462, 0.74818))
 CERTAIN = Box((0.001, 0.95, 0.4, 0.995), (0.004, 0.97, 0.5, 0.999))  # rows that are nearly certain
-
-
-def random_box(rng, windows=4):
-    kind = rng.integers(3)
-    if kind == 0:
-        middle = rng.uniform(0.05, 0.95, windows)
-    elif kind == 1:
-        middle = 1.0 / (1.0 + np.exp(rng.normal(0.0, 3.0, windows)))
-    else:
-        middle = rng.choice([0.003, 0.997, 0.5, 0.1], windows)
-    room = np.minimum(middle, 1.0 - middle)
-    half = room * np.minimum(rng.choice([1e-3, 0.01, 0.05, 0.2]) * rng.uniform(0, 2, windows), 0.9)
-    return Box(tuple((middle - half).tolist()), tuple((middle + half).tolist()))
 
 
 def kernels_in(box, rng, count):

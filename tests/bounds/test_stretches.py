@@ -22,6 +22,7 @@ from corrdp.models.chains.chain import SwitchingChain
 from corrdp.models.chains.markov import MarkovChain
 from corrdp.models.chains.seasonal import SeasonalChain
 from corrdp.models.chains.window import WindowChain
+from tests.helpers.boxes import random_ones
 from tests.oracles.orders import lp_by_record, product_output, window_joint
 
 DATA = os.environ.get("CORRDP_DATA")
@@ -32,13 +33,7 @@ LONG = 31
 
 def random_rows(rng, *shape):
     """Rows of any kind, some of them nearly certain."""
-    kind = rng.integers(3)
-    if kind == 0:
-        ones = rng.uniform(0.05, 0.95, shape)
-    elif kind == 1:
-        ones = 1.0 / (1.0 + np.exp(rng.normal(0.0, 2.0, shape)))
-    else:
-        ones = rng.choice([0.02, 0.98, 0.5, 0.1, 0.7], shape)
+    ones = random_ones(rng, shape, 2.0, [0.02, 0.98, 0.5, 0.1, 0.7])
     return np.stack([1.0 - ones, ones], axis=-1)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from corrdp.bounds.chains.boxes import Box
 from corrdp.bounds.chains.timetables import Round, certify_round
 from corrdp.models.chains.seasonal import SeasonalChain
+from tests.helpers.boxes import random_box
 from tests.oracles.orders import lp_by_record, product_output, window_joint
 
 APART = 1.0 - np.eye(2)
@@ -24,22 +25,8 @@ SECOND = [
 
 def random_boxes(rng, order, seasons):
     """Boxes of rows of any kind, some of them nearly certain, some of no width."""
-    found = []
-    for _ in range(seasons):
-        windows = 2**order
-        kind = rng.integers(3)
-        if kind == 0:
-            middle = rng.uniform(0.05, 0.95, windows)
-        elif kind == 1:
-            middle = 1.0 / (1.0 + np.exp(rng.normal(0.0, 2.5, windows)))
-        else:
-            middle = rng.choice([0.01, 0.99, 0.5, 0.1], windows)
-        room = np.minimum(middle, 1.0 - middle)
-        half = room * np.minimum(
-            rng.choice([0.0, 0.01, 0.1, 0.5]) * rng.uniform(0, 2, windows), 0.9
-        )
-        found.append(Box(tuple((middle - half).tolist()), tuple((middle + half).tolist())))
-    return found
+    certain, widths = [0.01, 0.99, 0.5, 0.1], [0.0, 0.01, 0.1, 0.5]
+    return [random_box(rng, 2**order, 2.5, certain, widths) for _ in range(seasons)]
 
 
 def random_pattern(rng, seasons):
